@@ -1,7 +1,6 @@
 """smembench: a benchmark of GPU shared memory in plain Python.
 
-For notebooks and scripts: what is measured, read, compared, explained or found shows itself, as a table in a notebook
-and as text in a terminal.
+For notebooks and scripts. What these functions return displays itself: a table in a notebook, text in a terminal.
 
     >>> import smembench
     >>> result = smembench.measure(problem="transpose", n=64, kernel="memcpy", device="cpu", max_seconds=0.05)
@@ -20,11 +19,12 @@ and as text in a terminal.
     >>> padded  # doctest: +ELLIPSIS
     transposeSmemPad in transpose_smem.py · block 32x32, pad 1 ...
 
-A config is measured by its name or file, ``measure("quick", output="results")``, and stored; ``resume`` continues a
-run that was cut off, ``read`` loads one. ``tune("transpose", device="cuda").best`` is the fastest case.
+``measure("quick", output="results")`` measures one of the package's configs and stores the run; ``resume`` continues a
+run that was cut off, ``read`` loads a stored one. ``tune("transpose", device="cuda").best`` is the fastest case.
+Times are in ms per launch; ``smembench.store.schema.Row`` describes every column of ``result.frame`` and its unit.
 
-Errors are ``SmembenchError``s. Ctrl-C raises a KeyboardInterrupt; in ``measure`` and ``resume`` its ``run`` has
-the finished cases, and ``result(run)`` shows them; in ``tune`` its ``so_far`` has the best so far.
+Every error is a ``SmembenchError``. Ctrl-C raises a KeyboardInterrupt: that of ``measure`` and ``resume`` has the
+finished cases in ``run``, which ``result(run)`` displays; that of ``tune`` has the best so far in ``so_far``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def measure(
         overrides: ``key=value`` as for ``smembench run --set``.
         output: the folder to make the run's folder in; nothing is stored without it.
         anonymous: leave everything that identifies the machine out of run.json.
-        progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
+        progress: print notes and progress to stderr: a bar on a terminal, elsewhere a line per round.
         keys: instead of a config, keys of one sweep and of the run: ``problem="matmul", n=[256, 512], rounds=5``.
 
     Raises:
@@ -103,7 +103,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
     Args:
         folder: the run's folder.
         force: continue even if device, driver, versions or code differ; run.json records the differences.
-        progress: say on stderr what is measured, with a bar on a terminal, and a line per round elsewhere.
+        progress: as for ``measure``.
 
     Raises:
         UsageError: for a folder that cannot be resumed, or an environment that differs.
@@ -122,9 +122,9 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
 
 def read(path: str | Path) -> Result:
-    """A stored run, from its folder, even if it was cut off, or from a cases.csv; ``last`` is the newest in results.
+    """Load a stored run: its folder, even if it was cut off, or a cases.csv; ``last`` is the newest in ``results``.
 
-    A damaged journal is read up to the damage; a warning tells what was dropped.
+    A damaged journal is read up to the damage, with a warning about what was dropped.
 
     Raises:
         UsageError: for a file that cannot be read.
@@ -143,7 +143,7 @@ def compare(
     confidence: float = 0.95,
     across: Collection[str] = (),
 ) -> Compared:
-    """Compare runs case by case.
+    """Compare runs case by case: ``cases`` have ratios, new time over base time, and ``regressions`` are slower.
 
     Args:
         base: a result, a run's folder or a cases.csv; several in a list are pooled.
@@ -151,7 +151,7 @@ def compare(
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
         confidence: of the ratios' intervals.
-        across: what may differ: ``device``, ``driver``, ``clocks``.
+        across: what may differ between the runs: ``device``, ``driver``, ``clocks``.
 
     Raises:
         UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
@@ -172,7 +172,17 @@ def explain_kernel(
     stride: int | None = None,
     capability: str | None = None,
 ) -> Explained:
-    """Bank conflicts, sectors and occupancy of a CUDA kernel, from a trace of it; needs no GPU.
+    """Bank conflicts, sectors and occupancy of one of the package's CUDA kernels, from a trace; needs no GPU.
+
+    ``degree("load")`` is the n of the n-way conflicts of all shared loads, ``sectors("load")`` the 32-byte sectors per
+    request of all global loads; likewise ``"store"``.
+
+    Args:
+        kernel: its name, as ``smembench list kernels`` prints it.
+        block, dtype: such as ``"32x8"`` threads and ``"float32"``; the kernel's defaults if None.
+        pad_width: extra columns of a padded tile.
+        n, stride: side of the square matrices or number of elements, and elements between rows or lanes.
+        capability: to compile for, such as ``"9.0"``; by default that of the GPU here, else 9.0.
 
     Raises:
         UsageError: for an invalid name, block, dtype, pad or stride.
@@ -194,15 +204,15 @@ def explain_function(
     shared_bytes: int = 0,
     capability: str | None = None,
 ) -> ExplainedFunction:
-    """The same for any Numba kernel, with or without ``cuda.jit``, from a trace of it; needs no GPU.
+    """The same for any Numba kernel, with or without ``cuda.jit``, from a trace; needs no GPU.
 
     Args:
         function: the kernel.
         grid, block: blocks, and threads of a block, as an int or up to three.
-        args: numbers, arrays or text such as ``"float32[4096,4096]"``; NumPy's arrays have data to be followed.
+        args: numbers, arrays or text such as ``"float32[4096,4096]"``. The trace reads the data of NumPy's arrays;
+            other arrays have a shape and a type only.
         shared_bytes: dynamic shared memory of the launch.
-        capability: to compile for, such as ``"9.0"``; by default that of the GPU here, else 9.0. Without NVIDIA's
-            compiler libraries the accesses are those of the source.
+        capability: as for ``explain_kernel``. Without NVIDIA's compiler libraries the accesses are the source's.
 
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
@@ -224,12 +234,12 @@ def explain_function(
 
 
 def conflicts(function: Callable[..., Any], *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:
-    """The worst n of the n-way bank conflicts of any Numba kernel; 1 without conflicts. For tests; needs no GPU.
+    """The worst n of the n-way bank conflicts of any Numba kernel, 1 if it has none; for assertions in tests.
 
     Args:
         function: the kernel.
         kind: ``load`` or ``store`` for these alone.
-        partial: leave out what depends on data that was not given, as ``explain_function`` does.
+        partial: leave out what depends on data that was not given instead of raising.
         launch: ``grid``, ``block``, ``args``, ``shared_bytes`` and ``capability`` of ``explain_function``.
 
     Raises:
@@ -276,7 +286,7 @@ def tune(
 
 
 def result(run: Run) -> Result:
-    """The result of a run, such as the ``run`` of an interrupted one."""
+    """Wrap a run, such as the ``run`` of an interrupted one, as ``measure`` and ``read`` do."""
     from smembench.report.notebook import Result
 
     return Result(run)

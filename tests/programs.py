@@ -74,7 +74,7 @@ def cuda_c_kernel(case: Case) -> CudaCKernel:
 def planned(*sweeps: dict[str, object]) -> list[Planned]:
     """The plan of these sweeps on a machine with a GPU, which auto and cuda mean."""
     free = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
-    return plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0"))
+    return list(plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0")))
 
 
 def multiplied(dtype: str, a: Array, b: Array) -> Array:

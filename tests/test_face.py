@@ -13,7 +13,7 @@ import pytest
 import smembench
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Trial
-from smembench.run.session import Session
+from smembench.run.runner import Runner
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
 from smembench.studies import tune
@@ -35,13 +35,13 @@ CONFIG: dict[str, Any] = {**SAMPLING, "sweep": [SWEEP]}
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Ctrl-C after two trials of any run; undo it to run on."""
-    whole = Session.run
+    whole = Runner.run
 
-    def two_trials(session: Session, *arguments: Any, **named: Any) -> Iterator[Trial]:
-        yield from islice(whole(session, *arguments, **named), 2)
+    def two_trials(runner: Runner, *arguments: Any, **named: Any) -> Iterator[Trial]:
+        yield from islice(whole(runner, *arguments, **named), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Session, "run", two_trials)
+    monkeypatch.setattr(Runner, "run", two_trials)
     return monkeypatch
 
 

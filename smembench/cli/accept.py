@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from smembench.cli.options import Json
+from smembench.cli.output import print_json
 from smembench.model.errors import UsageError
 
 
@@ -44,7 +45,6 @@ def accept(
     """
     from smembench.studies import accept as study
     from smembench.studies.load import root_of
-    from smembench.views.records import json as as_json
 
     if case is not None and all_:
         raise UsageError(f"--case {case} and --all: give one of them")
@@ -75,4 +75,4 @@ def accept(
             typer.echo(f"{folder}: nothing is accepted", err=True)
     if json:
         found = study.accepted(root_of(folder))
-        typer.echo(as_json(accepted=[one.model_dump(mode="json") for one in found]), nl=False)
+        print_json(accepted=[one.model_dump(mode="json") for one in found])

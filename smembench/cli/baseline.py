@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from smembench.cli.options import Json, help_alone
+from smembench.cli.output import print_json
 
 app = typer.Typer(help="Pin the run that later runs of its config are compared with.", invoke_without_command=True)
 app.callback()(help_alone)
@@ -44,13 +45,12 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
     from smembench.studies.baseline import baselines
     from smembench.studies.load import root_of
     from smembench.views.console import say, stderr
-    from smembench.views.records import json as as_json
 
     root = root_of(root)
     pinned = baselines(root)
     if json:
         records = [{"config": name, "run": str(folder), "exists": folder.is_dir()} for name, folder in pinned.items()]
-        typer.echo(as_json(pinned=records), nl=False)
+        print_json(pinned=records)
         return
     for name, folder in sorted(pinned.items()):
         typer.echo(

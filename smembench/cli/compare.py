@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from smembench.cli.options import PERCENT, Json, one_of
+from smembench.cli.output import show
+from smembench.cli.signature import takes
 from smembench.model.errors import FAILED, REGRESSION, UsageError
 
 if TYPE_CHECKING:
     from smembench.store.run import Run
-    from smembench.views.sections import Section
 
 
 class FailOn(StrEnum):
@@ -28,6 +28,61 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Itself:
+    """A configuration to be compared with itself: ``aa`` is a config, or stored runs of one."""
+
+    panel: ClassVar[str] = "A/A"
+    aa: Annotated[
+        str | None,
+        typer.Option(
+            "--aa",
+            metavar="CONFIG|DIR,…",
+            help="Compare a configuration with itself: measure it several times, or give stored runs of one.",
+        ),
+    ] = None
+    runs: Annotated[int | None, typer.Option("--runs", metavar="N", help="How often to measure it. (default: 10)")] = (
+        None
+    )
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Where its runs are stored. (default: results)")
+    ] = None
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of its run.json files.")
+    ] = False
+
+    @property
+    def measuring(self) -> list[str]:
+        """The options given that apply only when it measures."""
+        given = {"--runs": self.runs is not None, "--output": self.output is not None, "--anonymous": self.anonymous}
+        return [name for name, there in given.items() if there]
+
+    def load(self, text: str) -> list[Run]:
+        """The runs of ``text``: measured now for a config, else stored runs or all those in a folder."""
+        from smembench.run.config import from_toml
+        from smembench.run.shipped import shipped
+        from smembench.studies.load import load_together
+
+        if not text.endswith(".toml") and text not in shipped():
+            if self.measuring:
+                raise UsageError(f"{self.measuring[0]}: belongs to --aa CONFIG; {text} is stored already")
+            return load_together(text)
+        count = 10 if self.runs is None else self.runs
+        if count < 2:
+            raise UsageError(f"--runs {count}: give 2 or more, better 10")
+        from smembench.cli.measure import leave
+        from smembench.studies.compare.measured import measured
+        from smembench.views.run import watch
+
+        found = []
+        config, root = from_toml(Path(text)), self.output or Path("results")
+        for outcome in measured(config, count, root, anonymous=self.anonymous, argv=sys.argv[1:], watch=watch()):
+            leave(outcome)
+            found.append(outcome.run)
+        return found
+
+
+@takes(itself=Itself)
 def compare(
     base: Annotated[
         str | None,
@@ -37,6 +92,7 @@ def compare(
         ),
     ] = None,
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
+    *,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -64,31 +120,7 @@ def compare(
     all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False,
     json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
-    aa: Annotated[
-        str | None,
-        typer.Option(
-            "--aa",
-            metavar="CONFIG|DIR,…",
-            help="Compare a configuration with itself: measure it several times, or give stored runs of one.",
-            rich_help_panel="A/A",
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option("--runs", metavar="N", help="How often to measure it. (default: 10)", rich_help_panel="A/A"),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="DIR", help="Where its runs are stored. (default: results)", rich_help_panel="A/A"
-        ),
-    ] = None,
-    anonymous: Annotated[
-        bool,
-        typer.Option(
-            "--anonymous", help="Leave host name, UUIDs and arguments out of its run.json files.", rich_help_panel="A/A"
-        ),
-    ] = False,
+    itself: Itself,
 ) -> None:
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
 
@@ -132,7 +164,7 @@ def compare(
     given_rules = partial(Rules.of_percent, fdr=fdr, confidence=confidence)
     rules: dict[str, float] = asdict(given_rules(threshold))
     facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
-    if aa is not None:
+    if (aa := itself.aa) is not None:
         if base is not None:
             raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
         if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
@@ -140,15 +172,15 @@ def compare(
         from smembench.studies.compare.itself import compare_with_itself
         from smembench.views.progress import steps
 
-        compared_runs = _of_itself(aa, runs, output, anonymous)
+        compared_runs = itself.load(aa)
         with steps() as step:
-            itself = compare_with_itself(compared_runs, **rules, across=facets, step=step)
-        _print(lambda: itself.data, [self_section(itself)], json=json, markdown=markdown)
-        if not itself.judged:
+            found = compare_with_itself(compared_runs, **rules, across=facets, step=step)
+        show([self_section(found)], json=json, markdown=markdown, **(found.data if json else {}))
+        if not found.judged:
             raise UsageError("nothing was compared: no case is comparable, for the reasons above")
         return
-    if given := _measuring(runs, output, anonymous):
-        raise UsageError(f"{given[0]}: belongs to --aa CONFIG")
+    if itself.measuring:
+        raise UsageError(f"{itself.measuring[0]}: belongs to --aa CONFIG")
     if base is None:
         raise UsageError("give BASE and NEW, two runs' folders or cases.csv files, or --aa CONFIG")
     if new is None and is_named(base) and base != LAST:
@@ -172,7 +204,7 @@ def compare(
             for asked, found in night.compared
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
-        _print(lambda: night.data, sections, json=json, markdown=markdown)
+        show(sections, json=json, markdown=markdown, **(night.data if json else {}))
         for line in (*night.notes, *night.problems, *next_steps(night, named(Path(new)))):
             typer.echo(line, err=True)
         compared = [found for _, found in night.compared]
@@ -190,7 +222,7 @@ def compare(
                 beside=others,
             )
         ]
-        _print(lambda: compared[0].data, sections_of(compared[0]), json=json, markdown=markdown)
+        show(sections_of(compared[0]), json=json, markdown=markdown, **(compared[0].data if json else {}))
         code = 0
         if fail_on is not FailOn.NEVER and not compared[0].judged:
             why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
@@ -206,50 +238,3 @@ def compare(
         typer.echo(f"found: {', '.join(counts)}", err=True)
     if code:
         raise typer.Exit(code)
-
-
-def _measuring(runs: int | None, output: Path | None, anonymous: bool) -> list[str]:
-    """The options given that apply only when --aa measures."""
-    given = {"--runs": runs is not None, "--output": output is not None, "--anonymous": anonymous}
-    return [name for name, there in given.items() if there]
-
-
-def _of_itself(text: str, runs: int | None, output: Path | None, anonymous: bool) -> list[Run]:
-    """Runs of one configuration: measured now for a TOML file, else stored runs or all those in a folder."""
-    from smembench.run.config import from_toml
-    from smembench.run.shipped import shipped
-    from smembench.studies.load import load_together
-
-    if not text.endswith(".toml") and text not in shipped():
-        if given := _measuring(runs, output, anonymous):
-            raise UsageError(f"{given[0]}: belongs to --aa CONFIG; {text} is stored already")
-        return load_together(text)
-    count = 10 if runs is None else runs
-    if count < 2:
-        raise UsageError(f"--runs {count}: give 2 or more, better 10")
-    from smembench.cli.measure import leave
-    from smembench.studies.compare.measured import measured
-    from smembench.views.run import watch
-
-    found = []
-    config, root = from_toml(Path(text)), output or Path("results")
-    for outcome in measured(config, count, root, anonymous=anonymous, argv=sys.argv[1:], watch=watch()):
-        leave(outcome)
-        found.append(outcome.run)
-    return found
-
-
-def _print(
-    data: Callable[[], Mapping[str, object]], sections: Sequence[Section], *, json: bool, markdown: bool
-) -> None:
-    from smembench.views.console import stdout
-    from smembench.views.markdown import markdown as as_markdown
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
-
-    if json:
-        typer.echo(as_json(**data()), nl=False)
-    elif markdown:
-        typer.echo(as_markdown(sections), nl=False)
-    else:
-        draw(stdout, sections)

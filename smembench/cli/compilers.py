@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli import options
-from smembench.cli.options import Running, Sampling, takes
+from smembench.cli.options import Running, Sampling
+from smembench.cli.output import show
+from smembench.cli.signature import takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -25,15 +27,7 @@ def compilers(
         ),
     ] = "transpose,matmul",
     *,
-    n: Annotated[
-        str | None,
-        typer.Option(
-            "--n",
-            "-n",
-            metavar="N,…",
-            help="Side of square matrices, or elements. (default: the problem's)",
-        ),
-    ] = None,
+    n: options.Sides = None,
     block: options.Blocks = None,
     kernel: Annotated[
         str | None, typer.Option(metavar="NAME,…", help="Kernels with a port. (default: all of them)")
@@ -70,9 +64,7 @@ def compilers(
     from smembench.toolchains.registry import compilers as toolchains
     from smembench.views.compilers import builds, of_run
     from smembench.views.compilers import compilers as ports
-    from smembench.views.console import say, stderr, stdout
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
+    from smembench.views.console import say, stderr
 
     def shown(found: list[Section]) -> list[Section]:
         """The tables, once what is not in them for want of a package has been named."""
@@ -91,10 +83,7 @@ def compilers(
                 raise UsageError(f"{option}: belongs to a measurement; with --static there are a table and --json")
         pairs = study.static(config, capability)
         sections = shown(ports(pairs, f"compute capability {capability}", versions(cuda=True)))
-        if running.json:
-            typer.echo(as_json(cases=builds(pairs)), nl=False)
-        else:
-            draw(stdout, sections)
+        show(sections, json=running.json, cases=builds(pairs))
         return
     try:
         measure(config, running, draw=lambda run: shown(of_run(run)))

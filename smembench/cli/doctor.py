@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from smembench.cli.options import Json, one_of
+from smembench.cli.output import print_json, show
 from smembench.model.errors import UsageError
 
 
@@ -60,12 +62,11 @@ def doctor(
         raise UsageError(f"--csv {csv}: goes with --timing or --conflicts")
     from smembench.studies.doctor.installation import examine
     from smembench.views.console import say, stdout
-    from smembench.views.doctor import check_records, lines
-    from smembench.views.records import json as as_json
+    from smembench.views.doctor import lines
 
     found = examine()
     if json:
-        typer.echo(as_json(checks=check_records(found)), nl=False)
+        print_json(checks=[asdict(check) for check in found])
     else:
         for line in lines(found):
             say(stdout, line)
@@ -79,20 +80,14 @@ def _timing(csv: Path | None, *, json: bool, force: bool) -> None:
     from smembench.run.session import locked
     from smembench.store.files import Output
     from smembench.studies.doctor.timing import compare
-    from smembench.views.console import stdout
     from smembench.views.doctor import section, timing_records
     from smembench.views.records import csv as as_csv
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     output = Output(csv, force=force) if csv is not None else None
     with locked(["cuda:0"]):
         info = open_device("cuda:0").info
         found = list(compare())
-    if json:
-        typer.echo(as_json(device=info.known, timings=timing_records(found)), nl=False)
-    else:
-        draw(stdout, [section(found, info, versions())])
+    show([section(found, info, versions())], json=json, device=info.known, timings=timing_records(found))
     if output is not None:
         output.write(as_csv(timing_records(found)))
     if not all(item.agrees for item in found):
@@ -108,12 +103,10 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
     from smembench.run.session import locked
     from smembench.store.files import Output
     from smembench.studies.doctor.conflicts import Counted, compare, failures
-    from smembench.views.console import say, stderr, stdout
+    from smembench.views.console import say, stderr
     from smembench.views.doctor_conflicts import count_records, request_records, sections
     from smembench.views.progress import counts
     from smembench.views.records import csv as as_csv
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     output = Output(csv, force=force) if csv is not None else None
     drawn_by = SystemRandom().randrange(10**6) if seed is None else seed
@@ -130,10 +123,8 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
                 found.extend(counted)
             except KeyboardInterrupt:
                 interrupted = True
-    if json:
-        typer.echo(as_json(device=info.known, seed=drawn_by, conflicts=count_records(found)), nl=False)
-    elif found:
-        draw(stdout, sections(found, info, drawn_by))
+    tables = sections(found, info, drawn_by) if found else []
+    show(tables, json=json, device=info.known, seed=drawn_by, conflicts=count_records(found))
     if output is not None:
         output.write(as_csv(request_records(found)))
     if interrupted:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli.options import SIZE, Json, complete_kernel, one_of
+from smembench.cli.output import print_json, show
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -168,13 +169,13 @@ def explain(
         raise UsageError(f"{wrong[0]}: goes with a kernel in a file, named path.py:function")
 
     from smembench.explain.analysis import best_pad as search_pad
+    from smembench.explain.best_layout import best_layouts
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
     from smembench.studies.explain import cases, explained, target
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pad_records, pads, print_explanation
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
+    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
 
     one_of(measure=measure, best_pad=best_pad, best_swizzle=best_swizzle, html=html is not None)
     if row is not None and not best_swizzle:
@@ -195,15 +196,16 @@ def explain(
     (case, *more) = found
     if more:
         raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
+    heading = f"{case.kernel} · block {case.block} · {case.dtype}"
     if best_pad:
         best, tried = search_pad(case)
-        if json:
-            typer.echo(as_json(case_id=case.id, best=best, pads=pad_records(tried)), nl=False)
-            return
-        draw(stdout, [pads(tried, best, f"{case.kernel} · block {case.block} · {case.dtype}")])
+        table = pads(tried, best, heading)
+        show([table], json=json, case_id=case.id, best=best, pads=pad_records(tried))
         return
     if best_swizzle:
-        _best_swizzle(case, row, json=json)
+        by_array = best_layouts(case, row)
+        tables, records = layouts(by_array, heading), layout_records(by_array)
+        show(tables, json=json, case_id=case.id, layouts=records, verdicts=verdict_records(by_array))
         return
     if html is not None:
         from smembench.report.files import check_extra
@@ -218,7 +220,7 @@ def explain(
         return
     said = explained(case, capability, multiprocessors)
     if json:
-        typer.echo(as_json(**to_dict(said, capability, device)), nl=False)
+        print_json(**to_dict(said, capability, device))
     else:
         print_explanation(stdout, said, capability, device)
     _fail_on_mistakes(said)
@@ -234,7 +236,6 @@ def _in_file(
     from smembench.studies.explain_file import function_in
     from smembench.views.console import stdout
     from smembench.views.explain import print_explanation
-    from smembench.views.records import json as as_json
 
     grid, block = (dimensions(text, name) for text, name in zip(sizes, ("--grid", "--block"), strict=True))
     arguments = [parsed(text) for text in texts]
@@ -247,7 +248,7 @@ def _in_file(
         capability=target(capability=capability)[1],
     )
     if json:
-        typer.echo(as_json(title=found.title, **costs_dict(found)), nl=False)
+        print_json(title=found.title, **costs_dict(found))
     else:
         print_explanation(stdout, found)
     _fail_on_mistakes(found)
@@ -261,38 +262,19 @@ def _fail_on_mistakes(found: Costs) -> None:
         raise typer.Exit(1)
 
 
-def _best_swizzle(case: Case, row: int | None, *, json: bool) -> None:
-    from smembench.explain.best_layout import best_layouts
-    from smembench.views.console import stdout
-    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
-
-    found = best_layouts(case, row)
-    if json:
-        typer.echo(as_json(case_id=case.id, layouts=layout_records(found), verdicts=verdict_records(found)), nl=False)
-    else:
-        draw(stdout, layouts(found, f"{case.kernel} · block {case.block} · {case.dtype}"))
-
-
 def _measure(
     cases: Sequence[Case], capability: str | None, multiprocessors: int | None, csv: Path | None, *, json: bool
 ) -> None:
     from smembench.model.text import number_of
     from smembench.store.files import Output
     from smembench.studies.explain import counted
-    from smembench.views.console import stdout
     from smembench.views.explain import comparison, counter_records
     from smembench.views.records import csv as as_csv
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     output = Output(csv) if csv is not None else None
     found = counted(cases, capability, multiprocessors)
-    if json:
-        typer.echo(as_json(figures=counter_records(found)), nl=False)
-    else:
-        draw(stdout, [comparison(found, f"Predicted, and counted by the hardware: {number_of(len(cases), 'case')}")])
+    table = comparison(found, f"Predicted, and counted by the hardware: {number_of(len(cases), 'case')}")
+    show([table], json=json, figures=counter_records(found))
     if output is not None:
         output.write(as_csv(counter_records(found)))
     if any(item.agrees is False for item in found):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from smembench.cli import options
 from smembench.cli.fleet_show import judged, tell
-from smembench.cli.options import SECONDS, Sampling, given, one_of, takes
+from smembench.cli.options import SECONDS, Sampling, given, one_of
+from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,10 +20,85 @@ if TYPE_CHECKING:
     from smembench.studies.fleet.cluster import Where
     from smembench.studies.fleet.run import Finished
 
-_CLUSTER = "Cluster"
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The hosts on which a fleet is measured, if not on this one alone."""
+
+    panel: ClassVar[str] = "Cluster"
+    scheduler: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file."),
+    ] = ""
+    slurm: Annotated[bool, typer.Option("--slurm", help="Start workers by Slurm: --jobqueue slurm.")] = False
+    jobqueue: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Start workers by slurm, pbs, sge, lsf, htcondor, oar or moab.",
+        ),
+    ] = ""
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs to submit, one per host.")] = 1
+    job_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="An option of dask-jobqueue, such as queue=gpu, walltime=00:20:00, "
+            "job_extra_directives=['--gpus-per-node=8'].",
+        ),
+    ] = None
+    host_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="How long a host may take to come, out of a queue too, and to answer. (default: 60s)",
+            show_default=False,
+        ),
+    ] = 60.0
+    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the authority.")] = None
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.")] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its key.")] = None
+
+    def where(self) -> Where:
+        """The Dask workers that these options mean.
+
+        Raises:
+            UsageError: for options that do not go together, an unknown queueing system, and a file that is not there.
+        """
+        import ast
+
+        from smembench.studies.fleet.cluster import SYSTEMS, Where
+
+        one_of(scheduler=bool(self.scheduler), slurm=self.slurm, jobqueue=bool(self.jobqueue))
+        jobqueue, job_options = "slurm" if self.slurm else self.jobqueue, self.job_option or ()
+        tls = given(ca=self.tls_ca, cert=self.tls_cert, key=self.tls_key)
+        if jobqueue and jobqueue not in SYSTEMS:
+            raise UsageError(f"--jobqueue {jobqueue}: none of {', '.join(SYSTEMS)}")
+        if job_options and not jobqueue:
+            raise UsageError(f"--job-option {job_options[0]}: goes with --slurm or --jobqueue")
+        if self.jobs > 1 and not jobqueue:
+            raise UsageError(f"--jobs {self.jobs}: goes with --slurm or --jobqueue")
+        if tls and not (self.scheduler or jobqueue):
+            raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler, --slurm or --jobqueue")
+        if "key" in tls and "cert" not in tls:
+            raise UsageError("--tls-key: goes with --tls-cert")
+        for name, path in tls.items():
+            if not path.is_file():
+                raise UsageError(f"--tls-{name} {path}: there is no such file")
+        found = {}
+        for option in job_options:
+            name, equals, text = option.partition("=")
+            if not equals or not name.isidentifier():
+                raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
+            try:
+                found[name] = ast.literal_eval(text)
+            except (ValueError, SyntaxError):  # a text without quotes
+                found[name] = text
+        return Where(self.scheduler, jobqueue, self.jobs, found, tls)
 
 
-@takes(sampling=Sampling)
+@takes(cluster=Cluster, sampling=Sampling)
 def run(
     config: Annotated[
         Path | None,
@@ -33,10 +109,7 @@ def run(
         ),
     ] = None,
     *,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
-    ] = None,
+    set_: options.Overrides = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -67,54 +140,7 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Resume even if something differs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases, or the job script.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress while it runs.")] = False,
-    scheduler: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file.", rich_help_panel=_CLUSTER
-        ),
-    ] = "",
-    slurm: Annotated[
-        bool, typer.Option("--slurm", help="Start workers by Slurm: --jobqueue slurm.", rich_help_panel=_CLUSTER)
-    ] = False,
-    jobqueue: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Start workers by slurm, pbs, sge, lsf, htcondor, oar or moab.",
-            rich_help_panel=_CLUSTER,
-        ),
-    ] = "",
-    jobs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Jobs to submit, one per host.", rich_help_panel=_CLUSTER)
-    ] = 1,
-    job_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="An option of dask-jobqueue, such as queue=gpu, walltime=00:20:00, "
-            "job_extra_directives=['--gpus-per-node=8'].",
-            rich_help_panel=_CLUSTER,
-        ),
-    ] = None,
-    host_timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="How long a host may take to come, out of a queue too, and to answer. (default: 60s)",
-            show_default=False,
-            rich_help_panel=_CLUSTER,
-        ),
-    ] = 60.0,
-    tls_ca: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TLS: the authority.", rich_help_panel=_CLUSTER)
-    ] = None,
-    tls_cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.", rich_help_panel=_CLUSTER)
-    ] = None,
-    tls_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TLS: its key.", rich_help_panel=_CLUSTER)
-    ] = None,
+    cluster: Cluster,
     sampling: Sampling,
 ) -> None:
     """Measure a config on every GPU at once, a process per GPU, into one folder: DIR/<UTC time>-<config>-fleet/.
@@ -141,12 +167,10 @@ def run(
     from smembench.views.fleet_progress import quiet as in_silence
     from smembench.views.fleet_progress import watch
 
-    tls = given(ca=tls_ca, cert=tls_cert, key=tls_key)
-    one_of(scheduler=bool(scheduler), slurm=slurm, jobqueue=bool(jobqueue))
-    for name, limit in {"stall": stall_timeout, "host": host_timeout}.items():
+    for name, limit in {"stall": stall_timeout, "host": cluster.host_timeout}.items():
         if limit is not None and limit <= 0:
             raise UsageError(f"--{name}-timeout {limit:g}: give a time above 0, such as 30s")
-    where = _where(scheduler, "slurm" if slurm else jobqueue, jobs, job_option or (), tls)
+    where = cluster.where()
     names = _devices(device, workers)
     flags = sampling.config()
     if (config is None) == (resume is None):
@@ -155,10 +179,10 @@ def run(
     if chosen is None and (set_ or flags or names or workers > 1 or anonymous):
         raise UsageError(f"--resume {resume}: goes on with the fleet's own config and devices; give no options of them")
     if dry_run:
-        _dry_run(chosen, resume, where, names, workers, host_timeout)
+        _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)
         return
     argv = () if anonymous else tuple(sys.argv[1:])
-    how = Options(where, host_timeout, stall_timeout, force=force, argv=argv)
+    how = Options(where, cluster.host_timeout, stall_timeout, force=force, argv=argv)
     with in_silence() if quiet else watch() as watching:
         if chosen is not None:
             finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)
@@ -191,36 +215,6 @@ def _finish(finished: Finished) -> None:
         say(stderr, again)
     if verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
-
-
-def _where(scheduler: str, jobqueue: str, jobs: int, job_options: Sequence[str], tls: dict[str, Path]) -> Where:
-    import ast
-
-    from smembench.studies.fleet.cluster import SYSTEMS, Where
-
-    if jobqueue and jobqueue not in SYSTEMS:
-        raise UsageError(f"--jobqueue {jobqueue}: none of {', '.join(SYSTEMS)}")
-    if job_options and not jobqueue:
-        raise UsageError(f"--job-option {job_options[0]}: goes with --slurm or --jobqueue")
-    if jobs > 1 and not jobqueue:
-        raise UsageError(f"--jobs {jobs}: goes with --slurm or --jobqueue")
-    if tls and not (scheduler or jobqueue):
-        raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler, --slurm or --jobqueue")
-    if "key" in tls and "cert" not in tls:
-        raise UsageError("--tls-key: goes with --tls-cert")
-    for name, path in tls.items():
-        if not path.is_file():
-            raise UsageError(f"--tls-{name} {path}: there is no such file")
-    found = {}
-    for option in job_options:
-        name, equals, text = option.partition("=")
-        if not equals or not name.isidentifier():
-            raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
-        try:
-            found[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):  # a text without quotes
-            found[name] = text
-    return Where(scheduler, jobqueue, jobs, found, tls)
 
 
 def _devices(device: str | None, workers: int) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, Json, one_of
+from smembench.cli.options import PERCENT, Json, Markdown, one_of
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def show(
         typer.Option(metavar="FILE", help="Write the tables as its suffix says: .csv, .json, .md or .tex."),
     ] = None,
     json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    markdown: Markdown = False,
     json_lines: Annotated[
         Path | None, typer.Option("--json-lines", metavar="PATH", help="Append a line of JSON per device.")
     ] = None,

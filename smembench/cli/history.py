@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from smembench.cli.options import PERCENT, Cases, Json
+from smembench.cli.output import print_json
 from smembench.model.errors import REGRESSION, UsageError
 
 
@@ -53,7 +54,6 @@ def history(
     from smembench.views.console import can_show, say, stderr, stdout
     from smembench.views.history import LEVELS, history_data, history_sections, left_out, no_series
     from smembench.views.progress import steps
-    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     if not 0 < threshold < 1000:
@@ -69,7 +69,7 @@ def history(
     with steps() as step:
         series = series_of(nights, wanted, threshold / 100, meant, step)
     if json:
-        typer.echo(as_json(**history_data(nights, skipped, series)), nl=False)
+        print_json(**history_data(nights, skipped, series))
     elif not series:
         raise UsageError(f"{folder}: {no_series(nights)}")
     else:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from smembench.cli import options
-from smembench.cli.options import Running, Sampling, takes
+from smembench.cli.options import Running, Sampling
+from smembench.cli.output import print_json
+from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,19 +20,9 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="The problem, such as transpose or matmul.",
-            autocompletion=options.complete_problem,
-        ),
-    ],
+    problem: options.ProblemName,
     *,
-    n: Annotated[
-        str | None,
-        typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
-    ] = None,
+    n: options.Sides = None,
     dtype: options.Dtypes = None,
     inputs: options.Inputs = None,
     b_layout: options.BLayouts = None,
@@ -98,7 +90,6 @@ def _show_change(
     from smembench.views.export import cases as cases_of
     from smembench.views.ladder import ladder as gain
     from smembench.views.ladder_change import change_records, print_change
-    from smembench.views.records import json as as_json
     from smembench.views.table import draw
 
     (n, *more) = parse_ints(axes["n"], name="--n") if axes["n"] else [None]
@@ -113,7 +104,7 @@ def _show_change(
     changed = change(problem, step, n=n, **chosen, device=gpu, capability=capability)
     measured = changed.measured(load(stored)) if stored else None
     if running.json:
-        typer.echo(as_json(**change_records(changed), cases=cases_of(measured) if measured else []), nl=False)
+        print_json(**change_records(changed), cases=cases_of(measured) if measured else [])
         return None
     console = stderr if str(running.csv) == "-" else stdout
     print_change(console, changed, capability)

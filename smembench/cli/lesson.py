@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import Json, one_of
+from smembench.cli.options import Json, Markdown, one_of
+from smembench.cli.output import print_json, show
 from smembench.model.errors import UsageError
 from smembench.studies.lesson import LESSONS
 
@@ -37,7 +38,7 @@ def lesson(
     ] = "auto",
     csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")] = None,
     json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    markdown: Markdown = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
 ) -> None:
     """Run a listing of the documents, its mistakes included, and say what it should show and what it showed.
@@ -59,17 +60,14 @@ def lesson(
     from smembench.views.console import say, stderr, stdout
     from smembench.views.lesson import lesson_records, section
     from smembench.views.list import lessons, lines
-    from smembench.views.markdown import markdown as as_markdown
     from smembench.views.records import csv as as_csv
-    from smembench.views.records import json as as_json
-    from smembench.views.table import draw
 
     one_of(json=json, markdown=markdown)
     if name is None:
         if csv is not None:
             raise UsageError(f"--csv {csv}: goes with a lesson's name")
         if json:
-            typer.echo(as_json(lessons=lessons()), nl=False)
+            print_json(lessons=lessons())
             return
         for line in lines("lessons", lessons()):
             say(stdout, line)
@@ -85,14 +83,7 @@ def lesson(
     shown = section(name, where, found)
     if output is not None:
         output.write(as_csv(lesson_records(name, found)))
-    if json:
-        typer.echo(
-            as_json(device=asdict(where), rows=lesson_records(name, found), why=loaded.why, check=loaded.check),
-            nl=False,
-        )
-    elif markdown:
-        typer.echo(as_markdown([shown]), nl=False)
-    else:
-        draw(stdout, [shown])
+    rows = lesson_records(name, found)
+    show([shown], json=json, markdown=markdown, device=asdict(where), rows=rows, why=loaded.why, check=loaded.check)
     if any(result.failed for result in found):
         raise typer.Exit(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import typer
 
 from smembench.cli.options import Json
+from smembench.cli.output import print_json
 
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
@@ -33,14 +34,13 @@ def list_(
     from smembench.kernels import registry
     from smembench.views import list as parts
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.records import json as as_json
 
     for mistake in registry.mistakes():
         say(stderr, mistake)
     chosen = [what] if what else get_args(What)
     found = {name: parts.devices(_devices()) if name == "devices" else getattr(parts, name)() for name in chosen}
     if json:
-        typer.echo(as_json(**found), nl=False)
+        print_json(**found)
         return
     for name, records in found.items():
         for line in parts.lines(name, records):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from smembench.cli.options import Running, one_of
+from smembench.cli.output import print_json
 from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code
 from smembench.model.text import number_of, visible
@@ -55,9 +56,13 @@ def measure(
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    ``draw`` makes sections of a finished run, and ``parts`` then what JSON has beside its cases. ``after`` takes the
-    folder of a complete run and the console of its tables, and returns an exit code. The other arguments are those of
-    ``studies.run.run``.
+    The arguments that are not described here are those of ``studies.run.run``.
+
+    Args:
+        running: the user's options on output, files and locks.
+        draw: makes the tables of a finished run; by default all of them.
+        parts: after ``draw``, the tables that JSON has beside the cases.
+        after: called with the folder of a complete run and the console of its tables; returns an exit code.
 
     Raises:
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
@@ -154,7 +159,6 @@ def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple
 def _show_plan(config: Config, *, json: bool) -> None:
     from smembench.run.session import open_plan
     from smembench.views.console import say, stderr
-    from smembench.views.records import json as as_json
 
     with open_plan(config) as (planned, infos, notes):
         used = dict.fromkeys(infos, 0)
@@ -166,7 +170,7 @@ def _show_plan(config: Config, *, json: bool) -> None:
             else:
                 typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
         if json:
-            typer.echo(as_json(cases=cases), nl=False)
+            print_json(cases=cases)
         for note in notes:
             say(stderr, note)
         devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])

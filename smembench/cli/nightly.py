@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
     from smembench.studies.nightly.finish import Plan
 
-NIGHTS = "Nightly"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Nightly:
     """What is done with a run, other than storing it."""
 
+    panel: ClassVar[str] = "Nightly"
     compare_to: Annotated[
         str | None,
         typer.Option(
@@ -31,7 +30,6 @@ class Nightly:
             metavar="last[:N]|baseline|DIR",
             help="Compare with the previous run or N runs (and the pinned baseline, if any), the baseline alone, or a "
             "run; exit 3 if a case is slower. From last:3 on, the noise between runs is known.",
-            rich_help_panel=NIGHTS,
         ),
     ] = None
     threshold: Annotated[
@@ -41,7 +39,6 @@ class Nightly:
             metavar="PERCENT",
             parser=PERCENT,
             help="Smallest slowdown that counts. (default: the config's threshold, or that of compare)",
-            rich_help_panel=NIGHTS,
         ),
     ] = None
     keep: Annotated[
@@ -51,14 +48,11 @@ class Nightly:
             metavar="N",
             help="Remove complete runs of this config on these devices beyond the newest N; never the baseline, nor "
             "those since before a change that is still reported.",
-            rich_help_panel=NIGHTS,
         ),
     ] = None
     json_lines: Annotated[
         Path | None,
-        typer.Option(
-            "--json-lines", metavar="PATH", help="Append one line of JSON about the run.", rich_help_panel=NIGHTS
-        ),
+        typer.Option("--json-lines", metavar="PATH", help="Append one line of JSON about the run."),
     ] = None
     openmetrics: Annotated[
         Path | None,
@@ -66,7 +60,6 @@ class Nightly:
             "--openmetrics",
             metavar="PATH.prom",
             help="Write metrics for node_exporter's textfile collector.",
-            rich_help_panel=NIGHTS,
         ),
     ] = None
 

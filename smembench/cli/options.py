@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
@@ -69,6 +66,20 @@ def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
     return typer.Option(*names, metavar=metavar, help=text)
 
 
+ProblemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM", help="The problem, such as transpose or matmul.", autocompletion=complete_problem
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
+]
+Sides = Annotated[
+    str | None,
+    typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
+]
 Kernels = Annotated[
     str | None,
     typer.Option(
@@ -124,6 +135,7 @@ Cache = Annotated[
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="As Markdown.")]
 Cases = Annotated[
     str | None,
     typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
@@ -230,51 +242,6 @@ class Running:
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes while it runs.")] = False
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses the GPU.")] = False
-
-
-def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of dataclasses to a command: each field is an option, and the command receives the instances.
-
-    Help shows the options of a dataclass in the panel that it names, if any.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters = inspect.signature(command, eval_str=True).parameters.values()
-        shown = [parameter for parameter in parameters if parameter.name not in groups]
-        for group in groups.values():
-            hints = get_type_hints(group, include_extras=True)
-            for field in fields(group):
-                kind = hints[field.name]
-                if panel := getattr(group, "panel", None):
-                    option = copy(kind.__metadata__[0])
-                    option.rich_help_panel = panel
-                    kind = Annotated[kind.__origin__, option]
-                shown.append(keyword(field.name, kind, field.default))
-
-        @functools.wraps(command)
-        def wrapper(**values: Any) -> None:
-            made = {
-                name: group(**{field.name: values.pop(field.name) for field in fields(group)})
-                for name, group in groups.items()
-            }
-            command(**values, **made)
-
-        sign(wrapper, shown)
-        delattr(wrapper, "__wrapped__")
-        return wrapper
-
-    return decorate
-
-
-def keyword(name: str, kind: Any, default: object = None) -> inspect.Parameter:
-    """A parameter of a command that Typer shows as an option; ``kind`` is its annotation."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
-    """Show Typer these parameters of a command that takes ``**values``."""
-    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010 - mypy knows no such attribute
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
 def help_alone(context: typer.Context) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from smembench.cli import options
-from smembench.cli.options import Running, Sampling, takes
+from smembench.cli.options import Running, Sampling
+from smembench.cli.signature import keyword, sign, takes
 from smembench.kernels.problems import COMMANDS, PROBLEMS
 from smembench.model.problem import Axis, Problem
 
@@ -56,7 +57,7 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
         dtype = Axis("dtype", "Element types.", PROBLEMS[name].dtypes[0])
         shared["dtype"] = Annotated[str | None, options.of_axis(dtype, "NAME,…")]
     sizes = Annotated[str | None, typer.Argument(metavar=f"[{size.upper()},…]", help=f"The same as --{size}.")]
-    options.sign(command, [options.keyword(key, kind) for key, kind in {"sizes": sizes, **own, **shared}.items()])
+    sign(command, [keyword(key, kind) for key, kind in {"sizes": sizes, **own, **shared}.items()])
     return takes(sampling=Sampling, running=Running)(command)
 
 

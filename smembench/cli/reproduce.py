@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smembench.cli import options
-from smembench.cli.options import Running, Sampling, takes
+from smembench.cli.options import Running, Sampling
+from smembench.cli.signature import takes
 
 if TYPE_CHECKING:
     from smembench.store.run import Run

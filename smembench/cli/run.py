@@ -10,7 +10,8 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.nightly import Nightly, after
-from smembench.cli.options import Running, Sampling, takes
+from smembench.cli.options import Running, Sampling
+from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 
@@ -25,10 +26,7 @@ def run(
         ),
     ] = None,
     *,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
-    ] = None,
+    set_: options.Overrides = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the run's folder.")
     ] = Path("results"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Cases, Json, one_of
+from smembench.cli.options import Cases, Json, Markdown, one_of
 from smembench.model.errors import UsageError
 
 
@@ -30,7 +30,7 @@ def show(
     ] = False,
     case: Cases = None,
     json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown.")] = False,
+    markdown: Markdown = False,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
 ) -> None:
     """Show the tables of a stored run. A run that was killed is read from its journal.

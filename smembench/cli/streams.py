@@ -34,7 +34,7 @@ def lost_output() -> bool:
 
 
 def open_streams() -> None:
-    """Open those that are closed, so that no file of a run gets their numbers, and have no character fail."""
+    """Reopen closed streams, so that no file of a run gets their descriptors; escape what an encoding lacks."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

@@ -8,19 +8,14 @@ from typing import Annotated
 import typer
 
 from smembench.cli import options
-from smembench.cli.options import Sampling, takes
+from smembench.cli.options import Sampling
+from smembench.cli.output import print_json, show
+from smembench.cli.signature import takes
 
 
 @takes(sampling=Sampling)
 def tune(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="The problem, such as transpose or matmul.",
-            autocompletion=options.complete_problem,
-        ),
-    ],
+    problem: options.ProblemName,
     *,
     n: Annotated[
         int | None,
@@ -58,27 +53,17 @@ def tune(
     from smembench.cli.measure import Interrupted
     from smembench.model.interrupts import held
     from smembench.store.files import Output
-    from smembench.studies.tune import Tuned, TuneInterrupted, candidates, to_toml, tuned
-    from smembench.views.console import stdout
+    from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.export import cases
-    from smembench.views.records import json as as_json
     from smembench.views.run import watch
-    from smembench.views.table import draw
     from smembench.views.tune import counts, finals, ranked
-
-    def show(found: Tuned, among: str = "") -> None:
-        """Print the finalists, or what an interrupted search has instead."""
-        if json:
-            typer.echo(as_json(cases=cases(ranked(found))), nl=False)
-        else:
-            draw(stdout, [finals(found, among)])
 
     best = Output(output, force=force, what="--output") if output is not None else None
     watching = watch()
     found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
     if dry_run:
         if json:
-            typer.echo(as_json(cases=[{"case_id": case.id} for case in found.cases]), nl=False)
+            print_json(cases=[{"case_id": case.id} for case in found.cases])
         else:
             for case in found.cases:
                 typer.echo(case.id)
@@ -90,11 +75,11 @@ def tune(
             done = tuned(found, sampling.config(), watching)
         except TuneInterrupted as error:
             if error.so_far is not None:
-                show(error.so_far, error.among)
+                show([finals(error.so_far, error.among)], json=json, cases=cases(ranked(error.so_far)))
             unwritten = f"; {output} was not written" if output is not None else ""
             raise Interrupted(f"{error}{unwritten}") from None
         section = finals(done)
-        show(done)
+        show([section], json=json, cases=cases(ranked(done)))
         if best is not None:
             best.write(to_toml(done.best, [section.heading, section.sentence]))
             watching.note(f"wrote {output}")

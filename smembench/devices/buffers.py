@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Enqueue = Callable[[], Any]
 
 
+def handle_of(stream: Any) -> int:
+    """The driver's handle of one of Numba's streams."""
+    return int(getattr(stream.handle, "value", stream.handle))
+
+
 def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
     """An uninitialised one-dimensional array: a NumPy array unless it is on the device."""
     match place:

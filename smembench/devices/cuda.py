@@ -20,6 +20,7 @@ from smembench.devices.buffers import (
     between_allocations,
     between_copies,
     from_element,
+    handle_of,
     place_input,
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
@@ -95,7 +96,7 @@ class CudaDevice:
         self._index = index
         self._context = checked(driver.cuCtxGetCurrent())
         self._stream = cuda.stream()
-        self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
+        self._handle = handle_of(self._stream)
         uuid = gpu_uuid(index) or ""
         self._nvml = Nvml(uuid)
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}

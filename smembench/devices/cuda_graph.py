@@ -127,8 +127,8 @@ class GraphTimer:
         launch: Launch,
         quiet: Quiet,
         residue_ms: float,
-        flush: Launch | None = None,
-        warmup: float = 0.02,
+        flush: Launch | None,
+        warmup: float,
     ) -> None:
         self._residue_ms = residue_ms
         once = TimedGraph(stream, [launch], flush or nothing, quiet)

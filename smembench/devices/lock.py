@@ -1,7 +1,7 @@
-"""One run at a time per GPU: a name per UUID, which one process of the host can hold, and loses however it ends.
+"""One run per GPU at a time. The lock is a name with the GPU's UUID, which only one process of a host can hold.
 
-The name is a Unix socket's in Linux's abstract namespace: no file, so all users share it and nobody can plant a link.
-The system tells who listens on it.
+The name is that of a Unix socket in Linux's abstract namespace. It is no file, so all users share it and nobody can
+plant a link. The system releases it however the process ends, and tells others which process holds it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from smembench.model.errors import DeviceUnavailable
 
 _POLL_SECONDS = 1.0
 _ASKING = 4096
-"""How many others can ask who holds it; the system may lower it."""
+"""How many processes can ask at once who holds it; the system may lower it."""
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -77,35 +76,32 @@ class Nvml:
             return
         self._nvlinks = [link for link in range(pynvml.NVML_NVLINK_MAX_LINKS) if self._nvlink(link) is not None]
 
-    def _ask(self, question: Callable[[Any, Any], Any]) -> Any:
+    def _ask(self, function: str, *arguments: int | str, of_gpu: bool = True) -> Any:
+        """What a function of NVML says, called with this GPU; texts are names of NVML's constants. None if it fails."""
         if self._nvml is None:
             return None
         try:
-            return question(self._nvml, self._handle)
+            given = [getattr(self._nvml, each) if isinstance(each, str) else each for each in arguments]
+            return getattr(self._nvml, function)(*([self._handle] if of_gpu else []), *given)
         except Exception:  # NVML's errors, and pynvml's if the driver is older than it
             return None
 
     def _nvlink(self, link: int) -> Any:
         """1 for an NVLink that is up, 0 for one that is down, None for one that the GPU does not have."""
-        return self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetNvLinkState(gpu, link))
+        return self._ask("nvmlDeviceGetNvLinkState", link)
 
     def _memory_errors(self, kind: str) -> Any:
         """Errors since the driver was loaded."""
-        return self._ask(
-            lambda nvml, gpu: nvml.nvmlDeviceGetTotalEccErrors(
-                gpu, getattr(nvml, f"NVML_MEMORY_ERROR_TYPE_{kind}"), nvml.NVML_VOLATILE_ECC
-            )
-        )
+        return self._ask("nvmlDeviceGetTotalEccErrors", f"NVML_MEMORY_ERROR_TYPE_{kind}", "NVML_VOLATILE_ECC")
 
     def conditions(self) -> Conditions:
         """The GPU's state now."""
-        power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu))
-        processes = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu))
-        bits = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
+        power, bits = self._ask("nvmlDeviceGetPowerUsage"), self._ask("nvmlDeviceGetCurrentClocksEventReasons")
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         return Conditions(
-            sm_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
-            memory_clock_mhz=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
-            temperature_c=self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+            sm_clock_mhz=self._ask("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM"),
+            memory_clock_mhz=self._ask("nvmlDeviceGetClockInfo", "NVML_CLOCK_MEM"),
+            temperature_c=self._ask("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU"),
             power_w=None if power is None else power / 1000,
             throttle_reasons=None if bits is None else throttle_names(bits),
             # In a container NVML may report other ids than getpid; then one process is assumed to be this one.
@@ -122,8 +118,8 @@ class Nvml:
             self._health = {
                 "ecc_corrected": self._memory_errors("CORRECTED"),
                 "ecc_uncorrected": self._memory_errors("UNCORRECTED"),
-                "pcie_generation": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkGeneration(gpu)),
-                "pcie_width": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu)),
+                "pcie_generation": self._ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+                "pcie_width": self._ask("nvmlDeviceGetCurrPcieLinkWidth"),
                 "nvlinks_up": sum(self._nvlink(link) or 0 for link in self._nvlinks) if self._nvlinks else None,
             }
             self._asked = monotonic()
@@ -131,21 +127,16 @@ class Nvml:
 
     def settings(self) -> dict[str, Any]:
         """Driver, clock and power limits, ECC, MIG and links, by the names of ``DeviceInfo``."""
-
-        def clock(kind: str) -> Any:
-            return self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, getattr(nvml, kind)))
-
-        power = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))
-        ecc = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetEccMode(gpu)[0])
-        mig = self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMigMode(gpu)[0])
+        power = self._ask("nvmlDeviceGetEnforcedPowerLimit")
+        ecc, mig = self._ask("nvmlDeviceGetEccMode"), self._ask("nvmlDeviceGetMigMode")
         return {
-            "driver": self._ask(lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion()),
-            "sm_clock_max_mhz": clock("NVML_CLOCK_SM"),
-            "memory_clock_max_mhz": clock("NVML_CLOCK_MEM"),
+            "driver": self._ask("nvmlSystemGetDriverVersion", of_gpu=False),
+            "sm_clock_max_mhz": self._ask("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_SM"),
+            "memory_clock_max_mhz": self._ask("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_MEM"),
             "power_limit_w": None if power is None else power / 1000,
-            "ecc": None if ecc is None else bool(ecc),
-            "mig": None if mig is None else bool(mig),
-            "pcie_generation_max": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxPcieLinkGeneration(gpu)),
-            "pcie_width_max": self._ask(lambda nvml, gpu: nvml.nvmlDeviceGetMaxPcieLinkWidth(gpu)),
+            "ecc": None if ecc is None else bool(ecc[0]),
+            "mig": None if mig is None else bool(mig[0]),
+            "pcie_generation_max": self._ask("nvmlDeviceGetMaxPcieLinkGeneration"),
+            "pcie_width_max": self._ask("nvmlDeviceGetMaxPcieLinkWidth"),
             "nvlinks": len(self._nvlinks) or None,
         }

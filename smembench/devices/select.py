@@ -33,11 +33,9 @@ def resolve(name: str) -> tuple[str, str | None]:
         return name, None
     from smembench.devices.cuda import why_unusable
 
-    return (
-        (CPU, "no GPU is usable, so this runs on the CPU (see: smembench doctor)")
-        if why_unusable()
-        else ("cuda:0", None)
-    )
+    if why_unusable():
+        return CPU, "no GPU is usable, so this runs on the CPU (see: smembench doctor)"
+    return "cuda:0", None
 
 
 def uuid_of(name: str) -> str | None:

@@ -38,7 +38,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestLayouts:
     """The best layouts of a shared array.
 
     Attributes:
@@ -55,7 +55,7 @@ class Found:
     reason: str = ""
 
 
-def best_layouts(case: Case, row: int | None = None) -> list[Found]:
+def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:
     """The best layouts of each shared array that the kernel loads or stores.
 
     Args:
@@ -83,7 +83,7 @@ def best_layouts(case: Case, row: int | None = None) -> list[Found]:
     return found
 
 
-def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None = None) -> Found:
+def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None = None) -> BestLayouts:
     """The best layouts of an array for its loads and stores; ``row`` as in ``best_layouts``.
 
     Raises:
@@ -93,21 +93,22 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
     tile = Tile(array, array.shape[-1])
     plain = cost(tile, requests, Layout())
     if plain.free:
-        return Found(tile, plain)
+        return BestLayouts(tile, plain)
     if flat and row is not None:
         if array.shape[0] % row:
             raise UsageError(f"--row {row}: {array.name} has {array.shape[0]} elements, which are not whole rows")
         tile = Tile(array, row)
     elif flat:
-        return Found(tile, plain, reason=f"{array.name} has one dimension: --row says how long its rows are.")
+        return BestLayouts(tile, plain, reason=f"{array.name} has one dimension: --row says how long its rows are.")
     vector = max(request.site.width for request in requests) // array.itemsize
     if tile.columns % vector:
         reason = f"A row of {array.name} has {tile.columns} elements, which are not whole vectors of {vector}."
-        return Found(tile, plain, reason=reason)
-    pad = _least(tile, requests, plain, _pads(vector))
+        return BestLayouts(tile, plain, reason=reason)
+    padded = (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))  # those that leave vectors aligned
+    pad = _least(tile, requests, plain, padded)
     why = _no_swizzle(tile, vector)
     swizzle = None if why else _least(tile, requests, plain, _swizzles(tile, vector))
-    return Found(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
+    return BestLayouts(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
 
 
 def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
@@ -120,11 +121,6 @@ def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
         counts[kind][1] += ideal_wavefronts(addresses, width, kind) * request.weight
     loads, stores = (needed / ideal if ideal else None for needed, ideal in counts.values())
     return Tried(layout, loads, stores, sum(needed for needed, _ in counts.values()))
-
-
-def _pads(vector: int) -> Iterator[Layout]:
-    """Those that leave vectors aligned."""
-    return (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))
 
 
 def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
+from smembench.model.groups import grouped
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 
 _Widths = Mapping[AccessSite, int]
@@ -56,9 +57,7 @@ def as_compiled(traces: Sequence[Trace], code: Mapping[MemoryInstruction, int]) 
 
 def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
     """The widths of the sites that are merged, if any; None if the accesses do not have the widths of the code."""
-    by_site: dict[AccessSite, list[Accesses]] = {}
-    for each in accesses:
-        by_site.setdefault(each.site, []).append(each)
+    by_site = grouped(accesses, lambda each: each.site)
     source = {site.width for site in by_site}
     # Narrower ones than the source's belong to paths that the trace did not take, such as edges.
     new = {width for width in compiled - source if width > min(source, default=width)}
@@ -91,9 +90,7 @@ def _some(accesses: Sequence[Accesses], compiled: Counter[int]) -> dict[AccessSi
 
     Only of sites that every thread passes equally often in all traces, and of one new width.
     """
-    by_site: dict[AccessSite, list[Accesses]] = {}
-    for each in accesses:
-        by_site.setdefault(each.site, []).append(each)
+    by_site = grouped(accesses, lambda each: each.site)
     new = {*compiled} - {site.width for site in by_site}
     if len(new) != 1 or any(len({len(each.addresses) for each in found}) != 1 for found in by_site.values()):
         return {}

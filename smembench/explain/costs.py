@@ -16,6 +16,7 @@ from smembench.explain.tiles import TileTraffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import GlobalTraffic
 from smembench.model.errors import UsageError
+from smembench.model.groups import grouped
 from smembench.toolchains.machine_code import MachineCode
 
 
@@ -168,7 +169,7 @@ def resident_blocks(
         raise UsageError(f"{error}") from None
 
 
-class Accesses(NamedTuple):
+class ByMemory(NamedTuple):
     """Accesses in the source to shared, global and constant memory."""
 
     shared: tuple[SharedAccess, ...]
@@ -176,9 +177,9 @@ class Accesses(NamedTuple):
     constant: tuple[ConstantAccess, ...]
 
 
-def by_memory(traced: Trace, requests: Sequence[Request]) -> Accesses:
+def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
     """What the accesses of a trace cost, over all requests of a launch."""
-    return Accesses(
+    return ByMemory(
         tuple(_shared(*found) for found in _by_site(traced, requests, "shared") if found[0][0].kind != "atomic"),
         tuple(_global(*found) for found in _by_site(traced, requests, "global")),
         tuple(
@@ -195,10 +196,8 @@ _Place = tuple[AccessSite, str, int]
 def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tuple[_Place, list[Request]]]:
     """The requests to a memory space by access, in the order of the source."""
     # A line of the kernel may call a helper that makes the access in either of two lines.
-    found: dict[AccessSite, list[Request]] = {}
-    for request in requests:
-        if request.site.space == space:
-            found.setdefault(replace(request.site, place=0), []).append(request)
+    asked = (request for request in requests if request.site.space == space)
+    found = grouped(asked, lambda request: replace(request.site, place=0))
     return [
         ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
         for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))

@@ -78,7 +78,7 @@ def explain_function(
     recorder = ForeignRecorder(shared_bytes, plain.__code__.co_filename, prod(block))
     named = _named(plain, arguments)
     launch = Launch(
-        function=_replaced(plain, recorder, fake := foreign_cuda(recorder)),
+        function=Replacements(recorder, fake := foreign_cuda(recorder)).function(plain),
         arguments=[_in_memory(recorder, name, value, number) for number, (name, value) in enumerate(named.items(), 1)],
         grid=grid,
         block=block,
@@ -155,10 +155,6 @@ def _in_memory(recorder: ForeignRecorder, name: str, argument: Argument, number:
     if argument.data is None:
         return recorder.array("global", name, argument.shape, base, str(argument.dtype))
     return recorder.given("global", name, argument.data, base)
-
-
-def _replaced(function: FunctionType, recorder: ForeignRecorder, fake: Any) -> Any:
-    return Replacements(recorder, fake).function(function)
 
 
 def _traced(launch: Launch, recorder: ForeignRecorder, fake: Any, name: str) -> Trace:

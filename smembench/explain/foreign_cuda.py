@@ -58,6 +58,9 @@ def foreign_cuda(recorder: ForeignRecorder) -> Any:
         own = tuple(getattr(fake.threadIdx, axis) for axis in "xyz"[:dimensions])
         return corner + own[0] if dimensions == 1 else tuple(map(sum, zip(corner, own, strict=True)))
 
+    def update(array: Any, index: Any, *values: Any) -> Any:
+        return array.update(index, *values)
+
     this_grid = SimpleNamespace(sync=recorder.barrier)
     fake: Any = _Cuda(
         **{name: SimpleNamespace() for name in AXES},
@@ -65,7 +68,7 @@ def foreign_cuda(recorder: ForeignRecorder) -> Any:
         **{name: sync_with(name) for name in _SYNCS},
         **dict.fromkeys(SHUFFLES, shuffle),
         **dict.fromkeys(_NOTHING, lambda *values: None),
-        atomic=SimpleNamespace(**dict.fromkeys((*ATOMICS, "nanmin", "nanmax", "compare_and_swap"), _update)),
+        atomic=SimpleNamespace(**dict.fromkeys((*ATOMICS, "nanmin", "nanmax", "compare_and_swap"), update)),
         cg=SimpleNamespace(this_grid=lambda: this_grid),
         const=SimpleNamespace(array_like=recorder.constant_array),
         libdevice=_Libdevice(recorder, "libdevice"),
@@ -94,10 +97,6 @@ class _Cuda(SimpleNamespace):
         if found is None:
             raise UsageError(f"cuda.{name} is not followed")
         return found
-
-
-def _update(array: Any, index: Any, *values: Any) -> Any:
-    return array.update(index, *values)
 
 
 def _type(value: Any) -> Cast | None:

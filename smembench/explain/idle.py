@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
+from smembench.model.groups import grouped
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
 from smembench.toolchains.source_lines import Lined
@@ -101,11 +102,7 @@ def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], w
 
 
 def _by_line(lined: Iterable[Lined], issued: _Issued) -> dict[int, list[Lined]]:
-    found: dict[int, list[Lined]] = {}
-    for each in lined:
-        if _issued(each.access) == issued:
-            found.setdefault(each.line, []).append(each)
-    return found
+    return grouped((each for each in lined if _issued(each.access) == issued), lambda each: each.line)
 
 
 def _issued(access: MemoryInstruction) -> _Issued:

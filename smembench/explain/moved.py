@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from smembench.explain.requests import NOWHERE, AccessSite, Integers
+from smembench.model.groups import grouped
 from smembench.toolchains.source_lines import Lined
 
 Moved = Mapping[tuple[str, int, int], int]
@@ -21,10 +22,8 @@ Moved = Mapping[tuple[str, int, int], int]
 
 def moved_loads(lined: Sequence[Lined]) -> Moved:
     """Lines of loads that run as often as a line of stores, for the same lanes. Most do so in the source as well."""
-    found: dict[tuple[str, str, int], list[Lined]] = {}
-    for each in lined:
-        if not each.access.never:
-            found.setdefault((each.access.kind, each.access.space, each.line), []).append(each)
+    may = (each for each in lined if not each.access.never)
+    found = grouped(may, lambda each: (each.access.kind, each.access.space, each.line))
     stores = {_lanes(every): line for (kind, _, line), every in found.items() if kind == "store"}
     return {
         (space, line, every[0].access.width): stores[_lanes(every)]

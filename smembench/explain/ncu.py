@@ -43,15 +43,15 @@ def profile(
     Raises:
         UsageError: as ``counted``.
     """
+    count = launches * len(cases)
     found = counted(
         _child(cases, launches, samples=int(as_sampled)),
         metrics,
         cache_control=cache_control,
-        launches=launches * len(cases),
+        launches=count,
         asked_by=asked_by,
         optional=optional,
     )
-    count = launches * len(cases)
     metrics = [*metrics, *(metric for metric in optional if len(found.get(metric, ())) == count)]
     starts = range(0, count, launches)
     return [{m: median(found[m][start + uncounted : start + launches]) for m in metrics} for start in starts]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.warp import STEPS
+from smembench.model.groups import grouped
 from smembench.model.hardware import WARP
 
 Integers = NDArray[np.int64]
@@ -70,7 +71,6 @@ class Request:
     """
 
     site: AccessSite
-    warp: int
     addresses: tuple[int | None, ...]
     weight: int = 1
 
@@ -98,7 +98,7 @@ class Accesses(NamedTuple):
     def requests(self) -> Iterator[Request]:
         """Those with an active lane, warp by warp."""
         for warp, number in np.argwhere(self.active().T):
-            yield _request(self.site, int(warp), self.addresses[number, warp], self.weight)
+            yield _request(self.site, self.addresses[number, warp], self.weight)
 
     def active(self) -> NDArray[np.bool_]:
         """Whether any lane makes it, by access and warp."""
@@ -111,18 +111,14 @@ def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
 
     Only shifts that leave the cost of a request as it is: see ``STEPS``.
     """
-    by_site: dict[AccessSite, list[Accesses]] = {}
-    for accesses in recorded:
-        by_site.setdefault(accesses.site, []).append(accesses)
+    by_site = grouped(recorded, lambda accesses: accesses.site)
     return [request for site, found in by_site.items() for request in _distinct(site, found, shifted=shifted)]
 
 
 def _distinct(site: AccessSite, found: list[Accesses], *, shifted: bool) -> Iterator[Request]:
-    warps, rows, weights = [], [], []
+    rows, weights = [], []
     for accesses in found:
-        by_warp = accesses.active().T
-        warps.append(np.nonzero(by_warp)[0])
-        rows.append(accesses.addresses.swapaxes(0, 1)[by_warp])
+        rows.append(accesses.addresses.swapaxes(0, 1)[accesses.active().T])
         weights.append(np.full(len(rows[-1]), accesses.weight))
     addresses = np.concatenate(rows)
     alike = np.ascontiguousarray(_shifted(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
@@ -131,18 +127,16 @@ def _distinct(site: AccessSite, found: list[Accesses], *, shifted: bool) -> Iter
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     counts = np.zeros(len(first), np.int64)
     np.add.at(counts, inverse, np.concatenate(weights))
-    warp = np.concatenate(warps)
     for which in np.argsort(first):
-        at = first[which]
-        yield _request(site, int(warp[at]), addresses[at], int(counts[which]))
+        yield _request(site, addresses[first[which]], int(counts[which]))
 
 
 def _shifted(addresses: Integers, step: int) -> Integers:
-    """``warp.shifted`` of each row."""
+    """Each row relative to the largest multiple of ``step`` bytes that is not above any of its addresses."""
     active = addresses != NOWHERE
     begin = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
     return np.where(active, addresses - begin, NOWHERE)
 
 
-def _request(site: AccessSite, warp: int, addresses: Integers, weight: int) -> Request:
-    return Request(site, warp, tuple(None if at == NOWHERE else at for at in addresses.tolist()), weight)
+def _request(site: AccessSite, addresses: Integers, weight: int) -> Request:
+    return Request(site, tuple(None if at == NOWHERE else at for at in addresses.tolist()), weight)

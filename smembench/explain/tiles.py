@@ -22,6 +22,7 @@ from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNM
 from smembench.kernels.intrinsics.operands import Operand
 from smembench.kernels.intrinsics.warp_group import GROUP
 from smembench.kernels.program import TensorMap
+from smembench.model.groups import grouped
 from smembench.model.hardware import SECTOR_BYTES
 
 CORE_ROWS = 8
@@ -104,9 +105,7 @@ class TileTraffic:
 
 def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) -> tuple[TileTraffic, ...]:
     """The accesses of a launch to tiles, in the order of the source, whose lines ``source`` has."""
-    found: dict[TileAccess, list[TileAccess]] = {}
-    for access in tiles:
-        found.setdefault(replace(access, global_bytes=0, arriving_bytes=0), []).append(access)
+    found = grouped(tiles, lambda access: replace(access, global_bytes=0, arriving_bytes=0))
     return tuple(
         TileTraffic(
             alike,

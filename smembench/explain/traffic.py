@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from smembench.explain.coalescing import ideal_sectors, sectors
 from smembench.explain.requests import Request
+from smembench.model.groups import grouped
 from smembench.model.hardware import SECTOR_BYTES, WAVEFRONT_BYTES
 
 
@@ -41,10 +42,8 @@ class GlobalTraffic:
 
 def traffic(arrays: Mapping[str, int], requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
     """Loads, stores and atomics of a launch's requests per global array; ``arrays`` are their bytes by name."""
-    found: dict[tuple[str, str], list[Request]] = {}
-    for request in requests:
-        if request.site.space == "global":
-            found.setdefault((request.site.array, request.site.kind), []).append(request)
+    of_arrays = (request for request in requests if request.site.space == "global")
+    found = grouped(of_arrays, lambda request: (request.site.array, request.site.kind))
     return tuple(
         _add_up(array, kind, found[array, kind], size)
         for array, size in arrays.items()

@@ -31,13 +31,3 @@ def active_lanes(addresses: Sequence[int | None], width: int) -> list[tuple[int,
         if address < 0 or address % width:
             raise ValueError(f"lane {lane}: address {address} is negative or no multiple of {width} bytes")
     return active
-
-
-def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...]:
-    """The addresses relative to the largest multiple of ``step`` bytes that is not above any of them.
-
-    Requests with equal relative addresses cost the same if ``step`` is a line in global memory, or one word per bank in
-    shared memory.
-    """
-    begin = min((address for address in addresses if address is not None), default=0) // step * step
-    return tuple(None if address is None else address - begin for address in addresses)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from smembench.model.ranges import Count, Size
@@ -94,6 +94,11 @@ class Case:
         if self.pad is not None:
             parts.append(f"pad{self.pad}")
         return "/".join([*parts, self.cache])
+
+    @property
+    def setting(self) -> Case:
+        """The conditions in which kernels are compared: the case without kernel, compiler, block and pad."""
+        return replace(self, kernel="", compiler="", block=None, pad=None)
 
     def parameter(self, name: str) -> int:
         """The value of a parameter of the problem."""

@@ -1,4 +1,4 @@
-"""Ctrl-C, taken where nothing is lost by it: not in an import, nor in a block that holds it back.
+"""Ctrl-C, handled where nothing is lost by it: not during an import, nor in a block that holds it back.
 
 SIGTERM, by which systemd, Slurm, timeout and docker stop end a process, is Ctrl-C too once ``install`` was called.
 """
@@ -25,19 +25,19 @@ _last: int = signal.SIGINT
 
 
 class Held:
-    """What a block that holds Ctrl-C back has had of it so far, and who takes it otherwise."""
+    """The last signal that arrived in a block that holds Ctrl-C back, and the handlers that it replaces."""
 
     def __init__(self, before: Mapping[int, Any]) -> None:
         self.before = before
         self.caught = 0
 
     def take(self) -> bool:
-        """Whether it came; it is not raised any more then."""
+        """Whether a signal arrived; if so, the end of the block does not raise it any more."""
         caught, self.caught = self.caught, 0
         return caught != 0
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Take the signal."""
+        """The handler: remember the signal."""
         global _last
         self.caught = _last = number
 
@@ -66,7 +66,7 @@ def held() -> Iterator[Held]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Take Ctrl-C here, and what came before, though a block around holds it back."""
+    """Let Ctrl-C through in this block, even one that arrived before, though a block around it holds it back."""
     if not _holding or not _in_main_thread():
         yield
         return

@@ -1,9 +1,10 @@
-"""Text from outside, fit to be shown: no character of it controls a terminal."""
+"""Text to be shown: without characters that control a terminal; durations, counts and errors in words."""
 
 from __future__ import annotations
 
 import json
 import re
+import signal
 import traceback
 
 from smembench.model.errors import SmembenchError
@@ -45,6 +46,13 @@ def number_of(number: int, what: str) -> str:
 def capital(text: str) -> str:
     """Text with a capital first letter."""
     return text[:1].upper() + text[1:]
+
+
+def ended(code: int) -> str:
+    """How a process ended, by its return code: ``was killed by SIGKILL``, ``exited with 1``."""
+    if code >= 0:
+        return f"exited with {code}"
+    return f"was killed by {next((known.name for known in signal.Signals if known == -code), f'signal {-code}')}"
 
 
 def brief(text: str, most: int = 2000) -> str:

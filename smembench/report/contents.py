@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from smembench.model.case import BY_ROWS, UNIFORM
+from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
@@ -37,7 +38,7 @@ from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
-from smembench.views.sections import Section, grouped, groups, sections, subject
+from smembench.views.sections import Section, groups, sections, subject
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""

@@ -49,7 +49,7 @@ def _states(groups: Sequence[Group]) -> Section:
     columns: dict[str, Callable[[Member], str]] = {
         "device": lambda member: member.label,
         "model": lambda member: member.model,
-        "UUID": lambda member: (member.info.uuid if member.info else None) or "",
+        "UUID": lambda member: member.uuid or "",
         "driver": lambda member: (member.info.driver if member.info else None) or "",
         "SM MHz": lambda member: _least(member, lambda row: row.sm_clock_mhz),
         "°C": lambda member: _most(member, lambda row: row.temperature_c),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo
@@ -72,31 +72,11 @@ def _kernels(text: str, label: str, problem: str) -> tuple[str, ...]:
         return parse_kernels(text, registry.names(problem), name=label, what=f"{problem} kernel")
 
 
-def _dtypes(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, PROBLEMS[problem].dtypes, name=label, what=f"element type for {problem}")
-
-
 def _devices(text: str, label: str, problem: str) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(map(canonical, split(text))))
     except UsageError as error:
         raise UsageError(f"{label}: {error}") from None
-
-
-def _cache_modes(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, ("warm", "cold"), name=label, what="cache mode")
-
-
-def _distributions(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, PROBLEMS[problem].distributions, name=label, what=f"distribution of {problem}'s inputs")
-
-
-def _b_layouts(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, PROBLEMS[problem].b_layouts, name=label, what=f"layout of {problem}'s second matrix")
-
-
-def _compilers(text: str, label: str, problem: str) -> tuple[str, ...]:
-    return parse_names(text, toolchains.names(), name=label, what="compiler")
 
 
 def first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
@@ -105,15 +85,28 @@ def first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
     return () if problem is None else PROBLEMS[problem].dtypes[:1]
 
 
+def _names(allowed: Callable[[str], Sequence[str]], what: str, *, optional: bool = False) -> BeforeValidator:
+    """Validates names that are ``allowed`` for the problem; errors call them ``what``, with the problem for ``{}``."""
+
+    def parse(text: str, label: str, problem: str) -> tuple[str, ...]:
+        return parse_names(text, allowed(problem), name=label, what=what.format(problem))
+
+    return _values(parse, optional=optional)
+
+
 Names = tuple[str, ...]
 Problem = Annotated[str, BeforeValidator(_problem)]
 Kernels = Annotated[Names, _values(_kernels, optional=True)]
 Devices = Annotated[Names, _values(_devices)]
-Dtypes = Annotated[Names, _values(_dtypes)]
-CacheModes = Annotated[Names, _values(_cache_modes)]
-Distributions = Annotated[Names, _values(_distributions, optional=True)]
-BLayouts = Annotated[Names, _values(_b_layouts, optional=True)]
-Compilers = Annotated[Names, _values(_compilers)]
+Dtypes = Annotated[Names, _names(lambda problem: PROBLEMS[problem].dtypes, "element type for {}")]
+CacheModes = Annotated[Names, _names(lambda _: ("warm", "cold"), "cache mode")]
+Distributions = Annotated[
+    Names, _names(lambda problem: PROBLEMS[problem].distributions, "distribution of {}'s inputs", optional=True)
+]
+BLayouts = Annotated[
+    Names, _names(lambda problem: PROBLEMS[problem].b_layouts, "layout of {}'s second matrix", optional=True)
+]
+Compilers = Annotated[Names, _names(lambda _: toolchains.names(), "compiler")]
 Ints = Annotated[tuple[int, ...], _values(lambda text, label, _: parse_ints(text, name=label), optional=True)]
 Blocks = Annotated[
     tuple[Block, ...],

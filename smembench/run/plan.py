@@ -33,12 +33,7 @@ class Planned:
 MOST_CASES = 1_000_000
 
 
-def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> list[Planned]:
-    """Every case of the config; see ``planned``."""
-    return list(planned(config, limits, resolve))
-
-
-def planned(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
+def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
     """Each case of the config, in the order they run: by sweep, device and size, kernels in the order of the lesson.
 
     Raises:
@@ -95,11 +90,11 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
         for device, kernel in placements:
             if not (sweep.kernel or kernel.takes(dtype)):
                 continue
-            case = Case(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k, parameters=parameters)
-            case = replace(
-                case,
+            case = Case(
+                *(problem.name, kernel.name, device, dtype, shape.m, shape.n, shape.k),
                 cache=cache,
                 compiler=kernel.compiler,
+                parameters=parameters,
                 inputs=inputs or problem.usual_inputs(dtype),
                 b_layout=b_layout or problem.usual_b_layout(dtype),
             )

@@ -25,8 +25,8 @@ Begin = Callable[[Case, int, int], None]
 """Called when a trial begins, with its case, its number and the number of trials known so far."""
 
 
-def unseen(case: Case, number: int, of: int) -> None:
-    """Do nothing, the default of ``Runner.run``."""
+def unseen(*what: object) -> None:
+    """Do nothing: the default of callbacks."""
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from smembench.devices.base import Sampler
+from smembench.model.groups import grouped
 from smembench.model.measurement import Conditions
 
 BATCH_SECONDS = 0.05
@@ -89,10 +90,7 @@ def shuffled(cases: Sequence[T], group: Callable[[T], Hashable], seed: int, roun
     A group shares its inputs, which are then made once per round, and its cases are compared with each other.
     """
     rng = random.Random(f"{seed}/{round_}")
-    groups: dict[Hashable, list[T]] = {}
-    for case in cases:
-        groups.setdefault(group(case), []).append(case)
-    order = list(groups.values())
+    order = list(grouped(cases, group).values())
     rng.shuffle(order)
     for members in order:
         rng.shuffle(members)

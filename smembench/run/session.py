@@ -15,8 +15,8 @@ from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
 from smembench.run.placement import devices_needed, left_out
-from smembench.run.plan import Planned, check_count, plan, planned
-from smembench.run.runner import Begin, Runner, unseen
+from smembench.run.plan import Planned, check_count, plan
+from smembench.run.runner import Runner
 from smembench.run.stop_rule import ci_widths_of, rules_of
 from smembench.run.worker import Worker
 from smembench.store.assemble import Predict, assemble, unpredicted
@@ -24,18 +24,21 @@ from smembench.store.assemble import Predict, assemble, unpredicted
 
 @dataclass(slots=True)
 class Session:
-    """Planned cases, and a worker that runs them."""
+    """A run that can begin.
+
+    Attributes:
+        planned: every case of the config, in order.
+        infos: the devices of the cases, by name.
+        notes: lines for the user, such as which kernels were left out.
+        runner: runs the cases in a worker process.
+    """
 
     config: Config
     seed: int
     planned: list[Planned]
     infos: dict[str, DeviceInfo]
     notes: tuple[str, ...]
-    _runner: Runner
-
-    def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
-        """Yield a trial per case and round, except those in ``done``; see ``Runner.run``."""
-        return self._runner.run(done, begin)
+    runner: Runner
 
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
         """One measurement per case that has trials, with its prediction by ``predict``."""
@@ -83,7 +86,7 @@ def open_session(
                 held.enter_context(locked(names, wait=wait, waiting=waiting))
             worker = Worker(names)
             held.callback(worker.kill)
-            items = plan(config, worker.limits, resolved)
+            items = list(plan(config, worker.limits, resolved))
         used = {item.case.device for item in items}
         infos = {name: info for name, info in worker.infos.items() if name in used}
         chosen = config.seed if seed is None else seed
@@ -98,17 +101,17 @@ def open_plan(config: Config) -> Iterator[tuple[Iterator[Planned], Mapping[str, 
     """The cases of a config one after another, to be shown, with all devices and the notes.
 
     Raises:
-        UsageError: as ``planned``.
+        UsageError: as ``plan``.
         DeviceUnavailable: for a device that does not exist.
     """
     names, resolved, notes = _devices(config)
     if names == (CPU,):  # opened here at once, where a process would take as long to start as this one
         device = open_device(CPU)
-        yield planned(config, {CPU: device.limits()}, resolved), {CPU: device.info}, notes
+        yield plan(config, {CPU: device.limits()}, resolved), {CPU: device.info}, notes
         return
     worker = Worker(names)
     try:
-        yield planned(config, worker.limits, resolved), worker.infos, notes
+        yield plan(config, worker.limits, resolved), worker.infos, notes
     finally:
         worker.kill()
 

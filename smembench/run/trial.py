@@ -91,7 +91,7 @@ class TrialRunner:
             prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
         except Refused as refused:
             return replace(blank, status=Status.SKIPPED, reason=str(refused))
-        try:
+        with closing(prepared):
             checked = self._launched(blank, kernel, prepared)
             if checked.status is not Status.OK:
                 return checked
@@ -122,8 +122,6 @@ class TrialRunner:
                 seconds=batch.seconds,
                 conditions=merged(batch.states),
             )
-        finally:
-            prepared.close()
 
     def _launched(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
         """The trial with the result of a launch on a poisoned output."""
@@ -178,12 +176,9 @@ class TrialRunner:
 
     def _time_once(self, case: Case, seed: int) -> float:
         problem = PROBLEMS[case.problem]
-        device = self._devices[case.device]
-        prepared = device.prepare(case, registry.kernel_of(case), problem, problem.inputs(case, seed))
-        try:
+        inputs = problem.inputs(case, seed)
+        with closing(self._devices[case.device].prepare(case, registry.kernel_of(case), problem, inputs)) as prepared:
             prepared.launch()  # compiles
             begun = perf_counter()
             prepared.launch()
             return perf_counter() - begun
-        finally:
-            prepared.close()

@@ -22,7 +22,7 @@ from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.interrupts import ignore, interruptible
 from smembench.model.measurement import Trial
-from smembench.model.text import one_line
+from smembench.model.text import ended, one_line
 from smembench.run.trial import Request, TrialRunner
 
 _OPEN_SECONDS = 120.0
@@ -123,11 +123,7 @@ class Worker:
 
     def _epitaph(self) -> str:
         with suppress(subprocess.TimeoutExpired):
-            code = self._process.wait(_CLOSE_SECONDS)
-            if code < 0:
-                known = [known.name for known in signal.Signals if known == -code]
-                return f"the worker process was killed by {known[0] if known else f'signal {-code}'}"
-            return f"the worker process exited with {code}"
+            return f"the worker process {ended(self._process.wait(_CLOSE_SECONDS))}"
         self.kill()
         return "the worker process closed its connection"
 

@@ -10,6 +10,7 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
+from smembench.model.groups import grouped
 from smembench.model.measurement import Measurement, Prediction, Sample, Status, Trial, merged
 from smembench.stats.summary import ci_width
 from smembench.store.plausibility import bytes_per_clock, impossible, peak_percent
@@ -36,9 +37,7 @@ def assemble(
     that count as converged, by kind of device. Without ``predict`` all that kernels tell is left out, shared memory
     too, and so is the import of Numba.
     """
-    by_case: dict[Case, list[Trial]] = {}
-    for trial in trials:
-        by_case.setdefault(trial.case, []).append(trial)
+    by_case = grouped(trials, lambda trial: trial.case)
     return [
         _measurement(case, by_case[case], infos[case.device], ci_widths[case.kind], predict)
         for case in cases

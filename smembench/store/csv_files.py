@@ -26,12 +26,12 @@ _READ = ("case_id", "round", "elapsed_ms", "schema_version")
 _SAMPLES = TypeAdapter(tuple[list[str], list[Count], list[Milliseconds], list[int]])
 
 
-def table_text(columns: Sequence[str], records: Iterable[Sequence[str]]) -> str:
-    """A header and records as CSV with LF line endings."""
+def table_text(columns: Sequence[str], records: Iterable[Iterable[object]]) -> str:
+    """A header and records as CSV with LF line endings; values as ``schema.to_text`` writes them."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(records)
+    writer.writerows(map(schema.to_text, record) for record in records)
     return stream.getvalue()
 
 

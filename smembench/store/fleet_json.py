@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from smembench.model.errors import UsageError
-from smembench.model.text import json_text
 from smembench.store.files import write_whole
+from smembench.store.run_folder import to_json
 from smembench.store.run_json import Moment, Part, StoredConfig, read_json
 
 FLEET = "fleet.json"
@@ -87,4 +87,4 @@ def write_fleet_file(folder: Path, content: FleetFile) -> None:
         OSError: if the disk is full or the folder was removed.
     """
     data = {"schema_version": content.schema_version, **content.model_dump(mode="json", exclude_defaults=True)}
-    write_whole(folder / FLEET, json_text(data, indent=2) + "\n")
+    write_whole(folder / FLEET, to_json(data))

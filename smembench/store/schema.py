@@ -273,9 +273,8 @@ def _fault(error: ValidationError) -> str:
     return f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
 
 
-def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[list[str]]:
+def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[tuple[object, ...]]:
     """The rows of samples.csv; only successful cases have samples."""
     for measurement in measurements:
         for sample in measurement.samples:
-            values = (SCHEMA_VERSION, run_id, measurement.case.id, sample.round, sample.index, sample.elapsed_ms)
-            yield [to_text(value) for value in values]
+            yield SCHEMA_VERSION, run_id, measurement.case.id, sample.round, sample.index, sample.elapsed_ms

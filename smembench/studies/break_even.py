@@ -6,10 +6,11 @@ A run has an answer for each problem with a baseline that it measured at several
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
+from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import difference
@@ -39,15 +40,11 @@ class BreakEven:
 
 def break_even(run: Run) -> list[BreakEven]:
     """Of each problem, element type, stride, cache mode and GPU of a run that have several sizes."""
-    found: dict[tuple[object, ...], list[Row]] = {}
-    for row in run.rows:
-        if row.ok and not is_port(row.compiler):
-            found.setdefault(
-                (row.problem, row.dtype, row.stride, row.cache, row.case.parameters, row.inputs, row.b_layout), []
-            ).append(row)
+    done = (row for row in run.rows if row.ok and not is_port(row.compiler))
+    alike = grouped(done, lambda row: replace(row.case.setting, device="", m=0, n=0, k=None))
     return [
         answer
-        for rows in found.values()
+        for rows in alike.values()
         for device in dict.fromkeys(row.device for row in rows if row.case.kind == "cuda")
         if (answer := _of(rows, device)) is not None
     ]

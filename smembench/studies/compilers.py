@@ -114,7 +114,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     """
     memory = Limits(free_bytes=2**62)
     blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
-    planned = plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"})
+    planned = list(plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
     ported = {replace(item.case, compiler=DEFAULT_COMPILER) for item in planned if is_port(item.case.compiler)}
     cases = [item.case for item in planned if item.case in ported]

@@ -69,9 +69,13 @@ def cases(
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
-            case = Case(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k, parameters=parameters)
-            case = replace(case, block=block if kernel.blocks else None, pad=pad)
-            case = replace(case, b_layout=layout or problem.usual_b_layout(dtype))
+            case = Case(
+                *(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k),
+                block=block if kernel.blocks else None,
+                pad=pad,
+                parameters=parameters,
+                b_layout=layout or problem.usual_b_layout(dtype),
+            )
             if reason := kernel.refusal(case):
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:

@@ -146,6 +146,7 @@ def _from_journal(folder: Path, *, shown: bool) -> Run:
     path = folder / JOURNAL
     from smembench.explain.prediction import predict, trace_together
     from smembench.run.config import from_stored
+    from smembench.run.runner import unseen
     from smembench.run.stop_rule import ci_widths_of
     from smembench.store.assemble import assemble
 
@@ -155,7 +156,7 @@ def _from_journal(folder: Path, *, shown: bool) -> Run:
     try:
         cases = list(dict.fromkeys(trial.case for trial in contents.trials))
         if shown:
-            trace_together(cases, lambda case, number, of: None)
+            trace_together(cases, unseen)
         measurements = assemble(cases, contents.trials, infos, ci_widths, predict if shown else None)
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None

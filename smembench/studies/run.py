@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,15 +22,6 @@ from smembench.store.run_folder import RunFolder, new_run_id
 from smembench.store.run_json import Description
 
 
-def ignore(what: object) -> None:
-    """Do nothing with it, the default of a ``Watch``."""
-
-
-@contextmanager
-def _no_progress() -> Iterator[Begin]:
-    yield unseen
-
-
 @dataclass(frozen=True, slots=True)
 class Watch:
     """Callbacks of a run; by default they do nothing.
@@ -39,10 +30,10 @@ class Watch:
     stored. ``progress`` is entered for each stretch of work, and yields a function to call when a case begins.
     """
 
-    note: Callable[[str], None] = ignore
-    device: Callable[[DeviceInfo], None] = ignore
-    trial: Callable[[Trial], None] = ignore
-    progress: Callable[[], AbstractContextManager[Begin]] = _no_progress
+    note: Callable[[str], None] = unseen
+    device: Callable[[DeviceInfo], None] = unseen
+    trial: Callable[[Trial], None] = unseen
+    progress: Callable[[], AbstractContextManager[Begin]] = lambda: nullcontext(unseen)
 
 
 SILENT = Watch()
@@ -65,7 +56,7 @@ class Outcome:
 
 
 def whole(measured: Callable[[], Outcome]) -> Run:
-    """The run of what ``measured`` returns, if it is complete; Ctrl-C is taken while it is measured, and at its end.
+    """The run that ``measured`` returns, if it is complete; a Ctrl-C too late to cut it short is raised at its end.
 
     Raises:
         SmembenchError: what ended the run.
@@ -92,16 +83,17 @@ def run(
     argv: Sequence[str] = (),
     watch: Watch = SILENT,
 ) -> Outcome:
-    """Measure a config, predict what its columns want, and store it.
+    """Measure a config, add the predicted columns, and store the results.
 
-    What ends a run on its way is in the outcome, beside what was measured until then.
+    If something ends the run early, the outcome has the error and everything that was measured until then.
 
     Args:
-        output: the folder to make a new run's folder in; None to store nothing.
+        output: the folder in which to create the run's folder; None stores nothing.
         anonymous: leave out of run.json what identifies the machine.
-        resume: a folder to go on in; with ``force`` even if the environment differs.
-        lock: hold the GPUs' locks; ``wait`` for other processes that hold them.
+        resume: a folder in which to continue; with ``force`` even if the environment differs.
+        lock: hold the GPUs' locks; with ``wait``, wait for other processes that hold them.
         argv: the arguments that run.json records.
+        watch: callbacks for notes and progress.
 
     Raises:
         UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or
@@ -178,7 +170,7 @@ class _Measuring:
     def _measure(self) -> None:
         try:
             with self._watch.progress() as begin:
-                for trial in self._session.run(list(self._trials), begin):
+                for trial in self._session.runner.run(list(self._trials), begin):
                     self._trials.append(trial)
                     if self._folder is not None:
                         self._folder.append(trial)

@@ -236,7 +236,7 @@ def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) 
             with interruptible():
                 session = opened.enter_context(open_session(config))
             begin = opened.enter_context(watch.progress())
-            trials.extend(session.run(begin=begin))
+            trials.extend(session.runner.run(begin=begin))
         except KeyboardInterrupt:
             cut = True
         return session.measurements(trials) if session else [], cut

@@ -79,13 +79,11 @@ class Loaded(Compiled[G]):
 
         from smembench.kernels.numba_cuda import checked
 
-        device = checked(driver.cuCtxGetDevice())
-        declared = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
-        needed = dynamic_bytes + checked(driver.cuKernelGetAttribute(declared, self._kernel.handle, device))
+        needed = dynamic_bytes + self._attribute("SHARED_SIZE_BYTES")
         if needed <= STATIC_SHARED_BYTES:
             return
         optin = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-        most = checked(driver.cuDeviceGetAttribute(optin, device))
+        most = checked(driver.cuDeviceGetAttribute(optin, checked(driver.cuCtxGetDevice())))
         if needed > most:
             raise RuntimeError(f"needs {needed} bytes of shared memory per block; this GPU has {most} at most")
         self.set_attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES", dynamic_bytes)
@@ -116,11 +114,12 @@ class Loaded(Compiled[G]):
 
     def resources(self) -> Resources:
         """Attributes of the kernel on the current device."""
+        return Resources(self._attribute("NUM_REGS"), self._attribute("LOCAL_SIZE_BYTES"))
+
+    def _attribute(self, name: str) -> int:
         from cuda.bindings import driver
 
         from smembench.kernels.numba_cuda import checked
 
-        names = driver.CUfunction_attribute
-        wanted = (names.CU_FUNC_ATTRIBUTE_NUM_REGS, names.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
-        device = checked(driver.cuCtxGetDevice())
-        return Resources(*(checked(driver.cuKernelGetAttribute(name, self._kernel.handle, device)) for name in wanted))
+        which = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+        return int(checked(driver.cuKernelGetAttribute(which, self._kernel.handle, checked(driver.cuCtxGetDevice()))))

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from smembench.model.case import Case
+from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
 from smembench.views.columns import milliseconds, some
-from smembench.views.sections import Section, grouped, table
+from smembench.views.sections import Section, table
 
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _LEAST_SHARED = 0.001

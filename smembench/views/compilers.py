@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.studies.compilers import Build, PortedCase, of_stored
 from smembench.toolchains.registry import compilers as toolchains
 from smembench.views.columns import milliseconds, number
 from smembench.views.records import Record
-from smembench.views.sections import Section, block, device_names, grouped, libraries, table
+from smembench.views.sections import Section, block, device_names, libraries, table
 
 
 @dataclass(frozen=True, slots=True)

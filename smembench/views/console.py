@@ -15,14 +15,14 @@ from smembench.model.text import visible
 
 
 def drop_stdout() -> None:
-    """Have all that is printed from now on vanish."""
+    """Discard what is printed to stdout from now on."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Go on without a reader, who has seen what they want: a run has more to do than to print."""
+        """Continue without a reader: a run has more to do than to print."""
         drop_stdout()
 
 

@@ -21,11 +21,6 @@ def lines(found: Sequence[Check]) -> list[str]:
     return said
 
 
-def check_records(found: Sequence[Check]) -> list[Record]:
-    """The same for programs."""
-    return [{"what": one.what, "found": one.found, "ok": one.ok, "fix": one.fix, "fatal": one.fatal} for one in found]
-
-
 def timing_records(found: Sequence[Agreement]) -> list[Record]:
     """Both clocks and their difference, for programs."""
     return [

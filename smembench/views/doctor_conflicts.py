@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.model.device import DeviceInfo
+from smembench.model.groups import grouped
 from smembench.model.hardware import WARP
 from smembench.studies.doctor.conflicts import Counted, failures
 from smembench.views.records import Record
-from smembench.views.sections import Section, grouped, table
+from smembench.views.sections import Section, table
 
 
 def sections(found: Sequence[Counted], device: DeviceInfo, seed: int) -> list[Section]:

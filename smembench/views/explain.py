@@ -14,16 +14,15 @@ from rich.text import Text
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
-from smembench.explain.mistakes import Mistake
-from smembench.explain.unknown import Unfollowed
 from smembench.model.device import DeviceInfo
+from smembench.model.groups import grouped
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
 from smembench.views.explain_roof import roof
 from smembench.views.explain_tiles import tiles
 from smembench.views.records import Record
-from smembench.views.sections import Section, block, grouped, table
+from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
 
 _SITE: dict[str, Callable[[Access], str]] = {
@@ -40,10 +39,11 @@ def print_explanation(
 
     A case has the roofs of a device or compute capability, too.
     """
+    file = Path(explained.trace.filename).name
     for mistake in explained.trace.mistakes:
-        console.print(Text(mistake_line(explained, mistake), "bold red"), soft_wrap=True)
-    for unfollowed in explained.trace.unfollowed:
-        console.print(Text(unfollowed_line(explained, unfollowed), "bold yellow"), soft_wrap=True)
+        console.print(Text(f"mistake in {file}, line {mistake.line}: {mistake.text}", "bold red"), soft_wrap=True)
+    for left in explained.trace.unfollowed:
+        console.print(Text(f"not followed in {file}, line {left.line}: {left.text}", "bold yellow"), soft_wrap=True)
     roofs = [roof(explained, capability, device)] if isinstance(explained, Explanation) else []
     draw(console, [*explanation(explained), *roofs])
     for place, line in enumerate(picture(explained)):
@@ -51,16 +51,6 @@ def print_explanation(
             console.print()
         line.plain = plain(console, line.plain)
         console.print(line, soft_wrap=True)
-
-
-def mistake_line(explained: Costs, mistake: Mistake) -> str:
-    """A mistake with its place."""
-    return f"mistake in {Path(explained.trace.filename).name}, line {mistake.line}: {mistake.text}"
-
-
-def unfollowed_line(explained: Costs, unfollowed: Unfollowed) -> str:
-    """What the trace left out, with its place."""
-    return f"not followed in {Path(explained.trace.filename).name}, line {unfollowed.line}: {unfollowed.text}"
 
 
 def explanation(explained: Costs) -> list[Section]:

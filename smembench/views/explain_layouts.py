@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.explain.analysis import MAX_PAD
-from smembench.explain.best_layout import Found, Tried
+from smembench.explain.best_layout import BestLayouts, Tried
 from smembench.views.columns import number
 from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
 
-def layouts(found: Sequence[Found], heading: str) -> list[Section]:
+def layouts(found: Sequence[BestLayouts], heading: str) -> list[Section]:
     """A table per array with conflicts, and a sentence on those without."""
     sections = [_table(best, heading) for best in found if not best.plain.free]
     free = [_verdict(best) for best in found if best.plain.free]
@@ -20,7 +20,7 @@ def layouts(found: Sequence[Found], heading: str) -> list[Section]:
     return sections
 
 
-def _table(best: Found, heading: str) -> Section:
+def _table(best: BestLayouts, heading: str) -> Section:
     return table(
         heading,
         _rows(best).items(),
@@ -36,7 +36,7 @@ def _table(best: Found, heading: str) -> Section:
     )
 
 
-def _rows(best: Found) -> dict[str, Tried]:
+def _rows(best: BestLayouts) -> dict[str, Tried]:
     """The layouts that there are, by kind."""
     kinds = {"plain": best.plain, "pad": best.pad, "swizzle": best.swizzle}
     return {kind: tried for kind, tried in kinds.items() if tried}
@@ -46,7 +46,7 @@ def _name(kind: str, tried: Tried) -> str:
     return f"pad {tried.layout.pad}" if kind == "pad" else kind
 
 
-def _verdict(best: Found) -> str:
+def _verdict(best: BestLayouts) -> str:
     """What to take, and why what is missing is missing."""
     if best.plain.free:
         return f"{best.tile.array.name} has no bank conflicts."
@@ -65,7 +65,7 @@ def _verdict(best: Found) -> str:
     return " ".join(filter(None, (said, best.reason)))
 
 
-def layout_records(found: Sequence[Found]) -> list[Record]:
+def layout_records(found: Sequence[BestLayouts]) -> list[Record]:
     """The layouts, for programs."""
     return [
         {
@@ -82,6 +82,6 @@ def layout_records(found: Sequence[Found]) -> list[Record]:
     ]
 
 
-def verdict_records(found: Sequence[Found]) -> list[Record]:
+def verdict_records(found: Sequence[BestLayouts]) -> list[Record]:
     """The sentences, for programs."""
     return [{"array": best.tile.array.name, "verdict": _verdict(best)} for best in found]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member, metric
@@ -14,7 +15,7 @@ from smembench.views.columns import milliseconds, some
 from smembench.views.compare import namer
 from smembench.views.fleet_strip import axis, reach, strip
 from smembench.views.history import percent
-from smembench.views.sections import Section, grouped, table
+from smembench.views.sections import Section, table
 
 _ALL, _MOST = 24, 16
 """Devices of which each has a line, and lines of a larger fleet."""
@@ -76,7 +77,7 @@ def headline(verdict: Verdict) -> str:
     """``8 GPUs on 2 hosts: 1 slow, 1 failed``."""
     members = verdict.fleet.members
     hosts = len({member.host for member in members})
-    failed = sum(member.run is None or bool(member.reason or member.run.failed) for member in members)
+    failed = sum(member.failed for member in members)
     figures = [figure for group in verdict.groups for one in group.metrics for figure in one.figures if figure]
     known = any(figure.fleet or figure.history for figure in figures)
     said = [f"{len(verdict.slow) or 'none'} slow" if known else "nothing to compare with"]
@@ -255,7 +256,7 @@ def _rules(verdict: Verdict) -> str:
 
 def _said(one: Slow, names: Mapping[str, str]) -> str:
     """A slow device: which it is, in what and how far, and what else was seen there."""
-    uuid = f" {one.member.info.uuid}" if one.member.info and one.member.info.uuid else ""
+    uuid = f" {one.member.uuid}" if one.member.uuid else ""
     said = [
         f"{names.get(reason.metric, reason.metric)} {percent(1 + reason.distance.size)} "
         f"({100 * reason.distance.low:+z.1f} to {100 * reason.distance.high:+z.1f}) against {reason.against}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from smembench.model.text import duration, number_of, visible
 from smembench.run.config import Config
 from smembench.run.plan import count_cases
+from smembench.run.runner import unseen
 from smembench.store.fleet_json import Entry
 from smembench.studies.fleet.options import Watch
 from smembench.studies.fleet.turns import at_once, in_turns
@@ -24,10 +26,7 @@ _REST = 4
 @contextmanager
 def watch() -> Iterator[Watch]:
     """What a fleet says while it runs, on stderr."""
-
-    def note(line: str) -> None:
-        say(stderr, line)
-
+    note = partial(say, stderr)
     if not stderr.is_terminal:
         lines = Lines(note)
         yield Watch(note, lines.state, lines.progress)
@@ -47,7 +46,7 @@ def watch() -> Iterator[Watch]:
 @contextmanager
 def quiet() -> Iterator[Watch]:
     """Nothing but notes."""
-    yield Watch(lambda line: say(stderr, line), lambda entry: None, lambda entry, done, of, what: None)
+    yield Watch(partial(say, stderr), unseen, unseen)
 
 
 class _Bars:

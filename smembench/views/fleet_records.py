@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
+
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Distance, Verdict
@@ -20,7 +22,7 @@ _STATE = (
 def exported(form: str, verdict: Verdict) -> str:
     """The figures as CSV, all of it as JSON, or the tables as Markdown or LaTeX."""
     if form == "csv":
-        return csv(found) if (found := figures(verdict)) else ""
+        return csv(figures(verdict))
     if form == "json":
         return json(
             fleet={
@@ -88,7 +90,7 @@ def slow(verdict: Verdict) -> list[Record]:
         {
             **_which(one.member),
             "reasons": [
-                {"metric": reason.metric, "against": reason.against.value, **_values(reason.distance)}
+                {"metric": reason.metric, "against": reason.against.value, **asdict(reason.distance)}
                 for reason in one.reasons
             ],
             "seen": list(one.seen),
@@ -98,17 +100,12 @@ def slow(verdict: Verdict) -> list[Record]:
 
 
 def _which(member: Member) -> dict[str, object]:
-    uuid = member.info.uuid if member.info else None
-    return {"host": member.host, "device": member.name, "uuid": uuid, "model": member.model}
+    return {"host": member.host, "device": member.name, "uuid": member.uuid, "model": member.model}
 
 
 def _distance(against: str, found: Distance | None) -> dict[str, object]:
-    values = _values(found) if found else dict.fromkeys(("size", "low", "high", "p"))
+    values = asdict(found) if found else dict.fromkeys(field.name for field in fields(Distance))
     return {f"{against}_{name}": value for name, value in values.items()}
-
-
-def _values(found: Distance) -> dict[str, object]:
-    return {"size": found.size, "low": found.low, "high": found.high, "p": found.p}
 
 
 def _state(row: Row) -> dict[str, object]:

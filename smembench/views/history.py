@@ -11,13 +11,14 @@ from statistics import median
 from typing import Any
 
 from smembench.model.case import DEFAULT_COMPILER
+from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.accept import patterns_of
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
 from smembench.views.columns import milliseconds, some
-from smembench.views.sections import Section, grouped, table
+from smembench.views.sections import Section, table
 
 LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII_LEVELS = "_.-=+*%@"

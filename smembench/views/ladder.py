@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.clauses import time
+from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.ladder.climb import Rung, ceiling, climb, steps
 from smembench.views.columns import figures, number, value
-from smembench.views.sections import Section, bars, describe, grouped, label, notes, table
+from smembench.views.sections import Section, bars, describe, label, notes, table
 
 
 def ladder(run: Run) -> list[Section]:
@@ -20,29 +22,13 @@ def ladder(run: Run) -> list[Section]:
 
 
 def ladders(run: Run) -> list[Run]:
-    """The rows with a step of a ladder, by problem, device, size, stride, dtype, inputs, layout of B and cache mode.
+    """The rows with a step of a ladder, by ``Case.setting``.
 
     Only steps, the ceiling and other libraries are in them.
     """
-    beside = grouped(filter(_beside, run.rows), _place)
-    climbed = grouped(filter(_is_step, run.rows), _place)
-    return [run.only([*group, *beside.get(place, ())]) for place, group in climbed.items()]
-
-
-def _place(row: Row) -> tuple[object, ...]:
-    return (
-        row.problem,
-        row.device,
-        row.m,
-        row.n,
-        row.k,
-        row.stride,
-        row.case.parameters,
-        row.dtype,
-        row.inputs,
-        row.b_layout,
-        row.cache,
-    )
+    beside = grouped(filter(_beside, run.rows), lambda row: row.case.setting)
+    climbed = grouped(filter(_is_step, run.rows), lambda row: row.case.setting)
+    return [run.only([*group, *beside.get(setting, ())]) for setting, group in climbed.items()]
 
 
 def _beside(row: Row) -> str:
@@ -94,11 +80,11 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     """The gain over the whole ladder, if both times have converged, and the fastest rung's share of the limit."""
     if not rungs:
         return ""
-    lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=lambda row: row.elapsed_ms or 0.0)
+    lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=time)
     said = [f"The fastest step is {label(best)}"]
     apart = tells_apart(run, lowest, best)
     if apart and False not in (lowest.converged, best.converged):
-        said.append(f"{number((lowest.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0))} times as fast as {label(lowest)}")
+        said.append(f"{number(time(lowest) / time(best))} times as fast as {label(lowest)}")
     elif best is not lowest and not apart:
         said.append(f"no different from {label(lowest)} within the noise")
     if (share := value(best, limit)) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.clauses import time
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.tune import solves
@@ -38,9 +39,9 @@ def _section(run: Run, names: Sequence[str]) -> Section:
     for group in sorted(groups(run.rows), key=_by_size):
         own = ((row, registry.find(row.problem, row.kernel, "cuda", row.compiler)) for row in group)
         if ours := [row for row, kernel in own if row.kernel not in names and kernel and solves(kernel)]:
-            best = min(ours, key=lambda row: (is_port(row.compiler), _elapsed(row)))
+            best = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
             yardsticks = [row for row in group if row.kernel in names]
-            found[best] = {row.kernel: f"{_elapsed(row) / _elapsed(best):.3f}" for row in yardsticks}
+            found[best] = {row.kernel: f"{time(row) / time(best):.3f}" for row in yardsticks}
             involved += [best, *yardsticks]
 
     def over(name: str) -> Callable[[Row], str]:
@@ -66,7 +67,3 @@ def _by_size(group: Sequence[Row]) -> tuple[int, int]:
     """Sort by element type, then by size, whichever sweep measured it."""
     row = group[0]
     return PROBLEMS[row.problem].dtypes.index(row.dtype), row.m * row.n * (row.k or 1)
-
-
-def _elapsed(row: Row) -> float:
-    return row.elapsed_ms or 0.0

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
+from smembench.model.groups import grouped
 from smembench.run.shipped import about, shipped
 from smembench.studies.lesson import LESSONS
 from smembench.toolchains import registry as toolchains
 from smembench.views.records import Record
-from smembench.views.sections import grouped
 
 
 def kernels() -> list[Record]:

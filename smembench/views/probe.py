@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from dataclasses import asdict, fields
+from dataclasses import fields
 
+from smembench.model.groups import grouped
 from smembench.model.measurement import Status
-from smembench.model.text import json_text
+from smembench.store.csv_files import table_text
 from smembench.studies.probe import FAMILIES
 from smembench.studies.probe.figure import Figure
 from smembench.studies.probe.sheet import Sheet
 from smembench.views.columns import number, percentage
 from smembench.views.latex import latex
 from smembench.views.markdown import markdown
-from smembench.views.sections import Section, grouped, libraries, table
+from smembench.views.records import json
+from smembench.views.sections import Section, libraries, table
 
 _NAMED = 3
 """Figures whose names stand before their method."""
@@ -79,11 +79,7 @@ def exported(form: str, sheet: Sheet) -> str:
     """The figures as CSV, the sheet as JSON, or the tables as Markdown or LaTeX."""
     if form == "csv":
         columns = [_FIRST, *(field.name for field in fields(Figure) if field.name != _FIRST)]
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(map(asdict, sheet.figures))
-        return stream.getvalue()
+        return table_text(columns, ([getattr(figure, name) for name in columns] for figure in sheet.figures))
     if form == "json":
-        return json_text(sheet.model_dump(mode="json", exclude_none=True), indent=2) + "\n"
+        return json(**sheet.model_dump(mode="json", exclude_none=True))
     return markdown(sections(sheet)) if form == "markdown" else latex(sections(sheet))

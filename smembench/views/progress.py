@@ -5,30 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from smembench.model.case import Case
-from smembench.model.text import visible
 from smembench.views.console import say, stderr
-
-if TYPE_CHECKING:
-    from smembench.run.runner import Begin
 
 OFTEN_SECONDS = 10.0
 """How often progress is a line where there are no bars."""
-
-
-def _short(case: Case) -> str:
-    return visible(" ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None))
-
-
-@contextmanager
-def progress() -> Iterator[Begin]:
-    """A function to call when work on a case begins."""
-    with steps() as step:
-        yield lambda case, number, of: step(_short(case), number, of)
 
 
 @contextmanager

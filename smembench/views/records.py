@@ -15,14 +15,12 @@ Record = Mapping[str, object]
 
 
 def csv(records: Sequence[Record]) -> str:
-    """Records under the names of the first; None is empty."""
-    return table_text(list(records[0]), ([_text(value) for value in record.values()] for record in records))
+    """Records under the names of the first; None is empty, and so is the text without records."""
+    if not records:
+        return ""
+    return table_text(list(records[0]), (record.values() for record in records))
 
 
 def json(**parts: object) -> str:
     """One object as indented JSON."""
     return to_json(parts)
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

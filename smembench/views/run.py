@@ -6,22 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
-from smembench.model.text import duration
+from smembench.model.text import duration, visible
+from smembench.run.runner import Begin, unseen
 from smembench.stats.summary import Summary
-from smembench.studies.run import Watch, ignore
+from smembench.studies.run import Watch
 from smembench.views.columns import within
 from smembench.views.console import say, stderr
-from smembench.views.progress import progress
+from smembench.views.progress import steps
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
-
-if TYPE_CHECKING:
-    from smembench.run.runner import Begin
 
 _FEW, _LONG = 20, 10.0
 """Most cases of a first round whose times are shown before the others, and its least seconds of samples."""
@@ -43,17 +40,18 @@ def watch(*, verbose: bool = False) -> Watch:
 
     @contextmanager
     def told() -> Iterator[Begin]:
-        with progress() as step:
+        with steps() as step:
 
             def begin(case: Case, number: int, of: int) -> None:
                 rounds.begin(case)
-                step(case, number, of)
+                name = " ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None)
+                step(visible(name), number, of)
 
             yield begin
         rounds.end()
 
-    rounds = Rounds(ignore if stderr.is_terminal else note, lambda section: draw(stderr, [section]))
-    return Watch(note, (lambda info: note(device_line(info))) if verbose else ignore, trial, told)
+    rounds = Rounds(unseen if stderr.is_terminal else note, lambda section: draw(stderr, [section]))
+    return Watch(note, (lambda info: note(device_line(info))) if verbose else unseen, trial, told)
 
 
 def device_line(info: DeviceInfo) -> str:

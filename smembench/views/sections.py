@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, UNIFORM, Case
+from smembench.model.groups import grouped
 from smembench.model.measurement import CROWDED
 from smembench.model.text import number_of
 from smembench.stats.summary import MIN_ROUNDS, MIN_SAMPLES
@@ -19,7 +20,6 @@ from smembench.views.columns import FIGURES, Column, compact, figures, percentag
 from smembench.views.sentences import sentence, slowed_by_stride
 
 T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +72,17 @@ def table(
     )
 
 
-def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Items by their key, in their order."""
-    found: dict[K, list[T]] = {}
-    for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
-
-
 def sections(run: Run) -> list[Section]:
     """One section for each group of a run's rows."""
     return [_section(run.only(group), slowed_by_stride(run, group)) for group in groups(run.rows)]
 
 
 def groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows grouped by problem, size, stride, parameters, dtype, inputs, layout of B and cache mode, in their order."""
+    """Rows grouped by ``Case.setting`` on any device, in their order; a stride that tables have in rows is left out."""
 
-    def key(row: Row) -> tuple[object, ...]:
+    def key(row: Row) -> Case:
         stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
-        sizes = (row.m, row.n, row.k, stride)
-        return (row.problem, *sizes, row.case.parameters, row.dtype, row.inputs, row.b_layout, row.cache)
+        return replace(row.case.setting, device="", stride=stride)
 
     return list(grouped(rows, key).values())
 

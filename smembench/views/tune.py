@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.clauses import time
 from smembench.model.text import number_of
 from smembench.stats.summary import median_interval
 from smembench.store.run import Run
@@ -20,7 +21,7 @@ def ranked(tuned: Tuned) -> Run:
     """The finalists of a search as a run, the smallest median first."""
     run = Run.of(Description(), tuned.measurements)
     shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
-    return run.only(sorted(shown, key=lambda row: row.elapsed_ms or 0.0))
+    return run.only(sorted(shown, key=time))
 
 
 def finals(tuned: Tuned, among: str = "") -> Section:

@@ -167,7 +167,7 @@ def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.Mon
 def requests(elements: Sequence[int], width: int, kind: str = "load") -> list[Request]:
     """A float32 request of a warp, whose lanes access so many bytes from these elements on."""
     site = AccessSite(1, "shared", kind, "tile", width)
-    return [Request(site, 0, tuple(4 * element for element in elements))]
+    return [Request(site, tuple(4 * element for element in elements))]
 
 
 def test_vectors_stay_whole() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Request, distinct
-from smembench.explain.warp import STEPS, shifted
+from smembench.explain.warp import STEPS
 from smembench.model.hardware import WARP
 
 SITES = [AccessSite(7, space, "load", space, 4) for space in ("shared", "global", "constant")]
@@ -34,12 +34,22 @@ def accesses(draw: st.DrawFn) -> Accesses:
 def one_by_one(recorded: Sequence[Accesses]) -> list[Request]:
     """By the definition: every access, every warp, every lane."""
     return [
-        Request(each.site, warp, tuple(None if at == NOWHERE else at for at in lanes), each.weight)
+        Request(each.site, tuple(None if at == NOWHERE else at for at in lanes), each.weight)
         for each in recorded
-        for warp, rows in enumerate(each.addresses.swapaxes(0, 1).tolist())
+        for rows in each.addresses.swapaxes(0, 1).tolist()
         for lanes in rows
         if any(at != NOWHERE for at in lanes)
     ]
+
+
+def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...]:
+    """The addresses relative to the largest multiple of ``step`` bytes that is not above any of them.
+
+    Requests with equal relative addresses cost the same if ``step`` is a line in global memory, or one word per bank in
+    shared memory.
+    """
+    begin = min((address for address in addresses if address is not None), default=0) // step * step
+    return tuple(None if address is None else address - begin for address in addresses)
 
 
 @given(st.lists(accesses(), max_size=4))

@@ -67,7 +67,7 @@ def test_adding_one_neither_overflows_nor_makes_the_poison() -> None:
 def test_there_is_no_cold_copy(name: str) -> None:
     config = from_flags({"sweep": [{"problem": name, "cache": "cold"}]})
     with pytest.raises(UsageError, match="cache cold: copies are timed warm only; leave cache out"):
-        plan(config, LIMITS, RESOLVED)
+        list(plan(config, LIMITS, RESOLVED))
 
 
 def test_the_plan_has_every_copy_at_every_size_and_the_loop_beside_the_round_trips() -> None:

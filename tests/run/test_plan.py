@@ -12,7 +12,6 @@ from smembench.model.errors import UsageError
 from smembench.run.config import from_flags
 from smembench.run.placement import devices_needed
 from smembench.run.plan import Planned, plan
-from smembench.run.plan import planned as each
 
 GPU = Limits(
     free_bytes=2**30,
@@ -32,7 +31,7 @@ LADDER = ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
 def planned(*sweeps: dict[str, Any], gpu: Limits = GPU, host: Limits = HOST) -> list[Planned]:
     """The plan of sweeps, of small transposes where they say nothing else, without the ceiling."""
     full = [{"problem": "transpose", "n": "64", "block": "8x8", **sweep} for sweep in sweeps]
-    items = plan(from_flags({"sweep": full}), {"cuda:0": gpu, "cuda:1": gpu, "cpu": host}, RESOLVED)
+    items = list(plan(from_flags({"sweep": full}), {"cuda:0": gpu, "cuda:1": gpu, "cpu": host}, RESOLVED))
     return [item for item in items if item.case.kernel != CEILING]
 
 
@@ -66,12 +65,12 @@ def test_axes_multiply_with_sizes_before_kernels() -> None:
 )
 def test_cases_are_counted_before_they_are_made(sweep: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     made = from_flags({"sweep": [{"problem": "transpose", **sweep}]}), {"cuda:0": GPU, "cpu": HOST}, RESOLVED
-    count = len(plan(*made))
+    count = len(list(plan(*made)))
     monkeypatch.setattr("smembench.run.plan.MOST_CASES", count)
-    assert len(plan(*made)) == count
+    assert len(list(plan(*made))) == count
     monkeypatch.setattr("smembench.run.plan.MOST_CASES", count - 1)
     with pytest.raises(UsageError, match=f"^{count} cases are over the {count - 1}"):
-        plan(*made)
+        list(plan(*made))
 
 
 def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
@@ -80,7 +79,7 @@ def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
         planned(many)
     config = from_flags({"sweep": [{"problem": "transpose", **few}]})
     tracemalloc.start()
-    assert next(each(config, {"cpu": HOST}, RESOLVED)).case.size == "1x1"
+    assert next(plan(config, {"cpu": HOST}, RESOLVED)).case.size == "1x1"
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 10_000_000

@@ -22,7 +22,7 @@ from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file,
 from smembench.store.run_folder import CASES, RUN, RunFolder, read_description
 from smembench.studies.fleet.ask import add_host
 from smembench.studies.fleet.cluster import SYSTEMS
-from smembench.studies.fleet.hosts import Found, Host, ask_host
+from smembench.studies.fleet.hosts import Host, HostDevice, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
@@ -53,7 +53,7 @@ def config(*sweeps: dict[str, Any], name: str = "night") -> Config:
     return from_data({"name": name, "sweep": list(sweeps)})
 
 
-def host(name: str, *devices: Found) -> Host:
+def host(name: str, *devices: HostDevice) -> Host:
     return Host(name, devices)
 
 
@@ -75,12 +75,12 @@ def test_the_parts_have_names_of_their_own_however_long() -> None:
 
 
 def test_several_processes_on_the_cpu_are_devices_of_their_own() -> None:
-    entries = entries_of(host("a b", Found("cpu")), 2)
+    entries = entries_of(host("a b", HostDevice("cpu")), 2)
     assert [(entry.label, entry.folder) for entry in entries] == [
         ("a b cpu #1", "a_b-cpu-1"),
         ("a b cpu #2", "a_b-cpu-2"),
     ]
-    (alone,) = entries_of(host("a", Found("cuda:3", "GPU-3", "H200")))
+    (alone,) = entries_of(host("a", HostDevice("cuda:3", "GPU-3", "H200")))
     assert (alone.label, alone.folder, alone.uuid, alone.state) == ("a cuda:3", "a-cuda3", "GPU-3", "waiting")
 
 
@@ -93,8 +93,10 @@ def test_a_fleet_that_goes_on_keeps_what_is_complete_and_says_what_is_missing() 
         Entry(host="c", folder="c", state="failed", reason="did not answer"),
     ]
     now = [
-        *entries_of(host("a", Found("cuda:0", "GPU-0"), Found("cuda:1", "GPU-1"), Found("cuda:2", "GPU-9"))),
-        *entries_of(host("c", Found("cuda:0", "GPU-5"))),
+        *entries_of(
+            host("a", HostDevice("cuda:0", "GPU-0"), HostDevice("cuda:1", "GPU-1"), HostDevice("cuda:2", "GPU-9"))
+        ),
+        *entries_of(host("c", HostDevice("cuda:0", "GPU-5"))),
     ]
     found = {entry.label: (entry.state, entry.reason) for entry in again(before, now)}
     assert found == {

@@ -40,7 +40,7 @@ def marks(lines: list[str]) -> Counter[int]:
 def access(kind: str, addresses: tuple[int | None, ...], width: int) -> SharedAccess:
     site = AccessSite(1, "shared", kind, "shared0", width)
     needed, ideal = wavefronts(addresses, width, kind), ideal_wavefronts(addresses, width, kind)
-    return SharedAccess(site, "", 1, needed, ideal, Request(site, 0, addresses), broadcast=False)
+    return SharedAccess(site, "", 1, needed, ideal, Request(site, addresses), broadcast=False)
 
 
 @pytest.mark.parametrize(

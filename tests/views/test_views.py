@@ -27,6 +27,7 @@ from smembench.views.console import plain
 from smembench.views.ladder import ladder
 from smembench.views.limits import limits
 from smembench.views.markdown import markdown
+from smembench.views.records import csv
 from smembench.views.reproduce import records, reproduction
 from smembench.views.sections import Section, groups, interval, notes, sections, subject
 from smembench.views.sentences import sentence
@@ -449,3 +450,8 @@ def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) ->
     assert [subject(group[0]) for group in found] == [
         f"matrix multiplication 512×512×512 float32{how} · warm cache" for how in ("", ", B by columns")
     ]
+
+
+def test_no_records_are_an_empty_csv() -> None:
+    assert csv([]) == ""
+    assert csv([{"name": "a", "share": 0.5, "known": None, "ok": True}]) == "name,share,known,ok\na,0.5,,true\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.clauses import time
 from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.studies.ladder.climb import Rung
@@ -70,7 +71,7 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     rate = PROBLEMS[run.rows[0].problem].columns[0]
     unit = FIGURES[rate].unit
     steps = {rung.row: rung for rung in rungs}
-    best = min(steps, key=lambda row: row.elapsed_ms or 0.0)
+    best = min(steps, key=time)
     roles = ["step", "best", "limit or library"]
     values = []
     for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:

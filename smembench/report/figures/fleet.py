@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from smembench.model.groups import grouped
 from smembench.report.charts import ROW, Chart, file_name, layer, names_axis, number_axis
 from smembench.studies.fleet.verdict import Group, Verdict
 from smembench.views.columns import milliseconds
 from smembench.views.fleet import Point, many, model, points, share
-from smembench.views.sections import Section, grouped, table
+from smembench.views.sections import Section, table
 
 _BINS = 160
 """Places on an axis at which devices are drawn as one point."""

@@ -12,12 +12,13 @@ from math import floor, log, log10
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
+from smembench.model.groups import grouped
 from smembench.model.peaks import peak_gflop_s
 from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, file_name, layer, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import number
-from smembench.views.sections import Section, grouped, label, table
+from smembench.views.sections import Section, label, table
 
 _HEIGHT = 420
 _LINE = 14

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_ROWS, UNIFORM
+from smembench.model.clauses import time
+from smembench.model.groups import grouped
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.model.text import capital
 from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
@@ -15,7 +17,7 @@ from smembench.store.schema import Row
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, figures, number, times, value
-from smembench.views.sections import Section, grouped, label, table
+from smembench.views.sections import Section, label, table
 
 _LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
@@ -48,7 +50,7 @@ class Family:
     def ratio(self, row: Row) -> float | None:
         """How many times as fast a row is as ``beside`` at its size; None if that was not measured there."""
         limit = self.best.get((self.beside, row.case.size))
-        return None if limit is None else _time(limit) / _time(row)
+        return None if limit is None else time(limit) / time(row)
 
     def figure(self, row: Row) -> float | None:
         """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
@@ -83,7 +85,7 @@ class Family:
         """Of each size that ``beside`` was measured at, the row of the fastest kernel written here, by size."""
         own = [row for row in self.best.values() if self.ratio(row) is not None and _is_own(row)]
         by_size = grouped(sorted(own, key=self.size), lambda row: row.case.size)
-        return [min(rows, key=lambda row: (is_port(row.compiler), _time(row))) for rows in by_size.values()]
+        return [min(rows, key=lambda row: (is_port(row.compiler), time(row))) for rows in by_size.values()]
 
     def size(self, row: Row) -> int:
         """What stands below a row: the side if all matrices are square, else bytes per launch."""
@@ -92,12 +94,8 @@ class Family:
 
 def families(rows: Sequence[Row]) -> list[Family]:
     """The families of a run, GPUs before the CPU, those with the most sizes first."""
-
-    def key(row: Row) -> tuple[object, ...]:
-        matrices = (row.stride, row.inputs, row.b_layout)
-        return (row.problem, row.device, row.dtype, row.cache, row.case.parameters, *matrices)
-
-    groups = grouped((row for row in rows if row.ok), key).values()
+    done = (row for row in rows if row.ok)
+    groups = grouped(done, lambda row: replace(row.case.setting, m=0, n=0, k=None)).values()
     several = [members for members in groups if len({row.case.size for row in members}) > 1]
     found = map(_family, several)
     return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
@@ -106,7 +104,7 @@ def families(rows: Sequence[Row]) -> list[Family]:
 def _family(rows: Sequence[Row]) -> Family:
     first, problem = rows[0], PROBLEMS[rows[0].problem]
     best = {}
-    for row in sorted(rows, key=_time, reverse=True):
+    for row in sorted(rows, key=time, reverse=True):
         best[f"{row.kernel} {row.compiler}" if is_port(row.compiler) else row.kernel, row.case.size] = row
     names = dict.fromkeys(row.kernel for row in rows)
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
@@ -257,7 +255,3 @@ def _spaced(sizes: Sequence[int]) -> list[int]:
         if all(max(size / other, other / size) >= gap for other in found):
             found.append(size)
     return sorted(found)
-
-
-def _time(row: Row) -> float:
-    return row.elapsed_ms or 0.0

@@ -112,12 +112,8 @@ def _families() -> Iterator[Family]:
         yield Family(f"atomic {name}", width, f"atomic_{name}{width}", _ANY, _in_turns, guess)
     for name, since in (("ldmatrix", (7, 5)), ("stmatrix", (9, 0))):
         for count in (1, 2, 4):
-            kind, entry, guess = (
-                f"{name}.x{count}",
-                f"{name}{count}",
-                "as stores of 16 bytes",
-            )
-            yield Family(kind, 16, entry, _ANY, _as_stores, guess, lanes=8 * count, capability=since)
+            rule = _ANY, _as_stores, "as stores of 16 bytes"
+            yield Family(f"{name}.x{count}", 16, f"{name}{count}", *rule, lanes=8 * count, capability=since)
     for width in (4, 8, 16):
         yield Family("cp.async", width, f"async{width}", _ANY, _as_stores, "as stores", capability=(8, 0))
     for kind, short in (("load", "ld"), ("store", "st")):

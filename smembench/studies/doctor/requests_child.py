@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from smembench.devices.buffers import handle_of
 from smembench.explain.ncu_watched import say_launched
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import CudaCKernel
@@ -27,7 +28,7 @@ def launch(seed: int, count: int, capability: str, what: str, stop: Path) -> Non
     kernel = CudaCKernel(source=SOURCE, entry="", grid=(1, 1), block=(WARP, 1), dynamic_bytes=SPAN_BYTES)
     buffer = cuda.to_device(np.zeros(BUFFER_BYTES, np.uint8))
     stream = cuda.stream()
-    handle = int(getattr(stream.handle, "value", stream.handle))
+    handle = handle_of(stream)
     code = compiled(kernel, capability)
     entries: dict[str, Loaded[CudaCKernel]] = {
         name: Loaded(code, name) for name in {request.family.entry for request in requests}

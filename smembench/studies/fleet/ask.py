@@ -8,11 +8,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import SmembenchError
+from smembench.model.groups import grouped
 from smembench.model.interrupts import interruptible
 from smembench.model.text import duration, one_line
 from smembench.run.pseudonym import pseudonym
 from smembench.studies.fleet.cluster import addresses
-from smembench.studies.fleet.hosts import Found, Host, ask_host
+from smembench.studies.fleet.hosts import Host, HostDevice, ask_host
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -37,10 +38,8 @@ def ask_hosts(
             if not addresses(client):
                 late = f"no Dask worker came within {duration(limit)}; --host-timeout waits longer"
                 raise SmembenchError(late) from None
-        places: dict[str, list[str]] = {}
         came = addresses(client)
-        for address in came:
-            places.setdefault(get_address_host(address), []).append(address)
+        places: dict[str, list[str]] = grouped(came, get_address_host)
         given = (folder, list(devices), anonymous, limit)
         asked = {
             place: client.submit(ask_host, *given, workers=workers, allow_other_workers=False, pure=False, retries=0)
@@ -50,7 +49,7 @@ def ask_hosts(
         hosts: dict[str, Host] = {}
         if missing := max(0, jobs - len(came)):
             name = f"{missing} of {jobs} jobs"
-            hosts[name] = Host(name, (Found("", reason=f"did not start within {duration(limit)}"),))
+            hosts[name] = Host(name, (HostDevice("", reason=f"did not start within {duration(limit)}"),))
         for place, future in asked.items():
             host = _answer(place, future, max(0.0, until - monotonic()), limit, anonymous)
             add_host(hosts, host, place, places[place])
@@ -77,5 +76,5 @@ def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bo
         said = type(error).__name__ if anonymous else one_line(error)
         reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {said}"
         name = (pseudonym(place) or "anonymous") if anonymous else place
-        return Host(name, (Found("", reason=reason),))
+        return Host(name, (HostDevice("", reason=reason),))
     return host

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from smembench.store.run_folder import JOURNAL, RunFolder, read_description
 
 if TYPE_CHECKING:
     from smembench.model.case import Case
-    from smembench.run.runner import Begin
 
 
 class Job(BaseModel):
@@ -71,8 +70,8 @@ def measure(folder: Path, job: Job) -> int:
         from smembench.studies.load import load
 
         return len(load(begun, shown=False).failed)
-    watch = Watch(progress=_progress, note=lambda line: _tell({}))
-    with closing(RunFolder.resume(begun)) if begun else _nothing() as resumed:
+    watch = Watch(progress=lambda: nullcontext(_begin), note=lambda line: _tell({}))
+    with closing(RunFolder.resume(begun)) if begun else nullcontext() as resumed:
         outcome = run(
             config,
             output=folder,
@@ -93,17 +92,8 @@ def begun_run(folder: Path, config: str) -> Path | None:
     return max(runs, default=None)
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield None
-
-
-@contextmanager
-def _progress() -> Iterator[Begin]:
-    def begin(case: Case, number: int, of: int) -> None:
-        _tell({"done": number - 1, "of": of, "what": case.kernel})
-
-    yield begin
+def _begin(case: Case, number: int, of: int) -> None:
+    _tell({"done": number - 1, "of": of, "what": case.kernel})
 
 
 def _tell(line: Mapping[str, object]) -> None:

@@ -1,6 +1,6 @@
-"""Send the devices of a fleet to their hosts, hear how each goes on, and keep fleet.json.
+"""Start the measurement of each device of a fleet on its host, follow its progress, and keep fleet.json up to date.
 
-One thread, this one, changes the state: what Dask's threads hear is put into a queue.
+Only the thread that runs this changes the state; what Dask's threads receive goes through a queue.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from smembench.model.errors import SmembenchError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.text import one_line
 from smembench.run.config import Config
-from smembench.store.fleet_json import FLEET, Entry, FleetFile, State, write_fleet_file
+from smembench.store.fleet_json import FLEET, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
 from smembench.studies.fleet.cluster import addresses
 from smembench.studies.fleet.hosts import Host
@@ -114,16 +114,14 @@ class Dispatch:
 
     def _begin(self, place: _Place) -> None:
         """Start what all devices of a host measure at once, or the first turn if there is nothing of that."""
-        keys = [key for key, entry in self._entries.items() if self._waits(entry, place)]
+        waiting = (place.host.name, "waiting")
+        keys = [key for key, entry in self._entries.items() if (entry.host, entry.state) == waiting]
         place.turns = list(keys) if self._turn else []
         if self._once is not None:
             for key in keys:
                 self._send(place, key, self._once)
         else:
             self._next_turn(place)
-
-    def _waits(self, entry: Entry, place: _Place) -> bool:
-        return entry.host == place.host.name and entry.state == "waiting"
 
     def _next_turn(self, place: _Place) -> None:
         place.alone = True

@@ -21,7 +21,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HostDevice:
     """A device of a host; ``reason`` says why it cannot be measured."""
 
     device: str
@@ -43,7 +43,7 @@ class Host:
     """
 
     name: str
-    devices: tuple[Found, ...] = ()
+    devices: tuple[HostDevice, ...] = ()
     visible: str | None = None
     boot: str = ""
     workers: tuple[str, ...] = ()
@@ -59,16 +59,16 @@ def ask_host(folder: str, devices: Sequence[str], anonymous: bool, limit: float)
     host = Host(name, (), os.environ.get(VISIBLE), _boot())
     if folder and not (Path(folder) / FLEET).exists():
         reason = "the fleet's folder is not there on this host: give an --output that all hosts share"
-        return replace(host, devices=(Found("", reason=reason),))
+        return replace(host, devices=(HostDevice("", reason=reason),))
     if list(devices) == [CPU]:
-        return replace(host, devices=(Found(CPU),))
+        return replace(host, devices=(HostDevice(CPU),))
     listed, reason = _list_gpus(limit)
     known = {gpu.device: gpu for gpu in listed}
-    chosen = [known.get(device, Found(device)) for device in devices] if devices else list(known.values())
+    chosen = [known.get(device, HostDevice(device)) for device in devices] if devices else list(known.values())
     if anonymous:
         chosen = [replace(gpu, uuid=pseudonym(gpu.uuid or "")) for gpu in chosen]
         reason = reason and "no GPU was found"
-    return replace(host, devices=tuple(chosen) or (Found("", reason=reason),))
+    return replace(host, devices=tuple(chosen) or (HostDevice("", reason=reason),))
 
 
 def _boot() -> str:
@@ -77,7 +77,7 @@ def _boot() -> str:
     return ""
 
 
-def _list_gpus(limit: float) -> tuple[list[Found], str]:
+def _list_gpus(limit: float) -> tuple[list[HostDevice], str]:
     """The GPUs that CUDA lists here, and why there are none."""
     try:
         done = subprocess.run(
@@ -94,7 +94,7 @@ def _list_gpus(limit: float) -> tuple[list[Found], str]:
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         return [], f"the GPUs cannot be listed: {visible(last)}"
-    return [Found(**gpu) for gpu in found["gpus"]], found["reason"]
+    return [HostDevice(**gpu) for gpu in found["gpus"]], found["reason"]
 
 
 def main() -> None:
@@ -106,9 +106,9 @@ def main() -> None:
     from smembench.devices.nvml import lost_gpus
 
     infos = [info for index in range(gpu_count()) if (info := gpu_info(index))]
-    gpus = [Found(info.name, info.uuid, info.model) for info in infos]
+    gpus = [HostDevice(info.name, info.uuid, info.model) for info in infos]
     if VISIBLE not in os.environ:
-        gpus += [Found(f"nvml:{index}", reason=f"the driver: {error}") for index, error in lost_gpus().items()]
+        gpus += [HostDevice(f"nvml:{index}", reason=f"the driver: {error}") for index, error in lost_gpus().items()]
     sys.stdout.write(json.dumps({"gpus": [asdict(gpu) for gpu in gpus], "reason": why_unusable() or ""}))
 
 

@@ -16,7 +16,7 @@ from select import select
 from time import monotonic
 from typing import IO
 
-from smembench.model.text import duration, visible
+from smembench.model.text import duration, ended, visible
 from smembench.studies.fleet.hosts import VISIBLE
 
 _LOOK_SECONDS = 0.5
@@ -136,7 +136,7 @@ def measure(task: Task) -> Ended:
             if "error" in last:
                 error = str(last["error"])
                 return Ended(error) if error in ("", INTERRUPTED) else Ended("its run ended with an error", error)
-            return Ended(_epitaph(child.returncode), _last_line(errors))
+            return Ended(f"its process {ended(child.returncode)}", _last_line(errors))
         finally:
             _children.forget(task.fleet, child)
             child.kill()
@@ -174,14 +174,6 @@ def _killed(child: subprocess.Popen[bytes], why: str) -> str:
     """Kill the child and say why. A process that waits in the GPU's driver may not die."""
     child.kill()
     return f"{why}; its process was killed" + ("" if _ended(child) else ", and does not end: it waits in the driver")
-
-
-def _epitaph(code: int) -> str:
-    """How a child ended without a last line: its signal or exit code."""
-    if code < 0:
-        known = [known.name for known in signal.Signals if known == -code]
-        return f"its process was killed by {known[0] if known else f'signal {-code}'}"
-    return f"its process exited with {code}"
 
 
 def _last_line(errors: IO[bytes]) -> str:

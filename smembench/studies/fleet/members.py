@@ -38,9 +38,19 @@ class Member:
         return self.info.model if self.info else ""
 
     @property
+    def uuid(self) -> str | None:
+        """The GPU's UUID or its pseudonym; None if unknown."""
+        return self.info.uuid if self.info else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was not measured, or not completely, or a case failed."""
+        return self.run is None or bool(self.reason or self.run.failed)
+
+    @property
     def identity(self) -> str:
         """What stays the same from night to night: the UUID or its pseudonym, else host and device."""
-        found = (self.info.uuid if self.info else None) or f"{self.host}/{self.device}"
+        found = self.uuid or f"{self.host}/{self.device}"
         return f"{found}#{self.number}" if self.number else found
 
     @property

@@ -25,7 +25,7 @@ def _lines(verdict: Verdict) -> Iterator[dict[str, object]]:
         yield {
             "host": member.host,
             "device": member.name,
-            "uuid": member.info.uuid if member.info else None,
+            "uuid": member.uuid,
             "model": member.model,
             "run_id": run.id if run else None,
             "started_at_utc": run.description.started_at_utc if run else None,
@@ -60,7 +60,7 @@ def open_metrics(verdict: Verdict) -> str:
         (
             "smembench_fleet_device_ok",
             "1 for a device with a figure for every case, 0 for one that failed or was not measured.",
-            [(_labels(member), float(_ok(member))) for member in members],
+            [(_labels(member), float(not member.failed)) for member in members],
         ),
         (
             "smembench_fleet_distance_ratio",
@@ -74,10 +74,5 @@ def open_metrics(verdict: Verdict) -> str:
     return exposition(families)
 
 
-def _ok(member: Member) -> bool:
-    return member.run is not None and not member.reason and not member.run.failed
-
-
 def _labels(member: Member) -> dict[str, str]:
-    uuid = member.info.uuid if member.info else None
-    return {"host": member.host, "device": member.name, "uuid": uuid or "", "model": member.model}
+    return {"host": member.host, "device": member.name, "uuid": member.uuid or "", "model": member.model}

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from smembench.store.fleet_json import Entry
-from smembench.studies.fleet.hosts import Found, Host
-
-NOT_BEGUN = "it was not begun"
+from smembench.studies.fleet.hosts import Host, HostDevice
 
 
 def entries_of(host: Host, copies: int = 1) -> list[Entry]:
@@ -17,7 +15,7 @@ def entries_of(host: Host, copies: int = 1) -> list[Entry]:
     return [_entry(host.name, found, number) for found in host.devices for number in numbers]
 
 
-def _entry(host: str, found: Found, number: int | None) -> Entry:
+def _entry(host: str, found: HostDevice, number: int | None) -> Entry:
     parts = (host, found.device.replace(":", ""), str(number or ""))
     folder = re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(filter(None, parts)))
     return Entry(

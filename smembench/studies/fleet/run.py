@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.run.config import Config, from_stored
@@ -74,10 +74,12 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
     content = read_fleet_file(folder)
     config = from_stored(content.config.data)
     where = options.where
-    here = ask_here(content.chosen, anonymous=content.anonymous, limit=options.host_limit) if where.here else None
+    asking: dict[str, Any] = {"anonymous": content.anonymous, "limit": options.host_limit}
+    here = ask_here(content.chosen, **asking) if where.here else None
     count = content.workers * len(here.devices) if here else 0
     with connected(where, count) as client:
-        hosts = [here] if here else _ask(client, folder, content, options)
+        path = str(folder.resolve())
+        hosts = [here] if here else ask_hosts(client, path, content.chosen, jobs=where.jobs, **asking)
         now = [entry for host in hosts for entry in entries_of(host, content.workers)]
         content = content.model_copy(update={"devices": tuple(again(content.devices, now))})
         _note_threads(client, hosts, content.devices, watch)
@@ -132,17 +134,6 @@ def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *,
     except OSError as error:
         raise UsageError(f"--output {root}: {folder} cannot be made ({error.strerror})") from None
     return folder
-
-
-def _ask(client: Client, folder: Path, content: FleetFile, options: Options) -> list[Host]:
-    return ask_hosts(
-        client,
-        str(folder.resolve()),
-        content.chosen,
-        anonymous=content.anonymous,
-        limit=options.host_limit,
-        jobs=options.where.jobs,
-    )
 
 
 def _note_threads(client: Client, hosts: Sequence[Host], entries: Sequence[Entry], watch: Watch) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from smembench.model.groups import grouped
 from smembench.stats.outliers import FEWEST, Outliers
 from smembench.studies.compare.comparability import distrust
 from smembench.studies.fleet.history import History
@@ -105,9 +106,8 @@ def _apart(one: Metric) -> float:
 
 def _two_groups(group: Group, found: Outliers) -> Iterator[str]:
     """Groups of a similar number, by who is in the slower one."""
-    splits: dict[tuple[int, ...], list[int]] = {}
-    for row in np.flatnonzero(found.slower.any(axis=1)).tolist():
-        splits.setdefault(tuple(np.flatnonzero(found.slower[row]).tolist()), []).append(row)
+    apart_in = np.flatnonzero(found.slower.any(axis=1)).tolist()
+    splits = grouped(apart_in, lambda row: tuple(np.flatnonzero(found.slower[row]).tolist()))
     for slower, rows in splits.items():
         apart = [
             float(np.nanmedian(values[list(slower)]) - np.nanmedian(np.delete(values, slower)))

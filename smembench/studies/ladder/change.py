@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 from pprint import pformat
@@ -20,6 +20,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.model.groups import grouped
 from smembench.run.axes import parse_names
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -81,12 +82,13 @@ class Change:
         """
         both = {step.kernel.name: step.kernel for step in (self.before, self.after)}
         shown = {(step.kernel.name, step.explained.case.block) for step in (self.before, self.after)}
-        found: dict[Case, list[Row]] = {}
-        for row in run.rows:
-            if registry.find(row.problem, row.kernel, row.case.kind, row.compiler) in both.values():
-                found.setdefault(replace(row.case, kernel="", block=None, pad=None), []).append(row)
+        of_both = (
+            row
+            for row in run.rows
+            if registry.find(row.problem, row.kernel, row.case.kind, row.compiler) in both.values()
+        )
         rows: list[Row] = []
-        for group in found.values():
+        for group in grouped(of_both, lambda row: row.case.setting).values():
             if {row.kernel for row in group} == set(both):
                 same = [row for row in group if (row.kernel, row.case.block) in shown]
                 rows += same if {row.kernel for row in same} == set(both) else group

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smembench.devices.buffers import handle_of
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson
@@ -48,7 +49,7 @@ class _Listing:
 
     def __init__(self) -> None:
         self.stream: Any = cuda.stream()
-        self.handle = int(getattr(self.stream.handle, "value", self.stream.handle))
+        self.handle = handle_of(self.stream)
         major, minor = cuda.get_current_device().compute_capability
         self.code: Any = nvrtc.compiled(PROGRAM, f"{major}.{minor}")
         self.pointed: Any = cuda.to_device(np.zeros(_COUNT, np.float32))

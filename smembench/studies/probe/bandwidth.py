@@ -127,13 +127,8 @@ def terabytes_per_second(bench: Bench, what: str, bits: int) -> float:
 
 def _kernel(bench: Bench, what: str, bits: int, size: int) -> tuple[CudaCKernel, int]:
     """The kernel with a block per SM, and its rounds for so many bytes per thread."""
-    kernel = CudaCKernel(
-        source=SOURCE,
-        entry=f"{what}{bits}",
-        grid=(bench.sms, 1),
-        block=(_THREADS, 1),
-        dynamic_bytes=4 * _WORDS * _THREADS,
-    )
+    shared = 4 * _WORDS * _THREADS
+    kernel = CudaCKernel(SOURCE, f"{what}{bits}", grid=(bench.sms, 1), block=(_THREADS, 1), dynamic_bytes=shared)
     return kernel, size // (bits // 8) // _STEPS
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from cuda.bindings import driver
 
 from smembench.devices.base import POISON
-from smembench.devices.buffers import allocate, fill
+from smembench.devices.buffers import allocate, fill, handle_of
 from smembench.devices.cuda_description import attribute
 from smembench.devices.cuda_graph import GraphTimer
 from smembench.kernels.numba_cuda import checked, cuda
@@ -51,7 +51,7 @@ class Bench:
         self.sms = self.attribute("MULTIPROCESSOR_COUNT")
         self.shared_bytes = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self._stream = cuda.stream()
-        self._handle = int(getattr(self._stream.handle, "value", self._stream.handle))
+        self._handle = handle_of(self._stream)
         self._code: dict[str, Any] = {}
 
     def attribute(self, name: str) -> int:

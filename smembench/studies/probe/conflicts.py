@@ -81,13 +81,8 @@ def words(n: int) -> Array:
 def cycles_per_load(bench: Bench, n: int) -> float:
     """Cycles per request of loads with an n-way conflict, median of the SMs."""
     rounds = -(-_ROUNDS // n)
-    kernel = CudaCKernel(
-        source=SOURCE,
-        entry="conflicts",
-        grid=(bench.sms, 1),
-        block=(_THREADS, 1),
-        dynamic_bytes=4 * _STEPS * _CHUNK,
-    )
+    shared = 4 * _STEPS * _CHUNK
+    kernel = CudaCKernel(SOURCE, "conflicts", grid=(bench.sms, 1), block=(_THREADS, 1), dynamic_bytes=shared)
     loaded = words(n).astype(np.uint32)
     found = bench.launch(kernel, loaded, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
     memory = np.arange(_STEPS * _CHUNK, dtype=np.uint32) * np.uint32(2654435761)

@@ -65,7 +65,8 @@ def figures(bench: Bench) -> Iterator[Figure]:
     ):
         samples = bench.trials(partial(constant_latency, bench, sizes.start))
         yield Figure.of(f"{name} cache", "cycles", samples, f"{_CHAIN} of {sizes.start} bytes", latency)
-        yield _size(f"{name} cache, size", sizes, [edge(_latencies(bench, sizes)) for _ in range(_CURVES)], size)
+        edges = [edge({at: constant_latency(bench, at) for at in sizes}) for _ in range(_CURVES)]
+        yield _size(f"{name} cache, size", sizes, edges, size)
 
 
 def _size(name: str, sizes: range, edges: list[int | None], published: str) -> Figure:
@@ -74,10 +75,6 @@ def _size(name: str, sizes: range, edges: list[int | None], published: str) -> F
         return Figure.missing(name, Status.SKIPPED, f"no edge up to {sizes[-1]} bytes")
     method = f"{_CHAIN}: the largest with the latency of smaller ones, by steps of {sizes.step}"
     return Figure.of(name, "bytes", found, method, published)
-
-
-def _latencies(bench: Bench, sizes: range) -> dict[int, float]:
-    return {size: constant_latency(bench, size) for size in sizes}
 
 
 def constant_latency(bench: Bench, size: int) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from smembench.studies.reproduce import blog, guide, slides
-from smembench.studies.reproduce.claim import Bounds, Claim
+from smembench.studies.reproduce.claim import Claim
 from smembench.studies.reproduce.figures import Document
 from smembench.studies.reproduce.measures import Answer, Here, Missing
 
@@ -56,9 +56,5 @@ def holds(claim: Claim, found: Answer, *, on_gpu: bool = True) -> Holds:
         return Holds.YES
     if found.high >= bounds.low and found.low <= bounds.high:
         return Holds.UNDECIDED
-    then = claim.published.values()
-    return Holds.NOT_ANY_MORE if on_gpu and then and all(_within(value, bounds) for value in then) else Holds.NO
-
-
-def _within(value: float, bounds: Bounds) -> bool:
-    return bounds.low <= value <= bounds.high
+    then = [bounds.low <= value <= bounds.high for value in claim.published.values()]
+    return Holds.NOT_ANY_MORE if on_gpu and then and all(then) else Holds.NO

@@ -75,7 +75,7 @@ class Here:
     @property
     def info(self) -> DeviceInfo | None:
         """What run.json says of the device."""
-        return next((info for info in self.run.description.devices if info.name == self.device), None)
+        return self.run.description.device(self.device)
 
 
 class Measure(Protocol):
