@@ -123,14 +123,14 @@ def _sum_up(tiling: Tiling) -> DeviceFunction:
         first = Place(corner.row, min(corner.col + thread % SIDE, B.columns - 1))
         at = uint64(thread // SIDE)
         for i in range(SIDE):
-            memory.total[i] = zero
+            memory.accumulators[i] = zero
         while at + (AT_ONCE - 1) * members < uint64(A.columns):
-            add_all(memory.total, A, B, first, at)
+            add_all(memory.accumulators, A, B, first, at)
             at = at + AT_ONCE * members
         if at < uint64(A.columns):
-            add_rest(memory.total, A, B, first, at)
+            add_rest(memory.accumulators, A, B, first, at)
         for i in range(SIDE):
-            memory.tiles.b[i * pitch + thread] = memory.total[i]
+            memory.tiles.b[i * pitch + thread] = memory.accumulators[i]
 
     return device(sum_up)
 

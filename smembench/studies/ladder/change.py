@@ -157,7 +157,7 @@ def listing(kernel: Callable[..., None]) -> list[str]:
         constants = [f"{name} = {text}" for name, value in known.items() if (text := _text(value)) not in ("", name)]
         lines += "\n".join(constants).splitlines()
         lines += [*dedent(inspect.getsource(function)).splitlines(), ""]
-        functions += [value for value in known.values() if _is_shown(value) and value not in functions]
+        functions += dict.fromkeys(value for value in known.values() if _is_shown(value) and value not in functions)
     return lines[:-1]
 
 
