@@ -119,9 +119,9 @@ def build(case: Case) -> NumbaKernel:
         return uint32(0) if buffer == stages - 1 else buffer + 1
 
     @device
-    def contributors_of(shares: StepShares, base: Index, deep: Index) -> Contributors:
+    def contributors_of(shares: StepShares, base: Index, steps_per_tile: Index) -> Contributors:
         """The blocks of the tile whose steps begin at ``base``."""
-        return Contributors(block_with(shares, base), block_with(shares, base + deep - 1))
+        return Contributors(block_with(shares, base), block_with(shares, base + steps_per_tile - 1))
 
     def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
@@ -133,19 +133,21 @@ def build(case: Case) -> NumbaKernel:
         slice_a = uint64(own_slice * a_slice + row)
         slice_b = uint64(own_slice * b_slice + col)
         short = short_of(k)
-        deep = (k + (depth - 1)) // depth
-        wide = (n + (columns - 1)) // columns
-        shares = step_shares(wide * ((m + (rows - 1)) // rows) * deep, cuda.gridDim.x * cuda.gridDim.y)
+        steps_per_tile = (k + (depth - 1)) // depth
+        tiles_across = (n + (columns - 1)) // columns
+        shares = step_shares(
+            tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile, cuda.gridDim.x * cuda.gridDim.y
+        )
         begins = first_step(shares, block)
         end = first_step(shares, block + 1)
         done = begins
         while done < end:
-            tile = done // deep
-            base = tile * deep
+            tile = done // steps_per_tile
+            base = tile * steps_per_tile
             since = done - base
-            until = min(end - base, deep)
-            least = Place(tile // wide * rows, tile % wide * columns)
-            corner = Place(origin(tile // wide, rows, m), origin(tile % wide, columns, n))
+            until = min(end - base, steps_per_tile)
+            least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
+            corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
             share = Share(thread, corner, short)
             k0 = since * depth
             last = until * depth
@@ -192,8 +194,8 @@ def build(case: Case) -> NumbaKernel:
                     load_first(memory, Offsets(at_a, at_b))
                 multiply_last(memory)
             add_up_slices(memory, thread)
-            if until - since < deep:
-                pass_on(memory.accumulators, thread, block, contributors_of(shares, base, deep))
+            if until - since < steps_per_tile:
+                pass_on(memory.accumulators, thread, block, contributors_of(shares, base, steps_per_tile))
             else:
                 for j in range(0, results, size):
                     write(C, memory.accumulators, j, uint32(j), thread, corner, least)
@@ -201,15 +203,15 @@ def build(case: Case) -> NumbaKernel:
             # Fragments and sums are read before the next tile is stored.
             cuda.syncthreads()
         # What this block shares is its first tile and its last one.
-        base = begins // deep * deep
+        base = begins // steps_per_tile * steps_per_tile
         while base < end:
-            contributors = contributors_of(shares, base, deep)
+            contributors = contributors_of(shares, base, steps_per_tile)
             if contributors.first < contributors.last:
-                tile = base // deep
-                least = Place(tile // wide * rows, tile % wide * columns)
-                corner = Place(origin(tile // wide, rows, m), origin(tile % wide, columns, n))
+                tile = base // steps_per_tile
+                least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
+                corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
                 add_up_blocks(C, thread, block, contributors, corner, least)
-            base = max(base + deep, (end - 1) // deep * deep)
+            base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
     program = tiling.program(split_k, case, bounds.label)
     shared = prod(program.grid), ceil_div(case.k or 0, depth), most_blocks(tiling)

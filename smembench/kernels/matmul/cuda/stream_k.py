@@ -124,23 +124,23 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
         blocks = cuda.gridDim.x * cuda.gridDim.y
         row, col = position(thread)
         short = short_of(k)
-        deep = (k + (depth - 1)) // depth
-        wide = (n + over_columns) // columns
-        tiles = wide * ((m + over_rows) // rows)
+        steps_per_tile = (k + (depth - 1)) // depth
+        tiles_across = (n + over_columns) // columns
+        tiles = tiles_across * ((m + over_rows) // rows)
         chunks = chunk_count(m, n) if few else uint32(0)
-        steps_per_chunk = deep // CHUNKS_PER_TILE
-        begins = first_step(block, blocks, tiles * deep, chunks, steps_per_chunk)
-        end = first_step(block + 1, blocks, tiles * deep, chunks, steps_per_chunk)
+        steps_per_chunk = steps_per_tile // CHUNKS_PER_TILE
+        begins = first_step(block, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
+        end = first_step(block + 1, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
         if few:
             compute_remainder(C, A, B, memory, thread)
         while end > begins:
-            tile = (end - 1) // deep
-            base = tile * deep
+            tile = (end - 1) // steps_per_tile
+            base = tile * steps_per_tile
             since = max(begins, base) - base
             until = end - base
-            top, left = tile // wide * rows, tile % wide * columns
-            row0 = top if few else origin(tile // wide, rows, m)
-            col0 = left if few else origin(tile % wide, columns, n)
+            top, left = tile // tiles_across * rows, tile % tiles_across * columns
+            row0 = top if few else origin(tile // tiles_across, rows, m)
+            col0 = left if few else origin(tile % tiles_across, columns, n)
             share = Share(thread, Place(row0, col0), short)
             k0 = since * depth
             last = until * depth
@@ -186,7 +186,7 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
                     write_staged(C, memory.tiles.b, thread, part, since > 0, window)
             # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
-            if until < deep and thread == 0:
+            if until < steps_per_tile and thread == 0:
                 raise_flag(block)
             end = base + since
 

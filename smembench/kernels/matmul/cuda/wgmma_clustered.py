@@ -163,15 +163,15 @@ def line_before(tile: Tile) -> DeviceFunction:
 
 
 def placing_in_pairs(tile: Tile) -> DeviceFunction:
-    """``(pair, down, across, k)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs.
+    """``(pair, tiles_down, tiles_across, k)``: where this block's tile of a pair begins.
 
     Pairs are ordered by the first of the rows that lie ``apart``, and then one below the other.
     """
     rows, apart, place_of_pair = tile.rows, tile.apart, placing(replace(tile, rows=1), CLUSTER)
 
-    def place_of(pair: Index, down: Index, across: Index, k: Index) -> Place:
-        place = place_of_pair(pair, down, across, k)
-        high = down // apart
+    def place_of(pair: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
+        place = place_of_pair(pair, tiles_down, tiles_across, k)
+        high = tiles_down // apart
         first = place.row // high
         return Place(first + apart * (rows * (CLUSTER * (place.row - first * high) + rank())), place.col)
 
@@ -183,7 +183,7 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums, apart = tile.rows, tile.columns, tile.stages, tile.sums, tile.apart
+    rows, columns, stage_count, sums, apart = tile.rows, tile.columns, tile.stages, tile.sums, tile.apart
     consumers, (fewer, more) = tile.consumers, REGISTERS[tile.consumers]
     set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, sharing(tile))
     wait_for_readers = waiting(tile.stages)
@@ -197,13 +197,13 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        full = cuda.shared.array(count, barrier)
-        empty = cuda.shared.array(count, barrier)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
         stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down = apart * ((m // apart + (CLUSTER * rows - 1)) // (CLUSTER * rows))
-        across = (n + (columns - 1)) // columns
+        tiles_down = apart * ((m // apart + (CLUSTER * rows - 1)) // (CLUSTER * rows))
+        tiles_across = (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             set_up_barriers(stages, maps, CLUSTER * consumers)
             prefetch_map(c_map)
@@ -213,16 +213,16 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(fewer)
             if thread == 0:
-                while pair_index < down * across:
-                    place = place_of(pair_index, down, across, k)
+                while pair_index < tiles_down * tiles_across:
+                    place = place_of(pair_index, tiles_down, tiles_across, k)
                     state = producer_loop(stages, state, maps, place, line_of(place, lda), k)
                     pair_index += cuda.gridDim.x // CLUSTER
                 wait_for_readers(stages, state)
         else:
             add_registers(more)
             member = Member(group - 1, thread)
-            while pair_index < down * across:
-                place = place_of(pair_index, down, across, k)
+            while pair_index < tiles_down * tiles_across:
+                place = place_of(pair_index, tiles_down, tiles_across, k)
                 state = main_loop(accumulators, stages, state, member, k - line_of(place, lda))
                 write(buffers, accumulators, c_map, place, member)
                 pair_index += cuda.gridDim.x // CLUSTER

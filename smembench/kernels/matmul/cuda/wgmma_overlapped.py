@@ -201,8 +201,8 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, depth, count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    set_up_barriers, producer_loop, place_of = setting_up(count), copying_back_and_forth(tile), placing(tile)
+    rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
+    set_up_barriers, producer_loop, place_of = setting_up(stage_count), copying_back_and_forth(tile), placing(tile)
     begin_left, main_loop, release_all = starting(tile, 0, fresh=True), multiplying(tile), releasing(tile)
     write_left, write_right, skip = storing(tile, 0), storing(tile, 1), skipping(tile)
     least, settle_right = 2 * EDGE * depth, settling(sums // 2, sums // 2)
@@ -213,12 +213,12 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        full = cuda.shared.array(count, barrier)
-        empty = cuda.shared.array(count, barrier)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
         stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             set_up_barriers(stages, maps, CONSUMERS)
             prefetch_map(c_map)
@@ -228,23 +228,23 @@ def build(case: Case) -> NumbaKernel:
         tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and tile_index < down * across:
+            while thread == 0 and tile_index < tiles_down * tiles_across:
                 back = tile_index // cuda.gridDim.x % 2
-                state = producer_loop(stages, state, maps, place_of(tile_index, down, across, k), back, k)
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), back, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            if tile_index < down * across:
+            if tile_index < tiles_down * tiles_across:
                 begin_left(accumulators, stages, state, member)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
                 state = main_loop(accumulators, stages, state, member, k)
                 write_left(buffers, accumulators, c_map, place, member)
                 unread = state
                 state = skip(state)
                 tile_index += cuda.gridDim.x
-                if tile_index < down * across:
+                if tile_index < tiles_down * tiles_across:
                     begin_left(accumulators, stages, state, member)
                     finish_products(1)
                 else:

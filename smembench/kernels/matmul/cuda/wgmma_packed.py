@@ -91,7 +91,7 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
     float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     set_up_barriers, producer_loop, pack = (
         setting_up(tile.stages),
         producing(tile, tile.copies()),
@@ -109,12 +109,12 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        full = cuda.shared.array(count, barrier)
-        empty = cuda.shared.array(count, barrier)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
         stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if packs_a and not traced():
             pack(tiles, Matrix(a, m, k, lda), a_copy)
         if packs_b and not traced():
@@ -129,14 +129,14 @@ def build(case: Case) -> NumbaKernel:
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             see_stores()
-            while thread == 0 and tile_index < down * across:
-                state = producer_loop(stages, state, maps, place_of(tile_index, down, across, k), 0, k)
+            while thread == 0 and tile_index < tiles_down * tiles_across:
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
                 state = main_loop(accumulators, stages, state, member, k)
                 write(buffers, accumulators, Matrix(c, m, n, ldc), place, member)
                 tile_index += cuda.gridDim.x

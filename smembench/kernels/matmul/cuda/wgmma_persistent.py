@@ -47,7 +47,7 @@ LONG_K = 12288
 
 
 def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
-    """``(number, down, across, k)``: where the tile of this number begins, of ``down`` × ``across``.
+    """``(number, tiles_down, tiles_across, k)``: where the tile of this number begins.
 
     ``cluster``: blocks that compute such a tile together.
     """
@@ -55,13 +55,13 @@ def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
     narrow, wide = NARROW_BAND // cluster, BAND // cluster
     long = LONG_BAND if cluster == 1 else wide
 
-    def place_of(number: Index, down: Index, across: Index, k: Index) -> Place:
+    def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
         many = long if k >= LONG_K else wide
-        band = uint32(narrow if down * across <= at_once else many)
-        size = across * band
+        band = uint32(narrow if tiles_down * tiles_across <= at_once else many)
+        size = tiles_across * band
         bands = number // size
         above, inside = bands * band, number - bands * size  # one division for both, and below
-        high = min(band, down - above)
+        high = min(band, tiles_down - above)
         column = inside // high
         return Place((above + inside - column * high) * rows, column * columns)
 
@@ -75,10 +75,10 @@ def fewest(tiles: int, most: int) -> int:
 
 def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
     """Which tile of a case, across and down, has this number."""
-    place_of, (across, down) = placing(tile.of(case), cluster), tile.grid(case)
+    place_of, (tiles_across, tiles_down) = placing(tile.of(case), cluster), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:
-        place = place_of(number, down, across, case.k)
+        place = place_of(number, tiles_down, tiles_across, case.k)
         return int(place.col) // tile.columns, int(place.row) // tile.rows
 
     return tile_of
@@ -88,7 +88,7 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
     main_loop, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
     place_of = placing(tile)
@@ -98,12 +98,12 @@ def build(case: Case) -> NumbaKernel:
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        full = cuda.shared.array(count, barrier)
-        empty = cuda.shared.array(count, barrier)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
         stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             set_up_barriers(stages, maps, CONSUMERS)
         cuda.syncthreads()
@@ -111,14 +111,14 @@ def build(case: Case) -> NumbaKernel:
         tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and tile_index < down * across:
-                state = producer_loop(stages, state, maps, place_of(tile_index, down, across, k), 0, k)
+            while thread == 0 and tile_index < tiles_down * tiles_across:
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
                 state = main_loop(accumulators, stages, state, member, k)
                 write(Matrix(c, m, n, ldc), accumulators, Place(place.row + member.group * ROWS, place.col), thread)
                 tile_index += cuda.gridDim.x

@@ -148,7 +148,7 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
     set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
     main_loop, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
 
@@ -157,8 +157,8 @@ def build(case: Case) -> NumbaKernel:
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        full = cuda.shared.array(count, barrier)
-        empty = cuda.shared.array(count, barrier)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
         stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
         accumulators = cuda.local.array(sums, float32)
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)

@@ -89,14 +89,15 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
     unsigned a_row = thread / A_LANES, a_col = thread % A_LANES;
     unsigned b_row = thread / B_LANES, b_col = thread % B_LANES * WIDE;
     unsigned block = blockIdx.y * gridDim.x + blockIdx.x, blocks = gridDim.x * gridDim.y;
-    unsigned lack = lacking(k), deep = (k + DEPTH - 1) / DEPTH;
-    unsigned wide = (n + COLUMNS - 1) / COLUMNS, steps = wide * ((m + ROWS - 1) / ROWS) * deep;
+    unsigned lack = lacking(k), steps_per_tile = (k + DEPTH - 1) / DEPTH;
+    unsigned tiles_across = (n + COLUMNS - 1) / COLUMNS, tiles = tiles_across * ((m + ROWS - 1) / ROWS);
+    unsigned steps = tiles * steps_per_tile;
     unsigned begins = first_step(block, blocks, steps), end = first_step(block + 1, blocks, steps);
 
     while (end > begins) {
-        unsigned tile = (end - 1) / deep, base = tile * deep;
+        unsigned tile = (end - 1) / steps_per_tile, base = tile * steps_per_tile;
         unsigned since = (begins > base ? begins : base) - base, until = end - base;
-        unsigned top = tile / wide * ROWS, left = tile % wide * COLUMNS;
+        unsigned top = tile / tiles_across * ROWS, left = tile % tiles_across * COLUMNS;
         unsigned row0 = least(top, m - ROWS), col0 = least(left, n - COLUMNS);
 
         Results total{};
@@ -160,7 +161,7 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
         }
         // Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
         __syncthreads();
-        if (until < deep && thread == 0)
+        if (until < steps_per_tile && thread == 0)
             raise_flag(block);
         end = base + since;
     }

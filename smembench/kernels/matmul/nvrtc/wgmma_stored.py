@@ -61,7 +61,7 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
     Stages stages{tiles, full, empty};
     Maps maps{a_map, b_map};
     unsigned group = own_group(), thread = threadIdx.x % GROUP;
-    unsigned down = (m + (ROWS - 1)) / ROWS, across = (n + (COLUMNS - 1)) / COLUMNS;
+    unsigned tiles_down = (m + (ROWS - 1)) / ROWS, tiles_across = (n + (COLUMNS - 1)) / COLUMNS;
     if (threadIdx.x == 0) {
         set_up_barriers(stages, maps, CONSUMERS);
         prefetch_map(c_map);
@@ -71,14 +71,14 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
     unsigned tile_index = blockIdx.x;
     if (group == 0) {
         give_registers<PRODUCER_REGISTERS>();
-        for (; thread == 0 && tile_index < down * across; tile_index += gridDim.x)
-            state = producer_loop(stages, state, maps, place_of(tile_index, down, across, k), k);
+        for (; thread == 0 && tile_index < tiles_down * tiles_across; tile_index += gridDim.x)
+            state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), k);
     } else {
         add_registers<CONSUMER_REGISTERS>();
         float accumulators[COLUMNS / 2];
         Member member{group - 1, thread};
-        for (; tile_index < down * across; tile_index += gridDim.x) {
-            Place place = place_of(tile_index, down, across, k);
+        for (; tile_index < tiles_down * tiles_across; tile_index += gridDim.x) {
+            Place place = place_of(tile_index, tiles_down, tiles_across, k);
             state = main_loop(accumulators, stages, state, member, k);
             write(buffers, accumulators, c_map, place, member);
         }
