@@ -1,7 +1,7 @@
-"""Tensor cores: products of small matrices that lie in the registers of a warp, and how they get there.
+"""Tensor cores: products of small matrices in the registers of a warp (``mma.sync``), and how they get there.
 
 ``mma.sync.m16n8k16`` (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"): of a 16×16 matrix A, a
-16×8 matrix B and a 16×8 matrix of float32 sums each of a warp's 32 lanes has a part. With g = lane // 4 and
+16×8 matrix B and a 16×8 matrix of float32 sums, each of a warp's 32 lanes holds a part. With g = lane // 4 and
 t = lane % 4, and two 16-bit elements to a register, the lower half first:
 
 | registers | have |
@@ -59,7 +59,7 @@ def load_two(tile: Array, index: Index) -> Any:
 
 
 def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
-    """Load four matrices into the registers from ``place`` on; ``index`` is where this lane's row begins in the tile.
+    """``ldmatrix``: load four matrices into registers from ``place`` on; this lane's row begins at ``index``.
 
     Raises:
         ValueError: in the simulator and in a trace, for an index that is no multiple of 8.
