@@ -55,7 +55,7 @@ def commit_stores() -> None:
 
 
 def finish_stores(newest: int) -> None:
-    """``cp.async.bulk.wait_group.read``: wait until all groups but the ``newest``, a constant, have read their tiles."""
+    """``cp.async.bulk.wait_group.read``: wait until the tiles of all groups but the ``newest`` have been read."""
     _STORES.finish(newest)
 
 

@@ -15,9 +15,6 @@ from smembench.model.hardware import WARP
 VECTORS = 4
 """Independent 128-bit loads per thread."""
 
-SM_THREADS = 2048
-"""Most threads per SM (compute capabilities 8.0, 9.0 and 10.0)."""
-
 
 def power_of_two(least: int) -> Callable[[Case], str | None]:
     """Why a block does not have a power of two of threads, from ``least`` on, or None."""

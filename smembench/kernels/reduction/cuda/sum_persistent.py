@@ -7,13 +7,13 @@ fewer blocks than others.
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import block_of, threads_of
+from smembench.kernels.common.grids import SM_THREADS, block_of, threads_of
 from smembench.kernels.intrinsics.vector import load_vector, vector_width
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.reduction.problem import SUM
-from smembench.kernels.reduction.threads import SM_THREADS, VECTORS, blocks_of_vectors, power_of_two, warps_of
+from smembench.kernels.reduction.threads import VECTORS, blocks_of_vectors, power_of_two, warps_of
 from smembench.kernels.reduction.warp_sum import warp_sum
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
