@@ -1,8 +1,8 @@
-"""What a warp does around its products on tensor cores: copies into tiles, fragments from tiles, results into C.
+"""Steps of the kernels with mma.sync, as device functions: copies into tiles, loads of fragments, and the epilogue.
 
-A tile's parts of 16 bytes never cross its rows, so the functions are the same for every layout, but for the place of an
-element. ``width`` is the elements per access of global memory. What lies beyond the edges of A and B is zero in the
-tiles, and what lies beyond those of C is not written.
+Chunks of 16 bytes never cross the rows of a tile, so layouts differ only in where an element is stored. ``width`` is
+the elements per access of global memory. What lies beyond the edges of A and B is zero in the tiles, and what lies
+beyond those of C is not written.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ DOWN, ACROSS = WARP_ROWS // 16, WARP_COLUMNS // 8
 
 @cache
 def place_in(tiling: MmaTiling, width: int) -> DeviceFunction:
-    """``(row, col)``: where an element lies in a tile of this width.
+    """``(row, col)``: where an element is stored in a tile of this width.
 
-    Swizzled, the parts of 16 bytes of a row are numbered by the exclusive or with the row's number among those that
-    together have the eight parts of a wavefront: so in eight rows a column of parts takes every bank once.
+    Swizzled, chunk c of row r, 16 bytes, is stored at c XOR (r / ``rows`` modulo ``most``), where ``rows`` rows fill the
+    banks once and have ``most`` chunks each, at most eight. So a column of chunks in eight rows is in every bank once.
     """
     pitch, wide = tiling.pitch(width), vector_width(tiling.dtype)
-    parts = WAVEFRONT_BYTES // (wide * ITEMSIZE[tiling.dtype])
-    rows, most = max(1, parts * wide // width), min(parts, width // wide)
+    chunks = WAVEFRONT_BYTES // (wide * ITEMSIZE[tiling.dtype])
+    rows, most = max(1, chunks * wide // width), min(chunks, width // wide)
 
     def in_rows(row: Index, col: Index) -> Index:
         return row * pitch + col
@@ -56,7 +56,7 @@ def place_in(tiling: MmaTiling, width: int) -> DeviceFunction:
 
 @cache
 def copy_tile(tiling: MmaTiling, rows: int, columns: int, width: int) -> DeviceFunction:
-    """``(tile, base, M, corner, thread)``: copy a thread's share of the tile of M at ``corner`` to ``base``.
+    """``(tile, base, M, corner, thread)``: copy a thread's share of the tile at ``corner`` of M to ``base``.
 
     With several stages the copies of vectors are only started.
     """

@@ -1,11 +1,11 @@
-"""Partial sums of a tile, from slices of its block and from several blocks, added in an order that never changes.
+"""Partial sums of a tile, from the slices of a block and from several blocks, added in a fixed order.
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
-   slices stored. A thread is left with 1 / slices of a tile's share, in vectors that lie ``slices`` apart.
-2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks are, each adds up an
-   equal share of the tile's vectors, block after block, and so to the same bits in every launch.
+   slices stored. Each thread ends up with 1 / slices of its results, in vectors that are ``slices`` apart.
+2. Blocks: each writes its sums to scratch memory, and counts itself. When all of a tile's blocks have done so, each
+   adds up an equal share of the tile's vectors, block after block, and so to the same bits in every launch.
 
-A block has at most two tiles that it shares, its first and its last, so it has two places in scratch memory. A tile's
+A block shares at most two tiles with others, its first and its last, so it has two places in scratch memory. A tile's
 blocks are counted by the first of them, which is the first of no other.
 """
 
@@ -42,7 +42,7 @@ class Contributors(NamedTuple):
 
 @cache
 def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
-    """``(memory, thread)``: add up what the slices of a block have, ``at_once`` sums of each thread at a time.
+    """``(memory, thread)``: add up the sums of a block's slices, ``at_once`` of each thread at a time.
 
     All threads call it. The first ``results // slices`` of a thread's sums are then those of its share.
     """

@@ -1,9 +1,9 @@
-"""Boundary handling: how a block loads its tiles, by what the case's sizes allow.
+"""Predication, or boundary handling: how a block loads its tiles, with as few bounds checks as the sizes allow.
 
 ``whole tiles``: the sizes are multiples of the tile's, so no load is predicated. ``tiles moved inwards``: a tile over
-an edge is moved up or left until it lies inside; two blocks then compute and write some results, in the same order and
-to the same bits. Along k the first tile is the short one, filled with zeros before the loop, so the loop has no bounds
-checks. Otherwise, where a size is smaller than the tile, every load is predicated.
+an edge is moved up or left until it lies inside; some results are then computed and written by two blocks, in the same
+order and so to the same bits. Along k the first tile is the short one, filled with zeros before the loop, so the loop
+has no bounds checks. Otherwise, where a size is smaller than the tile, every load is predicated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from smembench.model.case import Case
 
 
 class Predication(NamedTuple):
-    """The functions for one tiling and the sides of one case.
+    """The functions for one tiling and the sizes of one case; ``label`` says which of the three they are.
 
     ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: by how much the first tile
     along k is shorter than the others. ``first(k, short)``: where that tile ends. ``start(A, B, share)``: where a

@@ -1,8 +1,8 @@
-"""Writing the results of tiles with swapped operands: a thread's neighbouring sums are of one column of C.
+"""Epilogue of tiles with swapped operands: a thread's neighbouring accumulators are of one column of C.
 
-A warp group has 64 columns of C at a time. It stores some of their rows in a buffer in shared memory, swizzled, so
-without bank conflicts, and meets; then one of its threads starts to write the buffer into C, while the group goes on
-with its other buffer.
+A warp group has 64 columns of C at a time. It stores some of their rows in a buffer in shared memory, swizzled and so
+without bank conflicts; barrier. Then one of its threads starts to write the buffer into C, while the warp group goes on
+to its other buffer.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def storing(tile: Tile) -> DeviceFunction:
 def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
     """As ``storing``, of the first or second 64 columns of a group, at their place.
 
-    A group meets once per buffer: when it is full, and the other one has been read, which is filled next. The halves
-    have equally many, so that the next tile goes on with the other one, too.
+    There is a barrier per buffer, when it is full and the other one, which is filled next, has been read. Both halves
+    take equally many buffers, so that the next tile goes on with the other one, too.
     """
     height, across, apart = box_rows(tile), boxes_across(tile), tile.apart
     down, width = tile.rows // height, ROWS // across

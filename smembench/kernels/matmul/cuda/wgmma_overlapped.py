@@ -177,7 +177,7 @@ def multiplying(tile: Tile) -> DeviceFunction:
 def storing(tile: Tile, half: int) -> DeviceFunction:
     """``(shared, accumulators, c_map, place, member)``: start to write half of a thread's results of the tile.
 
-    ``shared``: shared memory as elements of C. A group meets once per buffer: when it is full, and the other one, which
+    ``shared``: shared memory as elements of C. There is a barrier per buffer, when it is full and the other one, which
     is filled next, has been read. A tile has an even number of them.
     """
     dtype, begin = produced(tile.dtype), tile.after_stages
