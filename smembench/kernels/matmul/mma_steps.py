@@ -38,8 +38,8 @@ DOWN, ACROSS = WARP_ROWS // 16, WARP_COLUMNS // 8
 def place_in(tiling: MmaTiling, width: int) -> DeviceFunction:
     """``(row, col)``: where an element is stored in a tile of this width.
 
-    Swizzled, chunk c of row r, 16 bytes, is stored at c XOR (r / ``rows`` modulo ``most``), where ``rows`` rows fill the
-    banks once and have ``most`` chunks each, at most eight. So a column of chunks in eight rows is in every bank once.
+    Swizzled, chunk c of row r, 16 bytes, is stored at c XOR (r / ``rows`` modulo ``most``). ``rows`` rows fill the
+    banks once, with ``most`` chunks each, at most eight. So a column of chunks in eight rows is in all banks.
     """
     pitch, wide = tiling.pitch(width), vector_width(tiling.dtype)
     chunks = WAVEFRONT_BYTES // (wide * ITEMSIZE[tiling.dtype])
