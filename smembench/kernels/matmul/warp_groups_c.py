@@ -241,7 +241,7 @@ __device__ __forceinline__ PipelineState main_loop(
         const T *tiles = &stages.tiles[state.stage * ELEMENTS];
         begin_products();
         const T *a_tile = &tiles[member.group * GROUP_ROWS * DEPTH];
-        multiply<COLUMNS, B_BY_ROWS>(results, a_tile, &tiles[A_ELEMENTS], member.thread);
+        multiply<COLUMNS, B_BY_ROWS>(accumulators, a_tile, &tiles[A_ELEMENTS], member.thread);
         commit_products();
         finish_products<1>();
         if (k0 > 0)
