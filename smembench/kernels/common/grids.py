@@ -2,6 +2,9 @@
 
 from smembench.model.case import Block, Case
 
+SM_THREADS = 2048
+"""Most threads per SM (compute capabilities 8.0, 9.0 and 10.0)."""
+
 
 def ceil_div(whole: int, part: int) -> int:
     """How many parts cover the whole."""

@@ -33,7 +33,7 @@ def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> 
 
 
 def copy_vector_async_if(inside: bool, tile: Array, place: Index, array: Array, index: Index) -> None:
-    """Start to copy as ``copy_vector_async`` does, or without a look at the global array to store zeros.
+    """Start to copy as ``copy_vector_async`` does, or, outside, to store zeros without accessing the global array.
 
     Raises:
         ValueError: as copy_vector_async.
@@ -50,11 +50,11 @@ def copy_element_async(tile: Array, place: Index, array: Array, index: Index) ->
 
 
 def commit_copies() -> None:
-    """Commit the copies that this thread started since the last commit as a group, which may be empty."""
+    """``cp.async.commit_group``: commit the copies started since the last commit as a group, which may be empty."""
 
 
 def wait_for_copies(newest: int) -> None:
-    """Wait until all groups of this thread but the ``newest`` ones, a constant, are complete."""
+    """``cp.async.wait_group``: wait until all groups of this thread but the ``newest``, a constant, are complete."""
 
 
 def _type_commit(_context: Context) -> Typer:

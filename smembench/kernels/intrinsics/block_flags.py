@@ -28,19 +28,19 @@ _VARIABLE, _GLOBAL_SPACE, _BYTES = "smembench_block_flags", 1, 4
 
 
 def raise_flag(block: Index) -> None:
-    """Raise this block's flag; for one thread, after a barrier that follows the writes of all."""
+    """Raise this block's flag (``st.release``); by one thread, after a barrier that follows the writes of all."""
     if traced():
         _flags()[block] = 1
 
 
 def wait_for_flag(block: Index) -> None:
-    """Wait for a block's flag and lower it; for one thread, before a barrier for the others."""
+    """Wait for a block's flag (``ld.acquire``) and lower it; by one thread, before a barrier for the others."""
     if traced():
         _flags()[block] = load_waiting(_flags(), block)
 
 
 def accumulate(array: Array, index: Index, value: Scalar) -> None:
-    """Add to an element in global memory where it is, without loading it.
+    """Add to an element in global memory without loading it.
 
     ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
     """

@@ -1,4 +1,4 @@
-"""Tiles copied by the Tensor Memory Accelerator (TMA), and the barriers in shared memory that say when they have come.
+"""Tiles copied by the Tensor Memory Accelerator (TMA), and the barriers in shared memory at which they arrive.
 
 One thread starts the copy of a whole tile, described by a tensor map (``kernels.program.TensorMap``); elements beyond
 the matrix arrive as zeros. A barrier has a phase, 0 at first, that ends when all arrivals expected of it have been made
@@ -57,7 +57,7 @@ LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::by
 
 
 def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
-    """Set a barrier up for so many arrivals per phase; for one thread, before ``publish_barriers``."""
+    """``mbarrier.init``: set up a barrier for so many arrivals per phase, before ``publish_barriers``."""
     if isinstance(barriers, np.ndarray):
         barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
     else:
@@ -65,7 +65,7 @@ def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
 
 
 def publish_barriers() -> None:
-    """Make barriers that are set up visible to copies; before the block's next ``cuda.syncthreads``."""
+    """``fence.mbarrier_init``: make new barriers visible to copies; before the block's next ``cuda.syncthreads``."""
 
 
 def acquire_map(source: Any) -> None:
@@ -77,17 +77,17 @@ def prefetch_map(source: Any) -> None:
 
 
 def expect_bytes(barriers: Array, index: Index, count: Index) -> None:
-    """Arrive at a barrier, and announce so many bytes to it."""
+    """``mbarrier.arrive.expect_tx``: arrive at a barrier, and announce so many bytes to it."""
     _change(barriers, index, 1, count)
 
 
 def arrive(barriers: Array, index: Index) -> None:
-    """Arrive at a barrier."""
+    """``mbarrier.arrive``: arrive at a barrier."""
     _change(barriers, index, 1, 0)
 
 
 def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
-    """Wait until the phase of this parity has ended; the one before a barrier's first counts as ended."""
+    """``mbarrier.try_wait.parity``: wait until the phase of this parity has ended, as the one before the first has."""
     if not isinstance(barriers, np.ndarray):
         _trace(barriers, index, "atomic")
         return
@@ -99,7 +99,7 @@ def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
 def start_copy(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
-    """Start to copy the tile at (row, column) of a tensor map's matrix to a place of shared memory.
+    """``cp.async.bulk.tensor``: start to copy the tile at (row, column) of a tensor map's matrix to shared memory.
 
     Args:
         tile: shared memory, aligned to ``TILE_ALIGNMENT``; so is ``place``.

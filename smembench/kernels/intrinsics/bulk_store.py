@@ -38,11 +38,11 @@ STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [
 
 
 def publish_tile() -> None:
-    """Make what this thread stored in shared memory visible to the TMA."""
+    """``fence.proxy.async``: make what this thread stored in shared memory visible to the TMA."""
 
 
 def start_store(target: Any, column: Index, row: Index, tile: Array, place: Index) -> None:
-    """Start to write the tile at a place of shared memory to (row, column) of a tensor map's matrix."""
+    """``cp.async.bulk.tensor``: start to write a tile in shared memory to (row, column) of a mapped matrix."""
     if isinstance(tile, np.ndarray):
         _STORES.start(lambda: (target.taken(tile[place:]),), partial(target.write, int(row), int(column)))
     elif hasattr(cuda, TILES):
@@ -50,12 +50,12 @@ def start_store(target: Any, column: Index, row: Index, tile: Array, place: Inde
 
 
 def commit_stores() -> None:
-    """Commit the tiles that this thread started to write since its last commit as a group."""
+    """``cp.async.bulk.commit_group``: commit the stores started since the last commit as a group."""
     _STORES.commit()
 
 
 def finish_stores(newest: int) -> None:
-    """Wait until all groups that this thread committed, but the ``newest`` ones, a constant, have been read."""
+    """``cp.async.bulk.wait_group.read``: wait until the tiles of all groups but the ``newest`` have been read."""
     _STORES.finish(newest)
 
 

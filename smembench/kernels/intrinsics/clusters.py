@@ -45,7 +45,7 @@ _MEET = "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
 
 
 def meet_cluster() -> None:
-    """Wait until all threads of the cluster have come here; barriers that they published are then set up for all.
+    """``barrier.cluster``: wait for all threads of the cluster; barriers that they published are then set up for all.
 
     It orders nothing else: arrivals that release earlier writes are fences of the whole GPU, one per thread.
     """
@@ -55,7 +55,7 @@ def meet_cluster() -> None:
 def start_copy_to_all(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
-    """``bulk_copy.start_copy``, to the same place in all blocks of the cluster, where each has its barrier."""
+    """Multicast: ``bulk_copy.start_copy`` to the same place in all blocks of the cluster, each with its own barrier."""
     if hasattr(cuda, TILES):
         getattr(cuda, TILES).copied(tile, source, column, row, getattr(cuda, CLUSTER_BLOCKS))
     else:
@@ -63,7 +63,7 @@ def start_copy_to_all(
 
 
 def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
-    """Arrive at the barrier of the cluster's block of this rank."""
+    """``mapa``, ``mbarrier.arrive``: arrive at the barrier of the cluster's block of this rank."""
     arrive(barriers, index)
 
 

@@ -62,15 +62,15 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
 def outer_product(
     results: tuple[tuple[int, int], ...], across: int, first_a: int, first_b: int, *, b_first: bool
 ) -> DeviceFunction:
-    """``(total, a, b)``: multiply-add of the outer product of two fragments, result by result in the order given.
+    """``(accumulators, a, b)``: multiply-add of two fragments' outer product, result by result in the order given.
 
-    The fragments begin at ``first_a`` and ``first_b``; ``total`` has ``across`` results per row. With ``b_first`` B's
-    element is the first factor. Each multiply-add is volatile inline assembly, which NVVM does not reorder.
+    The fragments begin at ``first_a`` and ``first_b``; ``accumulators`` has rows of ``across``. With ``b_first``
+    B's element is the first factor. Each multiply-add is volatile inline assembly, which NVVM does not reorder.
     """
 
-    def product(total: Array, a: Array, b: Array) -> None:
+    def product(accumulators: Array, a: Array, b: Array) -> None:
         for i, j in results:
-            total[i * across + j] += a[first_a + i] * b[first_b + j]
+            accumulators[i * across + j] += a[first_a + i] * b[first_b + j]
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = zip(signature.args, args, strict=True)
@@ -87,7 +87,7 @@ def outer_product(
             builder.store(_multiply_add(builder, *factors, builder.load(place)), place)
         return context.get_dummy_value()
 
-    register(product, lambda _context: lambda total, a, b: types.void, lower, *[types.Array] * 3)
+    register(product, lambda _context: lambda accumulators, a, b: types.void, lower, *[types.Array] * 3)
     return product
 
 

@@ -1,7 +1,7 @@
-"""Tensor cores: products of small matrices that lie in the registers of a warp, and how they get there.
+"""Tensor cores: products of small matrices in the registers of a warp (``mma.sync``), and how they get there.
 
 ``mma.sync.m16n8k16`` (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"): of a 16×16 matrix A, a
-16×8 matrix B and a 16×8 matrix of float32 sums each of a warp's 32 lanes has a part. With g = lane // 4 and
+16×8 matrix B and a 16×8 matrix of float32 sums, each of a warp's 32 lanes holds a part. With g = lane // 4 and
 t = lane % 4, and two 16-bit elements to a register, the lower half first:
 
 | registers | have |
@@ -58,8 +58,8 @@ def load_two(tile: Array, index: Index) -> Any:
     return pack(*tile[index : index + 2])
 
 
-def load_matrices(part: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
-    """Load four matrices into the registers from ``place`` on; ``index`` is where this lane's row begins in the tile.
+def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
+    """``ldmatrix``: load four matrices into registers from ``place`` on; this lane's row begins at ``index``.
 
     Raises:
         ValueError: in the simulator and in a trace, for an index that is no multiple of 8.
@@ -67,10 +67,10 @@ def load_matrices(part: Array, place: Index, tile: Array, index: Index, lane: In
     row = tile[_row(tile, index)]
     for matrix in range(MATRICES):
         given = cuda.shfl_sync(ALL_LANES, row, 8 * matrix + lane // 4)
-        part[place + matrix] = pack(*(_at(given, lane % 4 * 2 + half) for half in (0, 1)))
+        fragments[place + matrix] = pack(*(_at(given, lane % 4 * 2 + half) for half in (0, 1)))
 
 
-def load_matrices_transposed(part: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
+def load_matrices_transposed(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
     """As load_matrices, each matrix transposed.
 
     Raises:
@@ -79,7 +79,7 @@ def load_matrices_transposed(part: Array, place: Index, tile: Array, index: Inde
     row = tile[_row(tile, index)]
     for matrix in range(MATRICES):
         given = [cuda.shfl_sync(ALL_LANES, row, 8 * matrix + lane % 4 * 2 + half) for half in (0, 1)]
-        part[place + matrix] = pack(*(_at(each, lane // 4) for each in given))
+        fragments[place + matrix] = pack(*(_at(each, lane // 4) for each in given))
 
 
 def _row(tile: Array, index: Index) -> slice:
@@ -95,12 +95,12 @@ def _at(row: Any, index: Any) -> Any:
 
 @cache
 def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
-    """``(total, a, b, lane)``: add the products of ``down`` fragments of A and ``across`` of B, of this type.
+    """``(accumulators, a, b, lane)``: add the products of ``down`` fragments of A and ``across`` of B, of this type.
 
-    The sums of the product of A's i-th and B's j-th begin at ``4 * (i * across + j)`` in ``total``.
+    The sums of the product of A's i-th and B's j-th begin at ``4 * (i * across + j)`` in ``accumulators``.
     """
 
-    def multiply(total: Array, a: Array, b: Array, lane: Index) -> None:
+    def multiply(accumulators: Array, a: Array, b: Array, lane: Index) -> None:
         mine = [tuple(a[i] for i in range(A_REGISTERS * down)), tuple(b[i] for i in range(B_REGISTERS * across))]
 
         def of(first: Index, part: int) -> Any:
@@ -114,7 +114,7 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         columns = [of((lane % 4 * 2 + i) * 4, 1).reshape(4, across, 2, 2).transpose(1, 2, 0, 3) for i in (0, 1)]
         sums = np.einsum("ihk,cjk->ijhc", rows, np.array(columns).reshape(2, across, 16))
         for i, value in enumerate(sums.reshape(-1)):
-            total[i] += value
+            accumulators[i] += value
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         kinds = zip(signature.args[:3], args[:3], strict=True)
@@ -145,7 +145,9 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
                     builder.store(builder.extract_value(found, place), at(sums, first + place))
         return context.get_dummy_value()
 
-    register(multiply, lambda _context: lambda total, a, b, lane: types.void, lower, *[types.Array] * 3, types.Integer)
+    register(
+        multiply, lambda _context: lambda accumulators, a, b, lane: types.void, lower, *[types.Array] * 3, types.Integer
+    )
     return multiply
 
 
@@ -234,8 +236,8 @@ def _lower_load_two(context: Context, builder: ir.IRBuilder, signature: Signatur
 
 
 def _type_load_matrices(_context: Context) -> Typer:
-    def typer(part: Type, place: Type, tile: Type, index: Type, lane: Type) -> Type | None:
-        known = part.dtype == types.uint32 and tile.dtype.bitwidth == 16
+    def typer(fragments: Type, place: Type, tile: Type, index: Type, lane: Type) -> Type | None:
+        known = fragments.dtype == types.uint32 and tile.dtype.bitwidth == 16
         return types.void if known and isinstance(index, types.Integer) else None
 
     return typer

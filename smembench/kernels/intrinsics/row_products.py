@@ -17,31 +17,31 @@ from smembench.kernels.types import Array, Index
 
 @cache
 def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFunction:
-    """``(held, A, B, first, at)``: add ``rows`` rows of A from ``first``, by its column of B, to as many sums.
+    """``(sums, A, B, first, at)``: add ``rows`` rows of A from ``first``, by its column of B, to as many sums.
 
     They are multiplied at ``count`` positions along k, from ``at`` and ``apart`` from each other. A row beyond the last
     is the last. With ``within`` all positions lie before k. Otherwise those beyond add nothing: compiled, they load the
     last position again and multiply it by zero, where Python skips them, so that a trace counts what grows with k.
     """
 
-    def add(held: Array, A: Matrix, B: Matrix, first: Place, at: Index) -> None:
+    def add(sums: Array, A: Matrix, B: Matrix, first: Place, at: Index) -> None:
         for j in range(count):
             place = at + j * apart
             if within or place < uint64(A.columns):
                 factor = B.elements[place * uint64(B.stride) + uint64(first.col)]
                 for i in range(rows):
                     start = min(first.row + i, A.rows - 1) * A.stride
-                    held[i] += A.elements[uint64(start) + place] * factor
+                    sums[i] += A.elements[uint64(start) + place] * factor
 
     def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
         wide, narrow = ir.IntType(64), ir.IntType(32)
-        held_type, a_type, b_type, *_ = signature.args
+        sums_type, a_type, b_type, *_ = signature.args
         (a_array, a_rows, k, lda), (b_array, _, _, ldb) = _fields(builder, args[1]), _fields(builder, args[2])
         row, col = _fields(builder, args[3])
         at = args[4]
-        held, a, b = (
+        sums, a, b = (
             context.make_array(kind)(context, builder, array).data
-            for kind, array in ((held_type, args[0]), (a_type[0], a_array), (b_type[0], b_array))
+            for kind, array in ((sums_type, args[0]), (a_type[0], a_array), (b_type[0], b_array))
         )
 
         def least(x: ir.Value, y: ir.Value) -> ir.Value:
@@ -65,7 +65,7 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
             factors.append(factor)
             columns.append([builder.load(builder.gep(start, [place])) for start in starts])
         for i in range(rows):
-            target = builder.gep(held, [ir.Constant(wide, i)])
+            target = builder.gep(sums, [ir.Constant(wide, i)])
             total = builder.load(target)
             for factor, column in zip(factors, columns, strict=True):
                 total = builder.fma(column[i], factor, total)
@@ -80,6 +80,6 @@ def _fields(builder: ir.IRBuilder, struct: ir.Value) -> list[ir.Value]:
     return [builder.extract_value(struct, field) for field in range(len(struct.type))]
 
 
-def _typed(held: Type, A: Type, B: Type, first: Type, at: Type) -> Type | None:
+def _typed(sums: Type, A: Type, B: Type, first: Type, at: Type) -> Type | None:
     numbers = {*A.types[1:], *B.types[1:], *first.types}
     return types.void if at == types.uint64 and numbers == {types.uint32} else None

@@ -1,11 +1,11 @@
 """Products of tiles in shared memory by a warp group, four warps together: ``wgmma`` (compute capability 9.0).
 
-After ``begin_products`` a group starts products that add to its sums, and commits them; the sums may be used after
-``finish_products``. How tiles lie: ``operands``.
+After ``begin_products`` a warp group starts products that add to its sums, the accumulators, and commits them. The sums
+may be read after ``finish_products``. How tiles are laid out: ``operands``.
 
 With the operands swapped the product is the transpose: its 64 rows are columns of B, and its columns are rows of A.
 
-The sums, 64 rows by n columns, are shared out among the group's 128 threads. Thread t has row
+The sums, 64 rows by n columns, are shared out among the warp group's 128 threads. Thread t has row
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
 columns, by rows (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
 
@@ -77,31 +77,31 @@ def own_group() -> Index:
 
 
 def meet_group(number: Index) -> None:
-    """Wait until all threads of this group have come here; its number in the block, not 0, is the barrier's."""
+    """Barrier of this warp group alone (``bar.sync``); its number in the block, not 0, is that of the barrier."""
     if hasattr(cuda, GROUP_BARRIER):
         getattr(cuda, GROUP_BARRIER)()
 
 
 def begin_products() -> None:
-    """Order the sums' registers before the products that follow."""
+    """``wgmma.fence``: order accesses of the sums' registers before the products that follow."""
 
 
 def commit_products() -> None:
-    """Commit the products that were started since the last commit as a group."""
+    """``wgmma.commit_group``: commit the products started since the last commit as a group."""
     _PRODUCTS.commit()
 
 
 def finish_products(newest: int) -> None:
-    """Wait until all committed groups but the ``newest`` ones, a constant, are complete."""
+    """``wgmma.wait_group``: wait until all committed groups but the ``newest`` ones, a constant, are complete."""
     _PRODUCTS.finish(newest)
 
 
 def add_registers(count: int) -> None:
-    """Raise the registers per thread to this total, a constant; for all warps of a group."""
+    """``setmaxnreg.inc``: raise the registers per thread to this total, a constant; for all warps of a warp group."""
 
 
 def give_registers(count: int) -> None:
-    """Lower the registers per thread to this total, a constant; for all warps of a group."""
+    """``setmaxnreg.dec``: lower the registers per thread to this total, a constant; for all warps of a warp group."""
 
 
 @cache

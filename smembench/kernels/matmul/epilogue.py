@@ -15,34 +15,34 @@ from smembench.kernels.types import Array, Index, Scalar
 
 @cache
 def write_within(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(C, total, first, least)``: write a thread's results, of which the first belongs at ``first``.
+    """``(C, accumulators, first, least)``: write a thread's results, of which the first belongs at ``first``.
 
     Those above or left of ``least`` and beyond the edges are left out; each access writes ``width`` elements.
     """
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
-    def write(C: Matrix, total: Array, first: Place, least: Place) -> None:
+    def write(C: Matrix, accumulators: Array, first: Place, least: Place) -> None:
         for i in range(down):
             row = first.row + (i // a_size * rows_apart + i % a_size)
             for j in range(0, across, width):
                 col = first.col + (j // b_size * columns_apart + j % b_size)
                 if row >= least.row and col >= least.col and row < C.rows and col < C.columns:
                     if width == 1:
-                        C.elements[row * C.stride + col] = total[i * across + j]
+                        C.elements[row * C.stride + col] = accumulators[i * across + j]
                     else:
-                        store_vector(C.elements, row * C.stride + col, load_vector(total, i * across + j))
+                        store_vector(C.elements, row * C.stride + col, load_vector(accumulators, i * across + j))
 
     return device(write)
 
 
 @cache
 def add_within(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(total, C, first, least)``: add what ``write_within`` would overwrite, by vectors."""
+    """``(accumulators, C, first, least)``: add what ``write_within`` would overwrite, by vectors."""
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
-    def add(total: Array, C: Matrix, first: Place, least: Place) -> None:
+    def add(accumulators: Array, C: Matrix, first: Place, least: Place) -> None:
         for i in range(down):
             row = first.row + (i // a_size * rows_apart + i % a_size)
             for j in range(0, across, width):
@@ -50,7 +50,7 @@ def add_within(tiling: Tiling, width: int) -> DeviceFunction:
                 if row >= least.row and col >= least.col and row < C.rows and col < C.columns:
                     begun = load_vector(C.elements, row * C.stride + col)
                     for p in range(width):
-                        total[i * across + j + p] += begun[p]
+                        accumulators[i * across + j + p] += begun[p]
 
     return device(add)
 
@@ -93,7 +93,7 @@ def staging(tiling: Tiling, elements: int) -> Staging:
         for i in range(at_once):
             for j in range(0, across, size):
                 place = at + (i * columns + j // b_size * columns_apart + j % b_size)
-                store_vector(memory.tiles.b, place, load_vector(memory.total, (part * at_once + i) * across + j))
+                store_vector(memory.tiles.b, place, load_vector(memory.accumulators, (part * at_once + i) * across + j))
 
     # A thread writes the same column of all its lines. Those are apart by powers of two, so their rows add up.
     lines = threads // columns

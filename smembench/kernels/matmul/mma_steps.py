@@ -1,8 +1,8 @@
-"""What a warp does around its products on tensor cores: copies into tiles, fragments from tiles, results into C.
+"""Steps of the kernels with mma.sync, as device functions: copies into tiles, loads of fragments, and the epilogue.
 
-A tile's parts of 16 bytes never cross its rows, so the functions are the same for every layout, but for the place of an
-element. ``width`` is the elements per access of global memory. What lies beyond the edges of A and B is zero in the
-tiles, and what lies beyond those of C is not written.
+Chunks of 16 bytes never cross the rows of a tile, so layouts differ only in where an element is stored. ``width`` is
+the elements per access of global memory. What lies beyond the edges of A and B is zero in the tiles, and what lies
+beyond those of C is not written.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ DOWN, ACROSS = WARP_ROWS // 16, WARP_COLUMNS // 8
 
 @cache
 def place_in(tiling: MmaTiling, width: int) -> DeviceFunction:
-    """``(row, col)``: where an element lies in a tile of this width.
+    """``(row, col)``: where an element is stored in a tile of this width.
 
-    Swizzled, the parts of 16 bytes of a row are numbered by the exclusive or with the row's number among those that
-    together have the eight parts of a wavefront: so in eight rows a column of parts takes every bank once.
+    Swizzled, chunk c of row r, 16 bytes, is stored at c XOR (r / ``rows`` modulo ``most``). ``rows`` rows fill the
+    banks once, with ``most`` chunks each, at most eight. So a column of chunks in eight rows is in all banks.
     """
     pitch, wide = tiling.pitch(width), vector_width(tiling.dtype)
-    parts = WAVEFRONT_BYTES // (wide * ITEMSIZE[tiling.dtype])
-    rows, most = max(1, parts * wide // width), min(parts, width // wide)
+    chunks = WAVEFRONT_BYTES // (wide * ITEMSIZE[tiling.dtype])
+    rows, most = max(1, chunks * wide // width), min(chunks, width // wide)
 
     def in_rows(row: Index, col: Index) -> Index:
         return row * pitch + col
@@ -56,7 +56,7 @@ def place_in(tiling: MmaTiling, width: int) -> DeviceFunction:
 
 @cache
 def copy_tile(tiling: MmaTiling, rows: int, columns: int, width: int) -> DeviceFunction:
-    """``(tile, base, M, corner, thread)``: copy a thread's share of the tile of M at ``corner`` to ``base``.
+    """``(tile, base, M, corner, thread)``: copy a thread's share of the tile at ``corner`` of M to ``base``.
 
     With several stages the copies of vectors are only started.
     """
@@ -87,54 +87,54 @@ def copy_tile(tiling: MmaTiling, rows: int, columns: int, width: int) -> DeviceF
 
 @cache
 def elements_of_a(tiling: MmaTiling) -> DeviceFunction:
-    """``(part, tile, base, corner, lane)``: a warp's fragments of A at ``corner``, two elements per load."""
+    """``(fragments, tile, base, corner, lane)``: a warp's fragments of A at ``corner``, two elements per load."""
     place_of = place_in(tiling, DEPTH)
 
-    def load(part: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
+    def load(fragments: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
         row, col = corner.row + lane // 4, corner.col + lane % 4 * 2
         for i in range(A_REGISTERS * DOWN):
             below = i // A_REGISTERS * 16 + i % 2 * 8
-            part[i] = load_two(tile, base + place_of(row + below, col + i // 2 % 2 * 8))
+            fragments[i] = load_two(tile, base + place_of(row + below, col + i // 2 % 2 * 8))
 
     return device(load)
 
 
 @cache
 def elements_of_b(tiling: MmaTiling) -> DeviceFunction:
-    """``(part, tile, base, corner, lane)``: a warp's fragments of B, an element per load: two lie below each other."""
+    """``(fragments, tile, base, corner, lane)``: a warp's fragments of B, one element per load."""
     place_of = place_in(tiling, tiling.columns)
 
-    def load(part: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
+    def load(fragments: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
         row, col = corner.row + lane % 4 * 2, corner.col + lane // 4
         for i in range(B_REGISTERS * ACROSS):
             r, c = row + i % B_REGISTERS * 8, col + i // B_REGISTERS * 8
-            part[i] = pack(tile[base + place_of(r, c)], tile[base + place_of(r + 1, c)])
+            fragments[i] = pack(tile[base + place_of(r, c)], tile[base + place_of(r + 1, c)])
 
     return device(load)
 
 
 @cache
 def matrices_of_a(tiling: MmaTiling) -> DeviceFunction:
-    """``(part, tile, base, corner, lane)``: a warp's fragments of A, 16×16 elements per ldmatrix."""
+    """``(fragments, tile, base, corner, lane)``: a warp's fragments of A, 16×16 elements per ldmatrix."""
     place_of = place_in(tiling, DEPTH)
 
-    def load(part: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
+    def load(fragments: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
         row, col = corner.row + lane % 16, corner.col + lane // 16 * 8
         for i in range(DOWN):
-            load_matrices(part, i * MATRICES, tile, base + place_of(row + i * 16, col), lane)
+            load_matrices(fragments, i * MATRICES, tile, base + place_of(row + i * 16, col), lane)
 
     return device(load)
 
 
 @cache
 def matrices_of_b(tiling: MmaTiling) -> DeviceFunction:
-    """``(part, tile, base, corner, lane)``: a warp's fragments of B, 16×16 elements per ldmatrix, transposed."""
+    """``(fragments, tile, base, corner, lane)``: a warp's fragments of B, 16×16 elements per ldmatrix, transposed."""
     place_of = place_in(tiling, tiling.columns)
 
-    def load(part: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
+    def load(fragments: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
         row, col = corner.row + lane % 16, corner.col + lane // 16 * 8
         for j in range(ACROSS // 2):
-            load_matrices_transposed(part, j * MATRICES, tile, base + place_of(row, col + j * 16), lane)
+            load_matrices_transposed(fragments, j * MATRICES, tile, base + place_of(row, col + j * 16), lane)
 
     return device(load)
 
@@ -153,10 +153,10 @@ def position(tiling: MmaTiling) -> DeviceFunction:
 
 @cache
 def write(tiling: MmaTiling, width: int) -> DeviceFunction:
-    """``(C, total, corner, lane)``: round a warp's sums and write them, two at once with a ``width`` of 2."""
+    """``(C, accumulators, corner, lane)``: round a warp's sums and write them, two at once with a ``width`` of 2."""
     store, narrow = store_two(tiling.dtype), narrowed(tiling.dtype)
 
-    def results(C: Matrix, total: Array, corner: Place, lane: Index) -> None:
+    def results(C: Matrix, accumulators: Array, corner: Place, lane: Index) -> None:
         for i in range(2 * DOWN):
             row = corner.row + lane // 4 + i * 8
             for j in range(ACROSS):
@@ -165,10 +165,10 @@ def write(tiling: MmaTiling, width: int) -> DeviceFunction:
                 at = row * C.stride + col
                 if row < C.rows and col < C.columns:
                     if width == 2:
-                        store(C.elements, at, total[first], total[first + 1])
+                        store(C.elements, at, accumulators[first], accumulators[first + 1])
                     else:
-                        C.elements[at] = narrow(total[first])
+                        C.elements[at] = narrow(accumulators[first])
                         if col + 1 < C.columns:
-                            C.elements[at + 1] = narrow(total[first + 1])
+                            C.elements[at + 1] = narrow(accumulators[first + 1])
 
     return device(results)

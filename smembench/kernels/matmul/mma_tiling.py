@@ -1,7 +1,7 @@
 """How a block divides its tile of C among warps that multiply on tensor cores, and how its tiles lie in shared memory.
 
-Sizes are in elements. A block advances along k by 32 columns of A and rows of B, which lie in shared memory as in
-global memory, row by row. A warp computes 32 × 64 of C, so a block of x × y threads has 8y × 8x.
+Sizes are in elements. A block advances along k by 32 columns of A and rows of B, stored in shared memory as in global
+memory, row by row. A warp computes 32 × 64 of C, so a block of x × y threads has 8y × 8x.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 
 Layout = Literal["plain", "padded", "swizzled"]
-"""Rows one after the other; with 16 bytes of padding between them; with their parts of 16 bytes in another order."""
+"""Rows one after the other; with 16 bytes of padding between them; with their chunks of 16 bytes permuted."""
 
 DEPTH = 32
 WARP_ROWS, WARP_COLUMNS = 32, 64

@@ -1,7 +1,7 @@
-"""Copies of matrices whose rows the Tensor Memory Accelerator (TMA) does not take, in rows that it takes.
+"""Packing: matrices whose rows the Tensor Memory Accelerator (TMA) cannot copy are copied into rows that it can.
 
 All warps of a grid share the pieces of a matrix, 128 bytes of some rows each. A warp loads a piece element by element
-and stores it in shared memory, from where the TMA writes it into the copy, but for what lies beyond the matrix.
+and stores it in shared memory; from there the TMA writes it into the copy, leaving out what is beyond the matrix.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Partial sums of a tile, from slices of its block and from several blocks, added in an order that never changes.
+"""Partial sums of a tile, from the slices of a block and from several blocks, added in a fixed order.
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
-   slices stored. A thread is left with 1 / slices of a tile's share, in vectors that lie ``slices`` apart.
-2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks are, each adds up an
-   equal share of the tile's vectors, block after block, and so to the same bits in every launch.
+   slices stored. Each thread ends up with 1 / slices of its results, in vectors that are ``slices`` apart.
+2. Blocks: each writes its sums to scratch memory, and counts itself. When all of a tile's blocks have done so, each
+   adds up an equal share of the tile's vectors, block after block, and so to the same bits in every launch.
 
-A block has at most two tiles that it shares, its first and its last, so it has two places in scratch memory. A tile's
+A block shares at most two tiles with others, its first and its last, so it has two places in scratch memory. A tile's
 blocks are counted by the first of them, which is the first of no other.
 """
 
@@ -42,7 +42,7 @@ class Contributors(NamedTuple):
 
 @cache
 def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
-    """``(memory, thread)``: add up what the slices of a block have, ``at_once`` sums of each thread at a time.
+    """``(memory, thread)``: add up the sums of a block's slices, ``at_once`` of each thread at a time.
 
     All threads call it. The first ``results // slices`` of a thread's sums are then those of its share.
     """
@@ -51,20 +51,20 @@ def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
     turns = max(slices // together, 1)
 
     def add(memory: Memory, thread: Index) -> None:
-        member, part = thread % members, thread // members
+        member, own_slice = thread % members, thread // members
         for phase in range(phases):
             cuda.syncthreads()
             for j in range(0, at_once, size):
-                copy_vector(memory.tiles.b, j * threads + thread * size, memory.total, phase * at_once + j)
+                copy_vector(memory.tiles.b, j * threads + thread * size, memory.accumulators, phase * at_once + j)
             cuda.syncthreads()
-            if part // together == phase % turns:
+            if own_slice // together == phase % turns:
                 place = phase // turns * size
-                at = part % together * (size * threads) + member * size
-                copy_vector(memory.total, place, memory.tiles.b, at)
+                at = own_slice % together * (size * threads) + member * size
+                copy_vector(memory.accumulators, place, memory.tiles.b, at)
                 for other in range(1, slices):
                     more = load_vector(memory.tiles.b, at + other * members * size)
                     for p in range(size):
-                        memory.total[place + p] += more[p]
+                        memory.accumulators[place + p] += more[p]
 
     def nothing(memory: Memory, thread: Index) -> None:
         pass
@@ -101,7 +101,7 @@ def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
 class BlockSums(NamedTuple):
     """What blocks do with the sums of a tile that they share; all threads call both.
 
-    ``pass_on(total, thread, block, contributors)``: write this block's share, and count it.
+    ``pass_on(accumulators, thread, block, contributors)``: write this block's share, and count it.
     ``add(C, thread, block, contributors, corner, least)``: wait for the others, add up some of the tile, and write it.
     """
 
@@ -123,10 +123,10 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
         """Of a block: first for the tile that it begins, then for one that it goes on with."""
         return (2 * block + uint32(block != contributors.first)) * elements
 
-    def pass_on(total: Array, thread: Index, block: Index, contributors: Contributors) -> None:
+    def pass_on(accumulators: Array, thread: Index, block: Index, contributors: Contributors) -> None:
         place = place_of(block, contributors) + thread * size
         for j in range(0, share, size):
-            copy_vector(partial_sums(), place + j * threads, total, j)
+            copy_vector(partial_sums(), place + j * threads, accumulators, j)
         cuda.syncthreads()
         if thread == 0:
             cuda.threadfence()

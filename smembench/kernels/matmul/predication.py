@@ -1,9 +1,9 @@
-"""Boundary handling: how a block loads its tiles, by what the case's sizes allow.
+"""Predication, or boundary handling: how a block loads its tiles, with as few bounds checks as the sizes allow.
 
 ``whole tiles``: the sizes are multiples of the tile's, so no load is predicated. ``tiles moved inwards``: a tile over
-an edge is moved up or left until it lies inside; two blocks then compute and write some results, in the same order and
-to the same bits. Along k the first tile is the short one, filled with zeros before the loop, so the loop has no bounds
-checks. Otherwise, where a size is smaller than the tile, every load is predicated.
+an edge is moved up or left until it lies inside; some results are then computed and written by two blocks, in the same
+order and so to the same bits. Along k the first tile is the short one, filled with zeros before the loop, so the loop
+has no bounds checks. Otherwise, where a size is smaller than the tile, every load is predicated.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from smembench.model.case import Case
 
 
 class Predication(NamedTuple):
-    """The functions for one tiling and the sides of one case.
+    """The functions for one tiling and the sizes of one case; ``label`` says which of the three they are.
 
     ``origin(index, tile, side)``: the first row or column of a block's tile. ``short(k)``: by how much the first tile
     along k is shorter than the others. ``first(k, short)``: where that tile ends. ``start(A, B, share)``: where a
-    thread's share of the tiles begins, for ``load(held, A, B, share, start, k0)``, which loads it at ``k0``; past the
-    end it loads the last tiles again, or zeros.
+    thread's share of the tiles begins, for ``load_tiles(held, A, B, share, start, k0)``, which loads it at ``k0``;
+    past the end it loads the last tiles again, or zeros.
     """
 
     label: str
@@ -33,7 +33,7 @@ class Predication(NamedTuple):
     short: DeviceFunction
     first: DeviceFunction
     start: DeviceFunction
-    load: DeviceFunction
+    load_tiles: DeviceFunction
 
 
 def predication(tiling: Tiling, case: Case) -> Predication:
@@ -59,12 +59,14 @@ def predication(tiling: Tiling, case: Case) -> Predication:
 
 def predicated(tiling: Tiling, case: Case) -> Predication:
     """The functions with a bounds check per load."""
-    load_both = tile_steps.load(tiling, *tiling.widths(case))
+    load_checked = tile_steps.load_tiles(tiling, *tiling.widths(case))
 
-    def load(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
-        load_both(held, A, B, share.thread, share.corner, k0)
+    def load_tiles(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
+        load_checked(held, A, B, share.thread, share.corner, k0)
 
-    return Predication("", device(_in_grid), device(_nothing), tile_steps.all_of_k, device(_nowhere), device(load))
+    return Predication(
+        "", device(_in_grid), device(_nothing), tile_steps.all_of_k, device(_nowhere), device(load_tiles)
+    )
 
 
 def _in_grid(index: Index, tile: int, side: Index) -> Index:
@@ -84,7 +86,7 @@ def _nowhere(A: Matrix, B: Matrix, share: Share) -> Offsets:
 
 
 def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunction]:
-    """``start`` and ``load`` for tiles without bounds checks."""
+    """``start`` and ``load_tiles`` for tiles without bounds checks."""
     a_width, b_width = tiling.widths(case)
     depth, threads = tiling.depth, tiling.threads
     a_across, b_across = depth // a_width, tiling.columns // b_width
@@ -98,7 +100,7 @@ def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunctio
         from_b = share.thread // b_across * B.stride + b_col
         return Offsets(from_a, from_b)
 
-    def load(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
+    def load_tiles(held: Operands, A: Matrix, B: Matrix, share: Share, start: Offsets, k0: Index) -> None:
         at_k = min(k0 - share.short, A.columns - depth)
         at_a = start.a + at_k
         at_b = start.b + at_k * B.stride
@@ -115,4 +117,4 @@ def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunctio
             else:
                 store_vector(held.b, i * b_width, load_vector(B.elements, at))
 
-    return device(start), device(load)
+    return device(start), device(load_tiles)

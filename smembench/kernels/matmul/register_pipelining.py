@@ -39,33 +39,35 @@ class ResultOrder:
 
 
 @cache
-def outer_product(tiling: Tiling, order: ResultOrder, part: int) -> DeviceFunction:
-    """``(memory)``: multiply-add of the outer product of the fragments in register buffer ``part``."""
+def outer_product(tiling: Tiling, order: ResultOrder, buffer: int) -> DeviceFunction:
+    """``(memory)``: multiply-add of the outer product of the fragments in register buffer ``buffer``."""
     down, across = tiling.down, tiling.across
     results = tuple(order.results(down, across))
-    product = fragments.outer_product(results, across, part * down, part * across, b_first=order.b_first)
+    product = fragments.outer_product(results, across, buffer * down, buffer * across, b_first=order.b_first)
 
     def multiply(memory: Memory) -> None:
-        product(memory.total, memory.parts.a, memory.parts.b)
+        product(memory.accumulators, memory.fragments.a, memory.fragments.b)
 
     return device(multiply)
 
 
 @cache
-def load_fragments(tiling: Tiling, order: ResultOrder, part: int) -> DeviceFunction:
-    """``(memory, at)``: load a step's fragments into register buffer ``part``."""
+def load_fragments(tiling: Tiling, order: ResultOrder, buffer: int) -> DeviceFunction:
+    """``(memory, at)``: load a step's fragments into register buffer ``buffer``."""
     down, across, size = tiling.down, tiling.across, tiling.vector
     rows_apart, columns_apart = tiling.apart
-    load_a = fragments.copy_vectors(tuple((part * down + i * size, i * rows_apart) for i in range(down // size)))
-    load_b = fragments.copy_vectors(tuple((part * across + j * size, j * columns_apart) for j in range(across // size)))
+    load_a = fragments.copy_vectors(tuple((buffer * down + i * size, i * rows_apart) for i in range(down // size)))
+    load_b = fragments.copy_vectors(
+        tuple((buffer * across + j * size, j * columns_apart) for j in range(across // size))
+    )
 
     def a_early(memory: Memory, at: Offsets) -> None:
-        load_a(memory.parts.a, memory.tiles.a, at.a)
-        load_b(memory.parts.b, memory.tiles.b, at.b)
+        load_a(memory.fragments.a, memory.tiles.a, at.a)
+        load_b(memory.fragments.b, memory.tiles.b, at.b)
 
     def b_early(memory: Memory, at: Offsets) -> None:
-        load_b(memory.parts.b, memory.tiles.b, at.b)
-        load_a(memory.parts.a, memory.tiles.a, at.a)
+        load_b(memory.fragments.b, memory.tiles.b, at.b)
+        load_a(memory.fragments.a, memory.tiles.a, at.a)
 
     return device(b_early if order.b_early else a_early)
 
@@ -77,14 +79,14 @@ def pipelined_steps(tiling: Tiling, order: ResultOrder, first: int, count: int) 
     Each step loads the fragments of the next one, and multiplies those that the step before it loaded.
     """
     if count > 1:
-        one = pipelined_steps(tiling, order, first, count // 2)
-        other = pipelined_steps(tiling, order, first + count // 2, count - count // 2)
+        first_half = pipelined_steps(tiling, order, first, count // 2)
+        second_half = pipelined_steps(tiling, order, first + count // 2, count - count // 2)
 
-        def both(memory: Memory, at: Offsets) -> None:
-            one(memory, at)
-            other(memory, at)
+        def two_halves(memory: Memory, at: Offsets) -> None:
+            first_half(memory, at)
+            second_half(memory, at)
 
-        return device(both)
+        return device(two_halves)
 
     load = load_fragments(tiling, order, (first + 1) % 2)
     multiply = outer_product(tiling, order, first % 2)

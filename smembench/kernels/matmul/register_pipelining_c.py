@@ -23,7 +23,7 @@ struct Share { Vector a[A_COUNT], b[B_COUNT]; };
 
 struct Fragments { Vector a[DOWN / WIDE], b[ACROSS / WIDE]; };
 
-struct alignas(16) Results { T of[DOWN][ACROSS]; };
+struct alignas(16) Accumulators { T of[DOWN][ACROSS]; };
 
 __device__ __forceinline__ unsigned least(unsigned x, unsigned y)
 {
@@ -79,22 +79,22 @@ __device__ __forceinline__ void store_share(T *a_tile, T *b_tile, const Share &h
 }
 
 // Fragments of one step, from the thread's first elements of it.
-__device__ __forceinline__ void load_fragments(Fragments &parts, const T *of_a, const T *of_b)
+__device__ __forceinline__ void load_fragments(Fragments &fragments, const T *of_a, const T *of_b)
 {
     auto load_b = [&] {
         for (unsigned j = 0; j < ACROSS / WIDE; ++j)
-            parts.b[j] = *(const Vector *)&of_b[j * ACROSS_APART];
+            fragments.b[j] = *(const Vector *)&of_b[j * ACROSS_APART];
     };
     if (B_EARLY)
         load_b();
     for (unsigned i = 0; i < DOWN / WIDE; ++i)
-        parts.a[i] = *(const Vector *)&of_a[i * DOWN_APART];
+        fragments.a[i] = *(const Vector *)&of_a[i * DOWN_APART];
     if (!B_EARLY)
         load_b();
 }
 
 // Along a row of results and back along the next, or down a column and up the next one.
-__device__ __forceinline__ void multiply(Results &total, const Fragments &parts)
+__device__ __forceinline__ void multiply(Accumulators &accumulators, const Fragments &fragments)
 {
     constexpr unsigned OUTER = BY_ROWS ? DOWN : ACROSS, INNER = BY_ROWS ? ACROSS : DOWN;
 #pragma unroll
@@ -103,7 +103,8 @@ __device__ __forceinline__ void multiply(Results &total, const Fragments &parts)
         for (unsigned turn = 0; turn < INNER; ++turn) {
             unsigned inner = outer % 2 ? INNER - 1 - turn : turn;
             unsigned i = BY_ROWS ? outer : inner, j = BY_ROWS ? inner : outer;
-            total.of[i][j] = fma(parts.a[i / WIDE].lane[i % WIDE], parts.b[j / WIDE].lane[j % WIDE], total.of[i][j]);
+            T &sum = accumulators.of[i][j];
+            sum = fma(fragments.a[i / WIDE].lane[i % WIDE], fragments.b[j / WIDE].lane[j % WIDE], sum);
         }
 }
 """

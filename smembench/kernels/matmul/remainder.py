@@ -3,12 +3,12 @@
 1. The remainder is cut into strips of SIDE rows or columns, and those into chunks of SIDE × SIDE.
 2. Blocks take chunks in turn.
 3. Per chunk SIDE neighbouring lanes have a column each, and so read along a row of B. A thread computes all rows of
-   its column, from its part of k.
-4. The parts are summed in shared memory, in place of B's tiles.
+   its column, over its share of k.
+4. The sums over all shares are added up in shared memory, in place of B's tiles.
 
-A side of 2049 is 16 tiles of 128 and one row: another row of tiles would make 289 blocks of 256, and leave some SMs
-three to compute instead of two. From nine rows or columns on a tile costs less. Predicted accesses count as many chunks
-for every block as one in the middle has. Findings: results/reference/notes/remainder.md.
+A side of 2049 is 16 tiles of 128 and one row: another row and column of tiles would make 289 blocks instead of 256,
+and leave some SMs three to compute instead of two. From nine rows or columns on a tile costs less. Predicted accesses
+count as many chunks for every block as one in the middle has. Findings: results/reference/notes/remainder.md.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ def _sum_up(tiling: Tiling) -> DeviceFunction:
         first = Place(corner.row, min(corner.col + thread % SIDE, B.columns - 1))
         at = uint64(thread // SIDE)
         for i in range(SIDE):
-            memory.total[i] = zero
+            memory.accumulators[i] = zero
         while at + (AT_ONCE - 1) * members < uint64(A.columns):
-            add_all(memory.total, A, B, first, at)
+            add_all(memory.accumulators, A, B, first, at)
             at = at + AT_ONCE * members
         if at < uint64(A.columns):
-            add_rest(memory.total, A, B, first, at)
+            add_rest(memory.accumulators, A, B, first, at)
         for i in range(SIDE):
-            memory.tiles.b[i * pitch + thread] = memory.total[i]
+            memory.tiles.b[i * pitch + thread] = memory.accumulators[i]
 
     return device(sum_up)
 

@@ -1,8 +1,8 @@
 """How blocks share the steps along k of all tiles evenly: which steps a block has, and which block has a step.
 
-The steps of one tile after the other are numbered, and block b begins at b · steps / blocks, rounded down. So blocks of
-one step more lie between the others, and where the number of blocks is a multiple of the number of tiles, none has
-steps of two tiles.
+All steps are numbered, tile after tile, and block b begins at b · steps / blocks, rounded down. So blocks with one step
+more lie between the others, and where the number of blocks is a multiple of the number of tiles, none has steps of two
+tiles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from smembench.kernels.types import Index
 
 
 class StepShares(NamedTuple):
-    """``steps`` for so many ``blocks``: ``fewest`` for each, and one more for ``longer`` of them."""
+    """``steps`` shared by ``blocks``: ``fewest`` for each, and one more for ``longer`` of them."""
 
     steps: Index
     blocks: Index
@@ -24,7 +24,7 @@ class StepShares(NamedTuple):
 
 @device
 def step_shares(steps: Index, blocks: Index) -> StepShares:
-    """So many steps for so many blocks."""
+    """The shares of so many blocks in so many steps."""
     fewest = steps // blocks
     return StepShares(steps, blocks, fewest, steps - fewest * blocks)
 

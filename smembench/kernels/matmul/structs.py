@@ -1,4 +1,4 @@
-"""What the device functions of a product pass on. NamedTuples compile to the same instructions as their fields."""
+"""Arguments of the device functions of a product. A NamedTuple compiles to the same instructions as its fields."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Offsets(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Where a thread computes: tiles in shared memory, and its registers.
+    """What a thread computes with: the block's tiles in shared memory, and its own registers.
 
-    ``total``: its results, row by row. ``parts``: the fragments that it multiplies. ``held``: its share of the next
-    tiles.
+    ``accumulators``: its results, row by row. ``fragments``: what it multiplies. ``held``: its share of the next tiles,
+    on the way from global to shared memory.
     """
 
     tiles: Operands
-    total: Array
-    parts: Operands
+    accumulators: Array
+    fragments: Operands
     held: Operands
 
 

@@ -1,8 +1,8 @@
-"""Writing the results of tiles with swapped operands: a thread's neighbouring sums are of one column of C.
+"""Epilogue of tiles with swapped operands: a thread's neighbouring accumulators are of one column of C.
 
-A warp group has 64 columns of C at a time. It stores some of their rows in a buffer in shared memory, swizzled, so
-without bank conflicts, and meets; then one of its threads starts to write the buffer into C, while the group goes on
-with its other buffer.
+A warp group has 64 columns of C at a time. It stores some of their rows in a buffer in shared memory, swizzled and so
+without bank conflicts; barrier. Then one of its threads starts to write the buffer into C, while the warp group goes on
+to its other buffer.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def map_of_c(case: Case, tile: Tile) -> TensorMap:
 
 
 def storing(tile: Tile) -> DeviceFunction:
-    """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
+    """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of the tile at ``place``.
 
     ``shared``: shared memory as elements of C.
     """
     left, right = _storing_columns(tile, 0), _storing_columns(tile, 1)
 
-    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
         col = place.col + member.group * (2 * ROWS)
-        left(shared, results, c_map, Place(place.row, col), member)
-        right(shared, results, c_map, Place(place.row, col + ROWS), member)
+        left(shared, accumulators, c_map, Place(place.row, col), member)
+        right(shared, accumulators, c_map, Place(place.row, col + ROWS), member)
 
     return device(write)
 
@@ -56,18 +56,18 @@ def storing(tile: Tile) -> DeviceFunction:
 def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
     """As ``storing``, of the first or second 64 columns of a group, at their place.
 
-    A group meets once per buffer: when it is full, and the other one has been read, which is filled next. The halves
-    have equally many, so that the next tile goes on with the other one, too.
+    There is a barrier per buffer, when it is full and the other one, which is filled next, has been read. Both halves
+    take equally many buffers, so that the next tile goes on with the other one, too.
     """
     height, across, apart = box_rows(tile), boxes_across(tile), tile.apart
     down, width = tile.rows // height, ROWS // across
     box, begin = height * width, tile.after_stages
     fill, start_store = filling(produced(tile.dtype), height), storing_rows(apart)
 
-    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
         for part in range(half * down, (half + 1) * down):
             at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
-            fill(shared, at, results, part * (height // 2), member.thread)
+            fill(shared, at, accumulators, part * (height // 2), member.thread)
             hand_over(member)
             if member.thread == 0:
                 row = place.row + uint32((part - half * down) * height * apart)
@@ -79,7 +79,7 @@ def _storing_columns(tile: Tile, half: int) -> DeviceFunction:
 
 
 def filling(dtype: str, height: int) -> DeviceFunction:
-    """``(shared, at, results, first, thread)``: store a thread's results from ``first`` on in its group's buffer."""
+    """``(shared, at, accumulators, first, thread)``: store results from ``first`` on in the warp group's buffer."""
     return (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
 
 
@@ -87,11 +87,11 @@ def _filling_halves(dtype: str, height: int) -> DeviceFunction:
     """By matrices, of which a warp stores two across and two down at once."""
     store, place_of = store_matrices_transposed(dtype), place_in_tile(ITEMSIZE[dtype])
 
-    def fill(shared: Array, at: Index, results: Array, first: Index, thread: Index) -> None:
+    def fill(shared: Array, at: Index, accumulators: Array, first: Index, thread: Index) -> None:
         lane = thread % WARP
         row, col = lane // 16 * 8 + lane % 8, thread // WARP * 16 + lane // 8 % 2 * 8
         for step in range(height // 16):
-            store(shared, at + place_of(row + uint32(step * 16), col), results, first + step * 8, lane)
+            store(shared, at + place_of(row + uint32(step * 16), col), accumulators, first + step * 8, lane)
 
     return device(fill)
 
@@ -100,13 +100,13 @@ def _filling_words(dtype: str, height: int) -> DeviceFunction:
     """One by one: of each eight rows, two below each other, and two beside them. A group's 64 columns are two boxes."""
     place_of, width = place_in_tile(ITEMSIZE[dtype]), ROW_BYTES // ITEMSIZE[dtype]
 
-    def fill(shared: Array, at: Index, results: Array, first: Index, thread: Index) -> None:
+    def fill(shared: Array, at: Index, accumulators: Array, first: Index, thread: Index) -> None:
         lane, warp = thread % WARP, thread // WARP
         row, col = lane % 4 * 2, warp % 2 * 16 + lane // 4
         box = at + warp // 2 * (height * width)
         for corner in range(4):
             place = box + place_of(row + uint32(corner % 2), col + uint32(corner // 2 * 8))
             for down in range(height // 8):
-                shared[place + uint32(down * 8 * width)] = results[first + down * 4 + corner]
+                shared[place + uint32(down * 8 * width)] = accumulators[first + down * 4 + corner]
 
     return device(fill)

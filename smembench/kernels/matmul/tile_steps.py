@@ -1,9 +1,9 @@
-"""Tile loads, tile stores, the MMA step and the write-back of a Tiling, as device functions.
+"""Tile loads, tile stores, the MMA step and the epilogue of a Tiling, as device functions.
 
-An element goes from global memory to registers (``load``), to shared memory (``store``), and back to registers as part
-of a fragment (``mma_step``); a result goes to C (``write``). ``width`` is the elements per global access: a vector, or
-one where rows do not begin and end at multiples of 16 bytes. Consecutive threads take consecutive parts of a row either
-way.
+An element goes from global memory to registers (``load_tiles``), to shared memory (``store_tiles``), and back to
+registers in a fragment (``mma_step``); a result goes to C (``write_results``). ``width`` is the
+elements per global access: a vector, or one where rows do not begin and end at multiples of 16 bytes. Consecutive
+threads take consecutive parts of a row either way.
 
 Rows and columns beyond the edge of C are read as the last one and their results are not written, so the loop tests k
 only: beyond k the tiles are zero.
@@ -32,11 +32,11 @@ class TileSteps(NamedTuple):
 
     allocate: DeviceFunction
     position: DeviceFunction
-    begin: DeviceFunction
-    load: DeviceFunction
-    store: DeviceFunction
+    first_tiles: DeviceFunction
+    load_tiles: DeviceFunction
+    store_tiles: DeviceFunction
     mma_step: DeviceFunction
-    write: DeviceFunction
+    write_results: DeviceFunction
 
 
 @device
@@ -51,60 +51,63 @@ def tile_steps(
     steps: int = 1,
     *,
     buffers: int = 2,
-    parts: int = 1,
+    fragment_buffers: int = 1,
     dynamic: bool = False,
     first: DeviceFunction = all_of_k,
 ) -> TileSteps:
     """The functions for a case; ``mma_step`` does ``steps`` along k.
 
     There are ``buffers`` of each tile, B's in ``dynamic`` shared memory if the launch gives it, and registers for
-    ``parts`` fragments of A and of B. ``first``: see ``begin``.
+    ``fragment_buffers`` fragments of A and of B. ``first``: see ``first_tiles``.
     """
     a_width, b_width = tiling.widths(case)
     return TileSteps(
-        allocate(tiling, buffers, parts, dynamic=dynamic),
-        position(tiling),
-        begin(tiling, a_width, b_width, first),
-        load(tiling, a_width, b_width),
-        store(tiling, a_width, b_width),
-        mma_step(tiling, steps),
-        write(tiling, b_width),
+        allocate=allocate(tiling, buffers, fragment_buffers, dynamic=dynamic),
+        position=position(tiling),
+        first_tiles=first_tiles(tiling, a_width, b_width, first),
+        load_tiles=load_tiles(tiling, a_width, b_width),
+        store_tiles=store_tiles(tiling, a_width, b_width),
+        mma_step=mma_step(tiling, steps),
+        write_results=write_results(tiling, b_width),
     )
 
 
 @cache
-def allocate(tiling: Tiling, buffers: int, parts: int, *, dynamic: bool = False) -> DeviceFunction:
-    """``()``: the memory of a thread."""
+def allocate(tiling: Tiling, buffers: int, fragment_buffers: int, *, dynamic: bool = False) -> DeviceFunction:
+    """``()``: the block's tiles and the thread's registers."""
     dtype = number(tiling.dtype)
     a_elements, b_elements = buffers * tiling.a_elements, 0 if dynamic else buffers * tiling.b_elements
-    results, down, across = tiling.results, parts * tiling.down, parts * tiling.across
+    results, down, across = tiling.results, fragment_buffers * tiling.down, fragment_buffers * tiling.across
     a_share, b_share = tiling.a_share, tiling.b_share
 
-    def memory() -> Memory:
+    def allocate() -> Memory:
         a_tile = cuda.shared.array(a_elements, dtype, alignment=ALIGNMENT)
         b_tile = cuda.shared.array(b_elements, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(results, dtype, alignment=ALIGNMENT)
-        a_part = cuda.local.array(down, dtype, alignment=ALIGNMENT)
-        b_part = cuda.local.array(across, dtype, alignment=ALIGNMENT)
+        accumulators = cuda.local.array(results, dtype, alignment=ALIGNMENT)
+        a_fragment = cuda.local.array(down, dtype, alignment=ALIGNMENT)
+        b_fragment = cuda.local.array(across, dtype, alignment=ALIGNMENT)
         a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
-        return Memory(Operands(a_tile, b_tile), total, Operands(a_part, b_part), Operands(a_held, b_held))
+        return Memory(
+            Operands(a_tile, b_tile), accumulators, Operands(a_fragment, b_fragment), Operands(a_held, b_held)
+        )
 
-    return device(memory)
+    return device(allocate)
 
 
 @cache
-def load(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
+def load_tiles(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
     """``(held, A, B, thread, corner, k0)``: load a thread's share of the tiles at ``k0`` into registers."""
     load_a, load_b = _load_a(tiling, a_width), _load_b(tiling, b_width)
 
-    def both(held: Operands, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
+    def load_tiles(held: Operands, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
         load_a(held.a, A, thread, corner.row, k0)
         load_b(held.b, B, thread, corner.col, k0)
 
-    return device(both)
+    return device(load_tiles)
 
 
+@cache
 def _load_a(tiling: Tiling, width: int) -> DeviceFunction:
     across = tiling.depth // width
     step = tiling.threads // across
@@ -128,6 +131,7 @@ def _load_a(tiling: Tiling, width: int) -> DeviceFunction:
     return device(load_columns)
 
 
+@cache
 def _load_b(tiling: Tiling, width: int) -> DeviceFunction:
     across = tiling.columns // width
     step = tiling.threads // across
@@ -153,18 +157,19 @@ def _load_b(tiling: Tiling, width: int) -> DeviceFunction:
 
 
 @cache
-def store(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
-    """``(memory, buffer, thread)``: store what ``load`` loaded into a buffer of each tile, A's transposed."""
+def store_tiles(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
+    """``(memory, buffer, thread)``: store what ``load_tiles`` loaded into a buffer of each tile, A's transposed."""
     store_a, store_b = _store_a(tiling, a_width), _store_b(tiling, b_width)
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
 
-    def both(memory: Memory, buffer: Index, thread: Index) -> None:
+    def store_tiles(memory: Memory, buffer: Index, thread: Index) -> None:
         store_a(memory.tiles.a, uint64(buffer * a_elements), memory.held.a, thread)
         store_b(memory.tiles.b, uint64(buffer * b_elements), memory.held.b, thread)
 
-    return device(both)
+    return device(store_tiles)
 
 
+@cache
 def _store_a(tiling: Tiling, width: int) -> DeviceFunction:
     pitch = tiling.pitch
     across = tiling.depth // width
@@ -182,6 +187,7 @@ def _store_a(tiling: Tiling, width: int) -> DeviceFunction:
     return device(store_columns)
 
 
+@cache
 def _store_b(tiling: Tiling, width: int) -> DeviceFunction:
     columns = tiling.columns
     across = columns // width
@@ -202,21 +208,21 @@ def _store_b(tiling: Tiling, width: int) -> DeviceFunction:
 
 
 @cache
-def begin(tiling: Tiling, a_width: int, b_width: int, first: DeviceFunction) -> DeviceFunction:
-    """``(memory, A, B, share, k0)``: clear the sums, load and store the tiles at ``k0``, and wait for all threads.
+def first_tiles(tiling: Tiling, a_width: int, b_width: int, first: DeviceFunction) -> DeviceFunction:
+    """``(memory, A, B, share, k0)``: clear the accumulators, load and store the tiles at ``k0``; barrier.
 
     ``first(k, short)`` is where those tiles end. It is asked for each of them, which settles the order of instructions.
     """
     load_a, load_b = _load_a(tiling, a_width), _load_b(tiling, b_width)
-    store_both, results, zero = store(tiling, a_width, b_width), tiling.results, number(tiling.dtype)(0)
+    store, results, zero = store_tiles(tiling, a_width, b_width), tiling.results, number(tiling.dtype)(0)
 
     def first_tiles(memory: Memory, A: Matrix, B: Matrix, share: Share, k0: Index) -> None:
         thread, corner, short = share
         for i in range(results):
-            memory.total[i] = zero
+            memory.accumulators[i] = zero
         load_a(memory.held.a, Matrix(A.elements, A.rows, first(B.rows, short), A.stride), thread, corner.row, k0)
         load_b(memory.held.b, Matrix(B.elements, first(B.rows, short), B.columns, B.stride), thread, corner.col, k0)
-        store_both(memory, uint32(0), thread)
+        store(memory, uint32(0), thread)
         cuda.syncthreads()
 
     return device(first_tiles)
@@ -235,48 +241,48 @@ def mma_step(tiling: Tiling, steps: int = 1) -> DeviceFunction:
         half = mma_step(tiling, steps // 2)
         a_half, b_half = steps // 2 * tiling.pitch, steps // 2 * tiling.columns
 
-        def twice(memory: Memory, at: Offsets) -> None:
+        def two_halves(memory: Memory, at: Offsets) -> None:
             half(memory, at)
             half(memory, Offsets(at.a + a_half, at.b + b_half))
 
-        return device(twice)
+        return device(two_halves)
 
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
-    copy_a, copy_b = _copy(tiling, a_size), _copy(tiling, b_size)
+    load_a, load_b = _load_fragment(tiling, a_size), _load_fragment(tiling, b_size)
 
-    def once(memory: Memory, at: Offsets) -> None:
-        tiles, total, parts, _ = memory
+    def one_step(memory: Memory, at: Offsets) -> None:
+        tiles, accumulators, fragments, _ = memory
         for i in range(down // a_size):
-            copy_a(parts.a, i * a_size, tiles.a, at.a + i * rows_apart)
+            load_a(fragments.a, i * a_size, tiles.a, at.a + i * rows_apart)
         for j in range(across // b_size):
-            copy_b(parts.b, j * b_size, tiles.b, at.b + j * columns_apart)
+            load_b(fragments.b, j * b_size, tiles.b, at.b + j * columns_apart)
         for j in range(across):
             for i in range(down):
-                total[i * across + j] += parts.a[i] * parts.b[j]
+                accumulators[i * across + j] += fragments.a[i] * fragments.b[j]
 
-    return device(once)
-
-
-@cache
-def _copy(tiling: Tiling, size: int) -> DeviceFunction:
-    """``(part, place, tile, index)``: load from a tile into registers in one access."""
-
-    def vector(part: Array, place: Index, tile: Array, index: Index) -> None:
-        store_vector(part, place, load_vector(tile, index))
-
-    def pair(part: Array, place: Index, tile: Array, index: Index) -> None:
-        part[place], part[place + 1] = load_pair(tile, index)
-
-    return device(vector if size == tiling.vector else pair)
+    return device(one_step)
 
 
 @cache
-def write(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(C, total, first)``: write a thread's results; the first belongs at ``first``."""
-    within = write_within(tiling, width)
+def _load_fragment(tiling: Tiling, size: int) -> DeviceFunction:
+    """``(fragment, place, tile, index)``: load from a tile into registers in one access."""
 
-    def results(C: Matrix, total: Array, first: Place) -> None:
-        within(C, total, first, Place(uint32(0), uint32(0)))
+    def fragment_vector(fragment: Array, place: Index, tile: Array, index: Index) -> None:
+        store_vector(fragment, place, load_vector(tile, index))
 
-    return device(results)
+    def fragment_pair(fragment: Array, place: Index, tile: Array, index: Index) -> None:
+        fragment[place], fragment[place + 1] = load_pair(tile, index)
+
+    return device(fragment_vector if size == tiling.vector else fragment_pair)
+
+
+@cache
+def write_results(tiling: Tiling, width: int) -> DeviceFunction:
+    """``(C, accumulators, first)``: write a thread's results; the first belongs at ``first``."""
+    write = write_within(tiling, width)
+
+    def write_results(C: Matrix, accumulators: Array, first: Place) -> None:
+        write(C, accumulators, first, Place(uint32(0), uint32(0)))
+
+    return device(write_results)

@@ -40,7 +40,7 @@ def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -
     if needed > _MOST:
         return f"{kernel} keeps {down}×{across} {dtype} results per thread, more than its registers hold: use float32"
     if needed * threads > _REGISTERS:
-        return f"{kernel} needs {needed} registers a thread, more than {threads} threads can have: use 16x16 or 16x8"
+        return f"{kernel} needs {needed} registers per thread, more than {threads} threads can have: use 16x16 or 16x8"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What the products by warp groups share: their tiles, tensor maps and epilogue.
+"""What the kernels with warp groups share: their tiles, tensor maps, products and epilogue.
 
 A block's tile of C is computed from tiles of A and B in shared memory, 128 bytes deep along k, which the Tensor Memory
 Accelerator copies. Several pairs of them, stages, follow each other in shared memory. Each stage has all rows of A's
@@ -39,15 +39,15 @@ class Maps(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """Stages in shared memory, and a barrier for each at which its tiles arrive, and one at which it becomes free."""
+    """A ring of stages in shared memory; each has a barrier that says when it is full, and one when it is empty."""
 
     tiles: Array
-    arrived: Array
-    free: Array
+    full: Array
+    empty: Array
 
 
 class Member(NamedTuple):
-    """A thread of a warp group that multiplies: the group's number among those, and the thread's in the group."""
+    """A thread of a consumer warp group: the consumer's number, and the thread's in its warp group."""
 
     group: Index
     thread: Index
@@ -82,7 +82,7 @@ class Tile:
 
     @property
     def consumers(self) -> int:
-        """Warp groups that multiply, each 64 of the rows, or 128 of the columns of a swapped tile."""
+        """Consumer warp groups: each computes 64 of the rows, or 128 of the columns of a swapped tile."""
         return self.columns // (2 * ROWS) if self.swapped else self.rows // ROWS
 
     @property
@@ -96,12 +96,12 @@ class Tile:
 
     @property
     def sums(self) -> int:
-        """Results that a thread of a consumer has."""
+        """Accumulators of a consumer's thread."""
         return self.rows * self.columns // (self.consumers * GROUP)
 
     @property
     def threads(self) -> int:
-        """Of the consumers, and of a group that copies."""
+        """Of the producer's warp group and the consumers."""
         return (1 + self.consumers) * GROUP
 
     @property
@@ -156,7 +156,7 @@ class Tile:
         return TensorMap(1, case.m, case.k, case.k, self.rows, apart=self.apart), of_b
 
     def copies(self) -> DeviceFunction:
-        """``(stages, stage, maps, place, k0)``: for one thread, start the copies of a stage from k0 on."""
+        """``(stages, stage, maps, place, k0)``: start the copies of a stage from k0 on, by one thread."""
         a_elements, elements, columns, depth = self.a_elements, self.elements, self.columns, self.depth
         itemsize = ITEMSIZE[self.dtype]
         size, piece = elements * itemsize, self.piece_bytes // itemsize
@@ -164,84 +164,84 @@ class Tile:
         def by_rows(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
             for column in range(0, columns, piece):
                 to = at + uint32(column) * depth
-                start_copy(stages.tiles, to, b_map, col + uint32(column), k0, stages.arrived, stage)
+                start_copy(stages.tiles, to, b_map, col + uint32(column), k0, stages.full, stage)
 
         def by_columns(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
-            start_copy(stages.tiles, at, b_map, k0, col, stages.arrived, stage)
+            start_copy(stages.tiles, at, b_map, k0, col, stages.full, stage)
 
         copy_b = device(by_rows if self.b_layout == BY_ROWS else by_columns)
 
         def copy(stages: Stages, stage: Index, maps: Maps, place: Place, k0: Index) -> None:
             at = stage * elements
-            expect_bytes(stages.arrived, stage, size)
-            start_copy(stages.tiles, at, maps.a, k0, place.row, stages.arrived, stage)
+            expect_bytes(stages.full, stage, size)
+            start_copy(stages.tiles, at, maps.a, k0, place.row, stages.full, stage)
             copy_b(stages, stage, at + a_elements, maps.b, place.col, k0)
 
         return device(copy)
 
 
 def products_of(tile: Tile) -> DeviceFunction:
-    """``(sums, tiles, at, member)``: start a group's products of a stage's tiles, which begin at ``at``."""
+    """``(accumulators, tiles, at, member)``: start a consumer's products of a stage's tiles, which begin at ``at``."""
     left = part_of_products(tile, 0)
     if tile.column_parts == 1:
         return left
     right = part_of_products(tile, 1)
 
-    def both_parts(sums: Array, tiles: Array, at: Index, member: Member) -> None:
-        left(sums, tiles, at, member)
-        right(sums, tiles, at, member)
+    def both_parts(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+        left(accumulators, tiles, at, member)
+        right(accumulators, tiles, at, member)
 
     return device(both_parts)
 
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
-    """As ``products_of``, of one of the tile's ``column_parts``: some of a group's columns.
+    """As ``products_of``, of one of the tile's ``column_parts``.
 
-    If they are ``fresh`` the part's sums are these products alone.
+    If they are ``fresh`` the accumulators are overwritten, not added to.
     """
     own, count = ROWS * tile.depth, tile.column_parts
     if tile.swapped:
         rows, a_elements = tile.rows, tile.a_elements
         of_rows = products(rows, tile.dtype, tile.b_layout, part * (rows // 2), swapped=True, fresh=fresh)
 
-        def swapped(sums: Array, tiles: Array, at: Index, member: Member) -> None:
-            of_rows(sums, tiles, at + a_elements + (member.group * count + part) * own, at, member.thread)
+        def swapped(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+            of_rows(accumulators, tiles, at + a_elements + (member.group * count + part) * own, at, member.thread)
 
         return device(swapped)
     columns = tile.columns // count
     of_columns = products(columns, tile.dtype, tile.b_layout, part * (columns // 2), fresh=fresh)
     at_b = tile.a_elements + part * columns * tile.depth
 
-    def straight(sums: Array, tiles: Array, at: Index, member: Member) -> None:
-        of_columns(sums, tiles, at + member.group * own, at + at_b, member.thread)
+    def straight(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+        of_columns(accumulators, tiles, at + member.group * own, at + at_b, member.thread)
 
     return device(straight)
 
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:
-    """``(C, sums, place, thread)``: write a group's 64 rows of so many columns, where they are in C.
+    """``(C, accumulators, place, thread)``: write a warp group's 64 rows of so many columns to C at ``place``.
 
     ``dtype`` is that of A and B.
     """
     store, groups = store_pair(produced(dtype)), columns // 8
 
-    def write(C: Matrix, sums: Array, place: Place, thread: Index) -> None:
+    def write(C: Matrix, accumulators: Array, place: Place, thread: Index) -> None:
         row = place.row + thread // 32 * 16 + thread % 32 // 4
         col = place.col + thread % 4 * 2
         for group in range(groups):
             for half in range(2):
                 if row + uint32(half * 8) < C.rows and col + uint32(group * 8) < C.columns:
                     at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
-                    store(C.elements, at, sums[group * 4 + half * 2], sums[group * 4 + half * 2 + 1])
+                    store(C.elements, at, accumulators[group * 4 + half * 2], accumulators[group * 4 + half * 2 + 1])
 
     return device(write)
 
 
 @device
 def hand_over(member: Member) -> None:
-    """After a group has filled a buffer: let one of its threads write it, and the group fill its other buffer.
+    """After a warp group has filled a buffer: let one of its threads write it, and all fill the other buffer.
 
-    The group meets, which orders its stores before the write, and what was written before has been read by then.
+    The barrier orders the stores before the write, and comes after the write before has read the other buffer.
     """
     publish_tile()
     if member.thread == 0:

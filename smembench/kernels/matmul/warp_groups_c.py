@@ -173,21 +173,21 @@ constexpr unsigned A_ELEMENTS = ROWS * DEPTH, ELEMENTS = (ROWS + COLUMNS) * DEPT
 struct Matrix { T *elements; unsigned rows, columns, stride; };
 struct Place { unsigned row, col; };
 struct Maps { Map a, b; };
-struct Stages { T *tiles; Barrier *arrived, *free; };
+struct Stages { T *tiles; Barrier *full, *empty; };
 struct Member { unsigned group, thread; };
-struct Turn { unsigned stage, phase; };
+struct PipelineState { unsigned stage, phase; };
 
-__device__ __forceinline__ Turn next_turn(Turn turn)
+__device__ __forceinline__ PipelineState next_state(PipelineState state)
 {
-    bool last = turn.stage + 1 == STAGES;
-    return {last ? 0 : turn.stage + 1, last ? 1 - turn.phase : turn.phase};
+    bool last = state.stage + 1 == STAGES;
+    return {last ? 0 : state.stage + 1, last ? 1 - state.phase : state.phase};
 }
 
-__device__ __forceinline__ void begin(const Stages &stages, const Maps &maps, unsigned readers)
+__device__ __forceinline__ void set_up_barriers(const Stages &stages, const Maps &maps, unsigned readers)
 {
     for (unsigned stage = 0; stage < STAGES; ++stage) {
-        set_barrier(&stages.arrived[stage], 1);
-        set_barrier(&stages.free[stage], readers);
+        set_barrier(&stages.full[stage], 1);
+        set_barrier(&stages.empty[stage], readers);
     }
     publish_barriers();
     acquire_map(maps.a);
@@ -198,59 +198,60 @@ __device__ __forceinline__ void begin(const Stages &stages, const Maps &maps, un
 __device__ __forceinline__ void copy(const Stages &stages, unsigned stage, const Maps &maps, Place place, unsigned k0)
 {
     T *at = &stages.tiles[stage * ELEMENTS];
-    Barrier *arrived = &stages.arrived[stage];
-    expect_bytes(arrived, ELEMENTS * sizeof(T));
-    start_copy(at, maps.a, k0, place.row, arrived);
+    Barrier *full = &stages.full[stage];
+    expect_bytes(full, ELEMENTS * sizeof(T));
+    start_copy(at, maps.a, k0, place.row, full);
     at += A_ELEMENTS;
     if (B_BY_ROWS)
         for (unsigned column = 0; column < COLUMNS; column += PIECE_BYTES / sizeof(T))
-            start_copy(&at[column * DEPTH], maps.b, place.col + column, k0, arrived);
+            start_copy(&at[column * DEPTH], maps.b, place.col + column, k0, full);
     else
-        start_copy(at, maps.b, k0, place.col, arrived);
+        start_copy(at, maps.b, k0, place.col, full);
 }
 
 // For one thread: copy the tiles along all of k.
-__device__ __forceinline__ Turn copy_all(const Stages &stages, Turn turn, const Maps &maps, Place place, unsigned k)
+__device__ __forceinline__ PipelineState producer_loop(
+    const Stages &stages, PipelineState state, const Maps &maps, Place place, unsigned k)
 {
     for (unsigned k0 = 0; k0 < k; k0 += DEPTH) {
-        wait_for_phase(&stages.free[turn.stage], 1 - turn.phase);
-        copy(stages, turn.stage, maps, place, k0);
-        turn = next_turn(turn);
+        wait_for_phase(&stages.empty[state.stage], 1 - state.phase);
+        copy(stages, state.stage, maps, place, k0);
+        state = next_state(state);
     }
-    return turn;
+    return state;
 }
 
-// One thread of a group says that the group has read a stage.
-__device__ __forceinline__ void release(Barrier *free, unsigned thread)
+// One thread of a consumer says that it has read a stage.
+__device__ __forceinline__ void release(Barrier *empty, unsigned thread)
 {
     if (thread == 0)
-        arrive(free);
+        arrive(empty);
 }
 
-// A group's sums over all of k.
-__device__ __forceinline__ Turn multiply_all(float (&results)[COLUMNS / 2], const Stages &stages, Turn turn,
-                                             Member member, unsigned k)
+// A consumer's main loop over all of k.
+__device__ __forceinline__ PipelineState main_loop(
+    float (&accumulators)[COLUMNS / 2], const Stages &stages, PipelineState state, Member member, unsigned k)
 {
 #pragma unroll
     for (unsigned i = 0; i < COLUMNS / 2; ++i)
-        results[i] = 0;
-    unsigned before = turn.stage;
+        accumulators[i] = 0;
+    unsigned before = state.stage;
     for (unsigned k0 = 0; k0 < k; k0 += DEPTH) {
-        wait_for_phase(&stages.arrived[turn.stage], turn.phase);
-        const T *tiles = &stages.tiles[turn.stage * ELEMENTS];
+        wait_for_phase(&stages.full[state.stage], state.phase);
+        const T *tiles = &stages.tiles[state.stage * ELEMENTS];
         begin_products();
         const T *a_tile = &tiles[member.group * GROUP_ROWS * DEPTH];
-        multiply<COLUMNS, B_BY_ROWS>(results, a_tile, &tiles[A_ELEMENTS], member.thread);
+        multiply<COLUMNS, B_BY_ROWS>(accumulators, a_tile, &tiles[A_ELEMENTS], member.thread);
         commit_products();
         finish_products<1>();
         if (k0 > 0)
-            release(&stages.free[before], member.thread);
-        before = turn.stage;
-        turn = next_turn(turn);
+            release(&stages.empty[before], member.thread);
+        before = state.stage;
+        state = next_state(state);
     }
     finish_products<0>();
-    release(&stages.free[before], member.thread);
-    return turn;
+    release(&stages.empty[before], member.thread);
+    return state;
 }
 
 // A group's 64 rows, where they are in C.

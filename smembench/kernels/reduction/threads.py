@@ -13,10 +13,7 @@ from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
 VECTORS = 4
-"""128-bit loads of a thread that do not wait for each other."""
-
-SM_THREADS = 2048
-"""Most threads per SM (compute capabilities 8.0, 9.0 and 10.0)."""
+"""Independent 128-bit loads per thread."""
 
 
 def power_of_two(least: int) -> Callable[[Case], str | None]:

@@ -12,7 +12,7 @@ ALL_LANES = 0xFFFFFFFF
 
 @cache
 def warp_sum(dtype: str) -> DeviceFunction:
-    """``(total)``: the sum of the totals of a warp's 32 lanes; in lane 0, others have no meaning."""
+    """``(total)``: the sum of the totals of a warp's 32 lanes, in lane 0; what other lanes get has no meaning."""
     element = number(dtype)
 
     def add_lanes(total: Scalar) -> Scalar:

@@ -1,7 +1,7 @@
 """Copies of a square tile by 128-bit accesses, as device functions: each moves a thread's share of it.
 
-In shared memory vector v of row r lies at v XOR (r / vector width modulo 8), counted from ``base``. What lies over the
-edge of the matrix is neither read nor written. Each function is cached by its arguments, since Numba keeps every
+In shared memory vector v of row r lies at v XOR (r / vector width modulo 8), counted from ``base``. Elements beyond the
+edge of the matrix are neither read nor written. Each function is cached by its arguments, since Numba keeps every
 function it meets.
 """
 
@@ -34,7 +34,7 @@ class Corner(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A thread's share of a tile: the vectors of one column, in row ``top`` and every row a block's height below it."""
+    """A thread's share of a tile: the vectors of one column, in row ``top`` and every ``block.y`` rows below it."""
 
     vector: Index
     top: Index

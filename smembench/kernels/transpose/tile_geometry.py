@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import block_of, threads_of
+from smembench.kernels.common.grids import SM_THREADS, block_of, threads_of
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.model.case import Case
 from smembench.model.hardware import STATIC_SHARED_BYTES
@@ -14,11 +14,8 @@ ACROSS = 8
 WARP_ROWS = 4
 """Rows that a warp then covers."""
 
-ON_THE_WAY = 64 * 1024
-"""Bytes of tiles in flight per SM."""
-
-SM_THREADS = 2048
-"""Most threads per SM (compute capabilities 8.0, 9.0 and 10.0)."""
+BYTES_IN_FLIGHT = 64 * 1024
+"""Of tiles, per SM."""
 
 
 def rows_fit(case: Case) -> str | None:
@@ -93,5 +90,5 @@ def two_tiles_fit(case: Case) -> str | None:
 
 
 def resident(case: Case) -> int:
-    """Blocks per SM that keep ON_THE_WAY bytes of tiles in flight, as far as its threads allow."""
-    return min(ON_THE_WAY // (vector_side(case) ** 2 * ITEMSIZE[case.dtype]), SM_THREADS // threads_of(case))
+    """Blocks per SM that keep BYTES_IN_FLIGHT of tiles in flight, as far as its threads allow."""
+    return min(BYTES_IN_FLIGHT // (vector_side(case) ** 2 * ITEMSIZE[case.dtype]), SM_THREADS // threads_of(case))

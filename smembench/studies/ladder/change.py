@@ -9,7 +9,7 @@ from difflib import unified_diff
 from pathlib import Path
 from pprint import pformat
 from textwrap import dedent
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TypeGuard
 
 from smembench.explain.analysis import Explanation
@@ -149,17 +149,22 @@ def listing(kernel: Callable[..., None]) -> list[str]:
     """The lines of a kernel and of the device functions that it calls, without intrinsics.
 
     Above each function are the constants that it closes over, and the functions that it calls by another name than
-    their own.
+    their own. Where one is made several times, such as per step along k, its lines are shown once, then its constants.
     """
     lines: list[str] = []
+    shown: set[tuple[CodeType, str]] = set()
     functions: list[Callable[..., object]] = [kernel]
     for function in functions:  # grows by what each calls
         found = inspect.getclosurevars(function)
         known = dict(sorted({**found.globals, **found.nonlocals}.items()))
         constants = [f"{name} = {text}" for name, value in known.items() if (text := _text(value)) not in ("", name)]
-        lines += "\n".join(constants).splitlines()
-        lines += [*dedent(inspect.getsource(function)).splitlines(), ""]
-        functions += [value for value in known.values() if _is_shown(value) and value not in functions]
+        above, code = "\n".join(constants), function.__code__
+        if (code, above) not in shown:
+            again = any(code is other for other, _ in shown)
+            source = f"def {function.__name__}: as above" if again else dedent(inspect.getsource(function))
+            lines += [*above.splitlines(), *source.splitlines(), ""]
+            shown.add((code, above))
+        functions += dict.fromkeys(value for value in known.values() if _is_shown(value) and value not in functions)
     return lines[:-1]
 
 

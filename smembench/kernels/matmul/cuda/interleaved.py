@@ -1,7 +1,7 @@
 """interleaved: unrolled with neighbouring lanes of a warp below each other in pairs.
 
-Lanes 2i and 2i + 1 share their columns, and lanes l and l + 2 their rows; the warp tile stays as it is. A quarter-warp,
-which is served at a time, then needs 2 different vectors of A and 4 of B instead of 1 and 8.
+Lanes 2i and 2i + 1 share their columns, and lanes l and l + 2 their rows; the warp tile stays as it is. Shared memory
+serves a quarter-warp at a time, which now needs 2 different vectors of A and 4 of B instead of 1 and 8.
 
 A load of 128 bits is served by half-warps instead of quarter-warps if all lanes l and l + 2 ask for the same 16 bytes
 (``explain.banks.lanes_together``): the loads of B then take 2 wavefronts instead of 4. Findings:

@@ -6,8 +6,8 @@
 4. Copy C to the host.
 5. Free A, B and C.
 
-All of it is in the time, by the host's clock, with the launch from Python. The host's arrays are pageable, as the
-guide's. Step 5 is at the beginning of the next launch, so that the guards of C can be checked.
+All of it is timed, by the host's clock, with the launch from Python. The host's arrays are pageable, as the guide's
+are. Step 5 is done at the beginning of the next launch, so that the guards of C can be checked.
 """
 
 from __future__ import annotations

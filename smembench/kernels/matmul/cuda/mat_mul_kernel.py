@@ -1,11 +1,11 @@
 """MatMulKernel: tiled as the programming guide writes it ("Shared Memory", its second listing), with device functions.
 
-It stands beside the guide's kernel and its GetElement, SetElement and GetSubMatrix, statement by statement. Every
-sub-matrix is a Matrix like any other, with the stride of the matrix that it lies in. What differs: Python has no
-pointers, so a Matrix has the index of its first element too; and a sub-matrix ends where its matrix ends, with zeros
-beyond, so that any m × k × n works, not only multiples of BLOCK_SIZE.
+The kernel and its get_element, set_element and get_sub_matrix follow the guide's statement by statement. Every
+sub-matrix is a Matrix like any other, with the stride of the matrix of which it is a part. Two things differ: Python
+has no pointers, so a Matrix also has the index of its first element; and a sub-matrix ends where its matrix ends, with
+zeros beyond, so that any m × k × n works, not only multiples of BLOCK_SIZE.
 
-A, B and C may themselves lie inside wider matrices (--stride). The guide's block is 16×16.
+A, B and C may themselves be parts of wider matrices (--stride). The guide's block is 16×16.
 """
 
 from __future__ import annotations

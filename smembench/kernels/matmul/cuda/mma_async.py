@@ -2,13 +2,14 @@
 
 There are three stages, each with a tile of A and one of B. Per 32 columns of A and rows of B:
 
-1. Wait until all copies but those of the newest tiles are complete; barrier. All warps have now left the stage before.
-2. Start to copy the tiles after next into that stage, by ``cp.async``: they do not pass through registers.
+1. Wait until all copies but those of the newest tiles are complete; barrier. All warps have now finished reading the
+   stage of the step before.
+2. Start to copy the tiles after next into that stage, by ``cp.async``, which bypasses registers.
 3. Load fragments from the oldest stage and multiply them, as before.
 
-One barrier instead of two, and the latency of global memory passes during two tiles' products. Beyond the edges
+One barrier instead of two, and the latency of global memory is hidden behind two tiles' products. Beyond the edges
 cp.async stores zeros. Where rows do not begin and end at multiples of 16 bytes, elements are copied through registers.
-The tiles take all of the 48 KB that a block has without asking for more.
+The tiles take all of the 48 KiB that a block has without asking for more.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def build(case: Case) -> NumbaKernel:
     copy_a, copy_b = copy_tile(tiling, rows, DEPTH, a_width), copy_tile(tiling, DEPTH, columns, b_width)
     load_a, load_b, corner_of = matrices_of_a(tiling), matrices_of_b(tiling), position(tiling)
     multiply, write_results = multiply_matrices(case.dtype, DOWN, ACROSS), write(tiling, c_width)
-    dtype, total_type, word = number(case.dtype), number("float32"), number("uint32")
+    dtype, float32, word = number(case.dtype), number("float32"), number("uint32")
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_total, b_total = STAGES * a_elements, STAGES * b_elements
     a_registers, b_registers, results = A_REGISTERS * DOWN, B_REGISTERS * ACROSS, RESULTS[0] * RESULTS[1]
-    zero, start, ahead = total_type(0), uint32(0), STAGES - 1
+    zero, start, ahead = float32(0), uint32(0), STAGES - 1
     newest = ahead - 1
 
     def mma_async(
@@ -56,15 +57,15 @@ def build(case: Case) -> NumbaKernel:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
         a_tile = cuda.shared.array(a_total, dtype, alignment=ALIGNMENT)
         b_tile = cuda.shared.array(b_total, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(results, total_type, alignment=ALIGNMENT)
-        a_part = cuda.local.array(a_registers, word, alignment=ALIGNMENT)
-        b_part = cuda.local.array(b_registers, word, alignment=ALIGNMENT)
+        accumulators = cuda.local.array(results, float32, alignment=ALIGNMENT)
+        a_fragments = cuda.local.array(a_registers, word, alignment=ALIGNMENT)
+        b_fragments = cuda.local.array(b_registers, word, alignment=ALIGNMENT)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         lane = thread % WARP
         row0, col0 = cuda.blockIdx.y * rows, cuda.blockIdx.x * columns
         corner = corner_of(thread)
         for i in range(results):
-            total[i] = zero
+            accumulators[i] = zero
         for stage in range(ahead):
             copy_a(a_tile, start + stage * a_elements, A, Place(row0, start + stage * DEPTH), thread)
             copy_b(b_tile, start + stage * b_elements, B, Place(start + stage * DEPTH, col0), thread)
@@ -77,13 +78,13 @@ def build(case: Case) -> NumbaKernel:
             copy_b(b_tile, free * b_elements, B, Place(k0 + ahead * DEPTH, col0), thread)
             commit_copies()
             for step in range(0, DEPTH, STEP):
-                load_a(a_part, a_tile, oldest * a_elements, Place(corner.row, start + step), lane)
-                load_b(b_part, b_tile, oldest * b_elements, Place(start + step, corner.col), lane)
-                multiply(total, a_part, b_part, lane)
+                load_a(a_fragments, a_tile, oldest * a_elements, Place(corner.row, start + step), lane)
+                load_b(b_fragments, b_tile, oldest * b_elements, Place(start + step, corner.col), lane)
+                multiply(accumulators, a_fragments, b_fragments, lane)
             free = oldest
             oldest = (oldest + 1) % STAGES
             k0 += DEPTH
-        write_results(C, total, Place(row0 + corner.row, col0 + corner.col), lane)
+        write_results(C, accumulators, Place(row0 + corner.row, col0 + corner.col), lane)
 
     return tiling.program(mma_async, case)
 

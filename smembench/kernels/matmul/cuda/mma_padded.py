@@ -1,12 +1,12 @@
 """mmaPadded: mmaPlain with ldmatrix, from tiles with 16 bytes of padding between their rows.
 
-Steps 1 and 3 are mmaPlain's. In step 2 a lane no longer loads its elements: it gives the address of a row of 16 bytes,
-and gets its two elements of each of four 8×8 matrices. Of B they come transposed, so that nothing is shifted together:
-6 loads per warp and step in place of 40.
+Steps 1 and 3 are those of mmaPlain. In step 2 a lane no longer loads its own elements: it gives the address of a row of
+16 bytes, and gets its two elements of each of four 8×8 matrices. Those of B come transposed, so that no elements have
+to be shifted together: 6 loads per warp and step instead of 40.
 
 The eight rows of a matrix are served at once. With the padding they begin 80 bytes apart in A's tile, 144 or 272 in
-B's, each in four banks of its own. The copies into A's tile pay for it: 80 bytes are no half of a wavefront, and the
-eight lanes that are served at once fill two rows, which share banks.
+B's, each in four banks of its own. The copies into A's tile pay for it: the eight lanes that are served at once fill
+two rows, which share banks, since 80 bytes are not half a wavefront.
 """
 
 from __future__ import annotations

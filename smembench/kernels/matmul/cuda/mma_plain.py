@@ -1,15 +1,15 @@
-"""mmaPlain: products of 16 × 8 × 16 on tensor cores, from tiles that lie in shared memory as in global memory.
+"""mmaPlain: products of 16 × 8 × 16 on tensor cores, from tiles stored in shared memory as in global memory.
 
 Per 32 columns of A and rows of B:
 
-1. Each thread copies its share of both tiles by 128 bits, zeros beyond the edges; barrier.
+1. Each thread copies its share of both tiles in 128-bit accesses, zeros beyond the edges; barrier.
 2. Twice, each warp loads its fragments: 32 × 16 of A and 16 × 64 of B.
-3. Its lanes multiply them together, 16 times ``mma.sync.m16n8k16``, and add up in float32; barrier.
+3. Its lanes multiply them together, by 16 ``mma.sync.m16n8k16``, and accumulate in float32; barrier.
 
-A register of a fragment has two elements: of A neighbours in a row, one load; of B neighbours in a column, two loads
-of 2 bytes and a shift. Rows of A's tile have 64 bytes and those of B's 128 or 256, so the eight rows of a load of A,
-and the four of a load of B, lie in few banks: four-way conflicts. A warp computes 32 × 64 of C, each lane 8 × 8 results
-as in the float32 ladder, where a thread of tiledHalf computes one.
+A register of a fragment holds two elements. Of A they are neighbours in a row: one load. Of B they are neighbours in a
+column: two loads of 2 bytes and a shift. Rows of A's tile have 64 bytes and those of B's 128 or 256, so the eight rows
+of a load of A, and the four of a load of B, fall into few banks: 4-way conflicts. A warp computes 32 × 64 of C, each
+lane 8 × 8 results as in the float32 ladder, where a thread of tiledHalf computes one.
 """
 
 from __future__ import annotations
@@ -56,36 +56,36 @@ def program(case: Case, tiling: MmaTiling, load_a: DeviceFunction, load_b: Devic
         multiply_matrices(case.dtype, DOWN, ACROSS),
         write(tiling, c_width),
     )
-    dtype, total_type, word = number(case.dtype), number("float32"), number("uint32")
+    dtype, float32, word = number(case.dtype), number("float32"), number("uint32")
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_registers, b_registers, results = A_REGISTERS * DOWN, B_REGISTERS * ACROSS, RESULTS[0] * RESULTS[1]
-    zero, start = total_type(0), uint32(0)
+    zero, start = float32(0), uint32(0)
 
     def mma(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
         a_tile = cuda.shared.array(a_elements, dtype, alignment=ALIGNMENT)
         b_tile = cuda.shared.array(b_elements, dtype, alignment=ALIGNMENT)
-        total = cuda.local.array(results, total_type, alignment=ALIGNMENT)
-        a_part = cuda.local.array(a_registers, word, alignment=ALIGNMENT)
-        b_part = cuda.local.array(b_registers, word, alignment=ALIGNMENT)
+        accumulators = cuda.local.array(results, float32, alignment=ALIGNMENT)
+        a_fragments = cuda.local.array(a_registers, word, alignment=ALIGNMENT)
+        b_fragments = cuda.local.array(b_registers, word, alignment=ALIGNMENT)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         lane = thread % WARP
         row0, col0 = cuda.blockIdx.y * rows, cuda.blockIdx.x * columns
         corner = corner_of(thread)
         for i in range(results):
-            total[i] = zero
+            accumulators[i] = zero
         k0 = start
         while k0 < k:
             copy_a(a_tile, start, A, Place(row0, k0), thread)
             copy_b(b_tile, start, B, Place(k0, col0), thread)
             cuda.syncthreads()
             for step in range(0, DEPTH, STEP):
-                load_a(a_part, a_tile, start, Place(corner.row, start + step), lane)
-                load_b(b_part, b_tile, start, Place(start + step, corner.col), lane)
-                multiply(total, a_part, b_part, lane)
+                load_a(a_fragments, a_tile, start, Place(corner.row, start + step), lane)
+                load_b(b_fragments, b_tile, start, Place(start + step, corner.col), lane)
+                multiply(accumulators, a_fragments, b_fragments, lane)
             cuda.syncthreads()
             k0 += DEPTH
-        write_results(C, total, Place(row0 + corner.row, col0 + corner.col), lane)
+        write_results(C, accumulators, Place(row0 + corner.row, col0 + corner.col), lane)
 
     return tiling.program(mma, case)
 

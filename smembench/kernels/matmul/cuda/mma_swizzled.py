@@ -1,9 +1,9 @@
-"""mmaSwizzled: mmaPadded with an exclusive or in place of the padding.
+"""mmaSwizzled: mmaPadded with an XOR swizzle instead of the padding.
 
-Only the place of a part of 16 bytes in its row changes. Two rows of A's tile fill the banks once, so its four parts are
-numbered by the exclusive or with half the row's number; the parts of B's rows with the row's number, modulo 8. The
-eight rows of a matrix then lie in all 32 banks, and so do the eight parts that a quarter of a warp copies: neither
-loads nor stores have conflicts, and the tiles have no gaps.
+Only the position of each 16-byte chunk within its row changes. Two rows of A's tile fill the banks once, so chunk c of
+row r is stored at c XOR (r / 2 modulo 4); that of B's tile at c XOR (r modulo 8). The eight rows of a matrix then fall
+into all 32 banks, and so do the eight chunks that a quarter-warp copies: neither loads nor stores have conflicts, and
+the tiles have no gaps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """naive: each thread computes one element of C from a row of A and a column of B in global memory.
 
-It stands beside MatMulKernel of the programming guide ("Shared Memory", the first listing) and the blog's
-matmul_cuda_naive, line by line. Per step a warp reads one element of A, a broadcast, and consecutive elements of a row
-of B. A is read n times in all, B m times. Findings: results/reference/notes/naive.md.
+The kernel follows MatMulKernel of the programming guide ("Shared Memory", the first listing) and the blog's
+matmul_cuda_naive; only the loop is written differently. Per step a warp reads one element of A, a broadcast, and
+consecutive elements of a row of B. A is read n times in all, B m times. Findings: results/reference/notes/naive.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def build(case: Case) -> NumbaKernel:
         if row < m and col < n:
             total = zero
             # for e in range(k): total += a[row * lda + e] * b[e * ldb + col]
-            # Both places only grow, in 64 bits, so NVVM makes pointers of them; != is faster than <: see the notes.
+            # Two 64-bit indices that only grow: NVVM turns them into pointers. != is faster than <: see the notes.
             in_a, in_b = uint64(row * lda), uint64(col)
             end = in_a + k
             while in_a != end:
@@ -44,7 +44,7 @@ KERNEL = Kernel(
     problem="matmul",
     name="naive",
     kind="cuda",
-    summary="a thread an element of C, operands straight from global memory",
+    summary="one thread per element of C, operands straight from global memory",
     build=build,
     dtypes=WIDE,
     strided=True,

@@ -1,12 +1,14 @@
 """serpentine: interleaved with register pipelining, results visited in serpentine order, and tiles 16 deep.
 
-1. Load the thread's share of the next tiles from global memory into registers.
-2. For each step but the last: load the fragments of the next step, multiply those of this one, down one column of
+Per tile along k:
+
+1. Issue the global loads of the thread's share of the next tiles, into registers.
+2. For each step but the last: load the fragments of the next step and multiply those of this one, down one column of
    results and up the next. Neighbours share a factor, which relieves register bank conflicts.
 3. Store the next tiles into the other buffer; barrier; load their first fragments.
-4. Multiply the last step's fragments, which fills the time that those loads take.
+4. Multiply the last step's fragments, which hides the latency of those loads.
 
-A block's threads share all of k, unlike slicedK's.
+Unlike in slicedK, all threads of a block share all of k.
 
 Tiles are loaded without bounds checks (predication.py); up to eight rows or columns beyond whole tiles are left to all
 blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128 threads, visited along rows.
@@ -48,9 +50,12 @@ class Variant:
 
 
 def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
-    label, origin, short_of, first, start_of, load = predication(tiling, case)
-    allocate, position, begin, _, store, _, write = tile_steps(case, tiling, parts=2, first=first)
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps unrolled."""
+    bounds = predication(tiling, case)
+    origin, short_of, start_of, load_tiles = bounds.origin, bounds.short, bounds.start, bounds.load_tiles
+    functions = tile_steps(case, tiling, fragment_buffers=2, first=bounds.first)
+    allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
+    store_tiles, write_results = functions.store_tiles, functions.write_results
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     load_first = load_fragments(tiling, order, 0)
@@ -72,27 +77,27 @@ def program(case: Case, tiling: Tiling, order: ResultOrder) -> NumbaKernel:
         from_a, from_b = start_of(A, B, share)
         k0 = uint32(0)
         buffer = uint32(0)
-        begin(memory, A, B, share, k0)
+        first_tiles(memory, A, B, share, k0)
         at_a = uint64(row)
         at_b = uint64(col)
         load_first(memory, Offsets(at_a, at_b))
         while k0 < k + short:
             k0 += depth
-            load(memory.held, A, B, share, Offsets(from_a, from_b), k0)
+            load_tiles(memory.held, A, B, share, Offsets(from_a, from_b), k0)
             scheduling_barrier()
             all_but_last(memory, Offsets(at_a, at_b))
             buffer = 1 - buffer
-            store(memory, buffer, thread)
+            store_tiles(memory, buffer, thread)
             cuda.syncthreads()
             at_a = uint64(buffer * a_elements) + uint64(row)
             at_b = uint64(buffer * b_elements) + uint64(col)
             load_first(memory, Offsets(at_a, at_b))
             multiply_last(memory)
-        write(C, memory.total, Place(row0 + row, col0 + col))
+        write_results(C, memory.accumulators, Place(row0 + row, col0 + col))
         if few:
             compute_remainder(C, A, B, memory, thread)
 
-    return tiling.program(serpentine, case, label, few=few)
+    return tiling.program(serpentine, case, bounds.label, few=few)
 
 
 VARIANTS = {

@@ -1,12 +1,12 @@
-"""slicedK: interleaved with groups of threads that compute the same tile, each from its slice of k.
+"""slicedK: interleaved with groups of threads that compute the same tile, each from its own slice of k.
 
 1. A block loads 16 columns of A and 16 rows of B at a time (8 in float64).
 2. Each group of threads multiplies its slice of them.
 3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
 
-A thread has 8 × 8 results again, half of tiled16x8's.
+A thread has 8 × 8 results again, half as many as in tiled16x8.
 
-It hides latency where C has few tiles and so few warps. slicedK has two slices: 16 × 16 threads compute 64 × 128 of C,
+It hides latency where C has few tiles, and so few warps. slicedK has two slices: 16 × 16 threads compute 64 × 128 of C,
 each pair of threads 8 × 8. slicedK12x6 has three slices of 128 threads with 12 × 6 results, for sides a little over a
 multiple of slicedK's tile: tiles of 96 × 96, loaded by elements, which needs no alignment.
 Findings: results/reference/notes/sliced_k.md.
@@ -62,8 +62,11 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     steps = tiling.depth // slices
     # Without bounds checks slicedK has more loads in flight than the registers of two blocks per SM hold, and spills.
     choose = predication if tiling.by_elements else predicated
-    label, origin, short_of, first, start_of, load = choose(tiling, case)
-    allocate, position, begin, _, store, multiply, write = tile_steps(case, tiling, steps, first=first)
+    bounds = choose(tiling, case)
+    origin, short_of, start_of, load_tiles = bounds.origin, bounds.short, bounds.start, bounds.load_tiles
+    functions = tile_steps(case, tiling, steps, first=bounds.first)
+    allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
+    store_tiles, mma_step, write_results = functions.store_tiles, functions.mma_step, functions.write_results
     few, compute_remainder = tiling.by_elements and small_remainder(case, tiling), remainder(tiling).compute
     dtype = number(case.dtype)
     width, depth, vector, results = tiling.block.x, tiling.depth, tiling.vector, tiling.results
@@ -72,12 +75,12 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
     members = tiling.threads // slices
     size = vector if at_once % vector == 0 else 1
 
-    def only(part: Index) -> Index:
+    def only(own_slice: Index) -> Index:
         """Offset of the second of two slices; any arithmetic here costs the main loop registers."""
         return uint32(0)
 
-    def several(part: Index) -> Index:
-        return (part - 1) * (at_once * members)
+    def several(own_slice: Index) -> Index:
+        return (own_slice - 1) * (at_once * members)
 
     def copy_element(target: Array, place: Index, source: Array, index: Index) -> None:
         target[place] = source[index]
@@ -93,7 +96,7 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         sums = cuda.local.array(at_once, dtype, alignment=ALIGNMENT)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         member = thread % members
-        part = thread // members
+        own_slice = thread // members
         row0 = origin(cuda.blockIdx.y, rows, m)
         col0 = origin(cuda.blockIdx.x, columns, n)
         short = short_of(k)
@@ -102,40 +105,40 @@ def program(case: Case, tiling: Tiling, at_once: int) -> NumbaKernel:
         row, col = position(member)
         k0 = uint32(0)
         buffer = uint32(0)
-        begin(memory, A, B, share, k0)
+        first_tiles(memory, A, B, share, k0)
         while k0 < k + short:
             k0 += depth
-            load(memory.held, A, B, share, Offsets(from_a, from_b), k0)
+            load_tiles(memory.held, A, B, share, Offsets(from_a, from_b), k0)
             a_base = uint64(buffer * a_elements)
             b_base = uint64(buffer * b_elements)
-            at_a = a_base + uint64(part * a_slice + row)
-            at_b = b_base + uint64(part * b_slice + col)
-            multiply(memory, Offsets(at_a, at_b))
+            at_a = a_base + uint64(own_slice * a_slice + row)
+            at_b = b_base + uint64(own_slice * b_slice + col)
+            mma_step(memory, Offsets(at_a, at_b))
             buffer = 1 - buffer
-            store(memory, buffer, thread)
+            store_tiles(memory, buffer, thread)
             cuda.syncthreads()
         # A few rows of results at a time, through B's tile.
         for first_sum in range(0, results, at_once):
             cuda.syncthreads()
-            if part > 0:
-                place = place_of(part)
+            if own_slice > 0:
+                place = place_of(own_slice)
                 for j in range(0, at_once, size):
                     at = place + (j * members + member * size)
-                    copy(memory.tiles.b, at, memory.total, first_sum + j)
+                    copy(memory.tiles.b, at, memory.accumulators, first_sum + j)
             cuda.syncthreads()
-            if part == 0:
+            if own_slice == 0:
                 for other in range(slices - 1):
                     for j in range(0, at_once, size):
                         at = (other * at_once + j) * members + member * size
                         copy(sums, j, memory.tiles.b, at)
                     for j in range(at_once):
-                        memory.total[first_sum + j] += sums[j]
-        if part == 0:
-            write(C, memory.total, Place(row0 + row, col0 + col))
+                        memory.accumulators[first_sum + j] += sums[j]
+        if own_slice == 0:
+            write_results(C, memory.accumulators, Place(row0 + row, col0 + col))
         if few:
             compute_remainder(C, A, B, memory, thread)
 
-    return tiling.program(sliced_k, case, label, few=few)
+    return tiling.program(sliced_k, case, bounds.label, few=few)
 
 
 def _kernel(name: str, variant: Variant, block: Block, *, summary: str, ladder: str = "") -> Kernel:

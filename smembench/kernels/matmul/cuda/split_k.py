@@ -1,14 +1,14 @@
 """splitK: serpentine for products of few tiles: small tiles, slices of k within a block, and k split among blocks.
 
-1. As in streamK the blocks of a persistent grid, one for each multiprocessor, share the steps along k of all tiles
-   evenly; where that leaves few multiprocessors idle, all tiles have equally many blocks.
-2. A block has 256 threads. Those of its shape compute a tile, 8 × 8 results each. The smaller it is, the more slices
-   there are, which each take a part of every step, as in slicedK.
+1. As in streamK the blocks of a persistent grid, one per multiprocessor, share the steps along k of all tiles evenly;
+   where that leaves few multiprocessors idle, all tiles have equally many blocks.
+2. A block has 256 threads. Those of its shape compute a tile, 8 × 8 results each. The smaller the tile, the more slices
+   there are, each of which takes a part of every step, as in slicedK.
 3. A tile's blocks write their sums to scratch memory, wait for each other, and each add up a part of the tile
    (partial_sums.py).
 
 streamK passes sums on from block to block, which takes as many round trips as a tile has blocks. Copies are
-asynchronous (capability 8.0 or newer), where sides are at least a tile's. Without a GPU predicted accesses are for
+asynchronous (capability 8.0 or newer), where sides are at least a tile's. Without a GPU, predicted accesses are for
 blocks of whole tiles without partial sums. Findings: results/reference/notes/split_k.md.
 """
 
@@ -92,23 +92,25 @@ def build(case: Case) -> NumbaKernel:
     tiling = tiling_of(case)
     _, b_width = tiling.widths(case)
     slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
-    label, origin, short_of, first, *_ = predication(tiling, case)
-    inside, stages, per_slice, members = bool(label), stages_of(tiling), depth // slices, THREADS // slices
+    bounds = predication(tiling, case)
+    origin, short_of, first, inside = bounds.origin, bounds.short, bounds.first, bool(bounds.label)
+    stages, per_slice, members = stages_of(tiling), depth // slices, THREADS // slices
     over = {1: per_slice // 4, 2: per_slice // 2}.get(slices, per_slice - 1)  # results/reference/notes/split_k.md
     dynamic = dynamic_elements_of(tiling)
-    ends, start, copying = steps_with_copies(tiling, b_width, ORDER, over)
-    allocate, position, begin, load, store, *_ = tile_steps(case, tiling, buffers=stages, parts=2, dynamic=dynamic > 0)
+    copies = steps_with_copies(tiling, b_width, ORDER, over)
+    copy_ends, start_copies, steps_with_copying = copies.ends, copies.start, copies.steps
+    functions = tile_steps(case, tiling, buffers=stages, fragment_buffers=2, dynamic=dynamic > 0)
+    allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
+    load_tiles, store_tiles = functions.load_tiles, functions.store_tiles
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_slice, b_slice = per_slice * tiling.pitch, per_slice * columns
     load_first = load_fragments(tiling, ORDER, 0)
     all_but_last = pipelined_steps(tiling, ORDER, 0, per_slice - 1)
     multiply_last = outer_product(tiling, ORDER, 1)
     at_once = min(SUMS_AT_ONCE, slices * tiling.vector)
-    add_up, write, (pass_on, add) = (
-        add_slices(tiling, at_once),
-        write_vector(tiling, b_width),
-        block_sums(tiling, b_width),
-    )
+    add_up_slices, write = add_slices(tiling, at_once), write_vector(tiling, b_width)
+    shared_sums = block_sums(tiling, b_width)
+    pass_on, add_up_blocks = shared_sums.pass_on, shared_sums.add
     results, size = tiling.results // slices, tiling.vector
     ahead, waiting = (stages - 1) * depth if inside else depth, stages - 2
 
@@ -117,59 +119,61 @@ def build(case: Case) -> NumbaKernel:
         return uint32(0) if buffer == stages - 1 else buffer + 1
 
     @device
-    def contributors_of(shares: StepShares, base: Index, deep: Index) -> Contributors:
+    def contributors_of(shares: StepShares, base: Index, steps_per_tile: Index) -> Contributors:
         """The blocks of the tile whose steps begin at ``base``."""
-        return Contributors(block_with(shares, base), block_with(shares, base + deep - 1))
+        return Contributors(block_with(shares, base), block_with(shares, base + steps_per_tile - 1))
 
     def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
         memory = allocate()
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
-        part = thread // members
+        own_slice = thread // members
         row, col = position(thread % members)
-        slice_a = uint64(part * a_slice + row)
-        slice_b = uint64(part * b_slice + col)
+        slice_a = uint64(own_slice * a_slice + row)
+        slice_b = uint64(own_slice * b_slice + col)
         short = short_of(k)
-        deep = (k + (depth - 1)) // depth
-        wide = (n + (columns - 1)) // columns
-        shares = step_shares(wide * ((m + (rows - 1)) // rows) * deep, cuda.gridDim.x * cuda.gridDim.y)
+        steps_per_tile = (k + (depth - 1)) // depth
+        tiles_across = (n + (columns - 1)) // columns
+        shares = step_shares(
+            tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile, cuda.gridDim.x * cuda.gridDim.y
+        )
         begins = first_step(shares, block)
         end = first_step(shares, block + 1)
         done = begins
         while done < end:
-            tile = done // deep
-            base = tile * deep
+            tile = done // steps_per_tile
+            base = tile * steps_per_tile
             since = done - base
-            until = min(end - base, deep)
-            least = Place(tile // wide * rows, tile % wide * columns)
-            corner = Place(origin(tile // wide, rows, m), origin(tile % wide, columns, n))
+            until = min(end - base, steps_per_tile)
+            least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
+            corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
             share = Share(thread, corner, short)
             k0 = since * depth
             last = until * depth
             if inside:
                 for stage in range(1, stages - 1):
-                    source, target = ends(A, B, share, k0 + stage * depth, uint32(stage))
-                    start(memory, A, B, source, target)
+                    source, target = copy_ends(A, B, share, k0 + stage * depth, uint32(stage))
+                    start_copies(memory, A, B, source, target)
                     commit_copies()
             from_k = k0 - short if since > 0 else uint32(0)
             to_k = k if since > 0 else first(k, short)
-            begin(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
+            first_tiles(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
             filling = uint32(stages - 1)
             buffer = uint32(0)
             at_a, at_b = slice_a, slice_b
             load_first(memory, Offsets(at_a, at_b))
             while k0 + ahead < last:
                 if inside:
-                    source, target = ends(A, B, share, k0 + ahead, filling)
-                    copying(memory, Offsets(at_a, at_b), A, B, source, target)
+                    source, target = copy_ends(A, B, share, k0 + ahead, filling)
+                    steps_with_copying(memory, Offsets(at_a, at_b), A, B, source, target)
                     commit_copies()
                     wait_for_copies(waiting)
                 else:
-                    load(memory.held, A, B, thread, corner, k0 + ahead)
+                    load_tiles(memory.held, A, B, thread, corner, k0 + ahead)
                     scheduling_barrier()
                     all_but_last(memory, Offsets(at_a, at_b))
-                    store(memory, next_of(buffer), thread)
+                    store_tiles(memory, next_of(buffer), thread)
                 filling = buffer
                 buffer = next_of(buffer)
                 k0 += depth
@@ -189,27 +193,27 @@ def build(case: Case) -> NumbaKernel:
                     at_b = uint64(buffer * b_elements) + slice_b
                     load_first(memory, Offsets(at_a, at_b))
                 multiply_last(memory)
-            add_up(memory, thread)
-            if until - since < deep:
-                pass_on(memory.total, thread, block, contributors_of(shares, base, deep))
+            add_up_slices(memory, thread)
+            if until - since < steps_per_tile:
+                pass_on(memory.accumulators, thread, block, contributors_of(shares, base, steps_per_tile))
             else:
                 for j in range(0, results, size):
-                    write(C, memory.total, j, uint32(j), thread, corner, least)
+                    write(C, memory.accumulators, j, uint32(j), thread, corner, least)
             done = base + until
             # Fragments and sums are read before the next tile is stored.
             cuda.syncthreads()
         # What this block shares is its first tile and its last one.
-        base = begins // deep * deep
+        base = begins // steps_per_tile * steps_per_tile
         while base < end:
-            contributors = contributors_of(shares, base, deep)
+            contributors = contributors_of(shares, base, steps_per_tile)
             if contributors.first < contributors.last:
-                tile = base // deep
-                least = Place(tile // wide * rows, tile % wide * columns)
-                corner = Place(origin(tile // wide, rows, m), origin(tile % wide, columns, n))
-                add(C, thread, block, contributors, corner, least)
-            base = max(base + deep, (end - 1) // deep * deep)
+                tile = base // steps_per_tile
+                least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
+                corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
+                add_up_blocks(C, thread, block, contributors, corner, least)
+            base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
-    program = tiling.program(split_k, case, label)
+    program = tiling.program(split_k, case, bounds.label)
     shared = prod(program.grid), ceil_div(case.k or 0, depth), most_blocks(tiling)
     return replace(
         program,

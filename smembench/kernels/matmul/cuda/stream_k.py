@@ -1,16 +1,16 @@
 """streamK: serpentine with a persistent grid whose blocks share all steps along k of all tiles evenly.
 
-1. The steps along k of one tile after the other are numbered, and each block gets an equal range of them.
+1. All steps along k are numbered, tile after tile, and each block gets an equal range of them.
 2. A block computes its range from the last tile to the first. Where it has only the first steps of a tile, it writes
-   its partial sums to C and raises its flag; that tile is the one it computes first.
-3. The block that has the last steps of the tile waits for the flag, adds the partial sums and writes the results.
+   its partial sums to C and raises its flag; that tile is the first that it computes.
+3. The block that has the last steps of a tile waits for the flag, adds the partial sums and writes the results.
 
-A thread has 8 × 8 results again, half of serpentine16x8's.
+A thread has 8 × 8 results again, half as many as in serpentine16x8.
 
 After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous
 (capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
-shared memory to write whole sectors, and partial sums are added in the L2. Without a GPU predicted accesses are for
-blocks of whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
+shared memory so that whole sectors are written, and partial sums are added in the L2. Without a GPU, predicted accesses
+are for blocks of whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
@@ -90,23 +90,29 @@ def first_step(block: Index, blocks: Index, steps: Index, chunks: Index, steps_p
 
 
 def program(case: Case, tiling: Tiling) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps written out."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps unrolled."""
     _, b_width = tiling.widths(case)
     few = small_remainder(case, tiling)
     # Chosen by timing: by the model of register bank conflicts B's fragment should come first for aligned rows too.
     order = replace(VARIANT.order, b_early=few or b_width == 1)
-    allocate, position, begin, load, store, *_ = tile_steps(case, tiling, parts=2)
+    functions = tile_steps(case, tiling, fragment_buffers=2)
+    allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
+    load_tiles, store_tiles = functions.load_tiles, functions.store_tiles
     add, write = add_within(tiling, b_width), write_within(tiling, b_width)
     width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     load_first = load_fragments(tiling, order, 0)
     all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
     multiply_last = outer_product(tiling, order, 1)
-    label, origin, short_of, first, *_ = predication(tiling, case)
-    parts, stage, write_staged = staging(tiling, 2 * b_elements)
-    inside, (ends, _, copying) = bool(label), steps_with_copies(tiling, b_width, order, COPYING)
+    bounds = predication(tiling, case)
+    origin, short_of, first, inside = bounds.origin, bounds.short, bounds.first, bool(bounds.label)
+    copies = steps_with_copies(tiling, b_width, order, COPYING)
+    copy_ends, steps_with_copying = copies.ends, copies.steps
+    staged = staging(tiling, 2 * b_elements)
+    parts, stage, write_staged = staged.parts, staged.stage, staged.write
     over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
-    chunk_count, _, compute_remainder = remainder(tiling, tiles_follow=True)
+    left_over = remainder(tiling, tiles_follow=True)
+    chunk_count, compute_remainder = left_over.chunks, left_over.compute
 
     def stream_k(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
@@ -118,46 +124,46 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
         blocks = cuda.gridDim.x * cuda.gridDim.y
         row, col = position(thread)
         short = short_of(k)
-        deep = (k + (depth - 1)) // depth
-        wide = (n + over_columns) // columns
-        tiles = wide * ((m + over_rows) // rows)
+        steps_per_tile = (k + (depth - 1)) // depth
+        tiles_across = (n + over_columns) // columns
+        tiles = tiles_across * ((m + over_rows) // rows)
         chunks = chunk_count(m, n) if few else uint32(0)
-        steps_per_chunk = deep // CHUNKS_PER_TILE
-        begins = first_step(block, blocks, tiles * deep, chunks, steps_per_chunk)
-        end = first_step(block + 1, blocks, tiles * deep, chunks, steps_per_chunk)
+        steps_per_chunk = steps_per_tile // CHUNKS_PER_TILE
+        begins = first_step(block, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
+        end = first_step(block + 1, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
         if few:
             compute_remainder(C, A, B, memory, thread)
         while end > begins:
-            tile = (end - 1) // deep
-            base = tile * deep
+            tile = (end - 1) // steps_per_tile
+            base = tile * steps_per_tile
             since = max(begins, base) - base
             until = end - base
-            top, left = tile // wide * rows, tile % wide * columns
-            row0 = top if few else origin(tile // wide, rows, m)
-            col0 = left if few else origin(tile % wide, columns, n)
+            top, left = tile // tiles_across * rows, tile % tiles_across * columns
+            row0 = top if few else origin(tile // tiles_across, rows, m)
+            col0 = left if few else origin(tile % tiles_across, columns, n)
             share = Share(thread, Place(row0, col0), short)
             k0 = since * depth
             last = until * depth
             buffer = uint32(0)
             from_k = k0 - short if since > 0 else uint32(0)
             to_k = k if since > 0 else first(k, short)
-            begin(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
+            first_tiles(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
             at_a, at_b = uint64(row), uint64(col)
             load_first(memory, Offsets(at_a, at_b))
             while k0 < last:
                 k0 += depth
                 if inside:
                     buffer = 1 - buffer
-                    source, target = ends(A, B, share, k0, buffer)
-                    copying(memory, Offsets(at_a, at_b), A, B, source, target)
+                    source, target = copy_ends(A, B, share, k0, buffer)
+                    steps_with_copying(memory, Offsets(at_a, at_b), A, B, source, target)
                     commit_copies()
                     wait_for_copies(0)
                 else:
-                    load(memory.held, A, B, thread, Place(row0, col0), k0)
+                    load_tiles(memory.held, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
                     all_but_last(memory, Offsets(at_a, at_b))
                     buffer = 1 - buffer
-                    store(memory, buffer, thread)
+                    store_tiles(memory, buffer, thread)
                 cuda.syncthreads()
                 at_a = uint64(buffer * a_elements) + uint64(row)
                 at_b = uint64(buffer * b_elements) + uint64(col)
@@ -168,9 +174,9 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
                     wait_for_flag(block - 1)
                 cuda.syncthreads()
                 if b_width > 1:
-                    add(memory.total, C, Place(row0 + row, col0 + col), Place(top, left))
+                    add(memory.accumulators, C, Place(row0 + row, col0 + col), Place(top, left))
             if b_width > 1:
-                write(C, memory.total, Place(row0 + row, col0 + col), Place(top, left))
+                write(C, memory.accumulators, Place(row0 + row, col0 + col), Place(top, left))
             else:
                 for part in range(parts):
                     cuda.syncthreads()
@@ -180,11 +186,11 @@ def program(case: Case, tiling: Tiling) -> NumbaKernel:
                     write_staged(C, memory.tiles.b, thread, part, since > 0, window)
             # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
-            if until < deep and thread == 0:
+            if until < steps_per_tile and thread == 0:
                 raise_flag(block)
             end = base + since
 
-    made = tiling.program(stream_k, case, label, few=few)
+    made = tiling.program(stream_k, case, bounds.label, few=few)
     steps = -(-(case.k or 0) // depth)
     shared = prod(made.grid), steps, tiling.launch_bounds[1]
     return replace(

@@ -1,4 +1,4 @@
-"""tiled: naive through shared memory, where a block computes a square tile of C from square tiles of A and B.
+"""tiled: naive through shared memory; a block computes a square tile of C from square tiles of A and B.
 
 Per step along k:
 
@@ -7,8 +7,8 @@ Per step along k:
 3. Each thread adds the products of a row of A's tile and a column of B's.
 4. Barrier.
 
-It stands beside the blog's matmul_cuda_shared, line by line, and does what the second MatMulKernel of the programming
-guide does ("Shared Memory"): tile number ``t`` is the blog's blockIdx and the guide's m, ``e`` is the guide's.
+The kernel follows the blog's matmul_cuda_shared line by line, and does what the second MatMulKernel of the programming
+guide does ("Shared Memory"). Tile number ``t`` is the blog's blockIdx and the guide's m; ``e`` is the guide's.
 
 Each element loaded is used ``block`` times: A is read n / block times, B m / block times. Reads of A's tile are
 broadcasts and reads of B's are contiguous, so there are no bank conflicts. The tile is 16 wide as in the programming
@@ -68,11 +68,11 @@ KERNEL = Kernel(
     problem="matmul",
     name="tiled",
     kind="cuda",
-    summary="square tiles of A and B in shared memory, each element used a block's width of times",
+    summary="square tiles of A and B in shared memory, each element used as often as the block is wide",
     build=build,
     dtypes=WIDE,
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,
-    ladder="square tiles in shared memory: each element loaded once a tile",
+    ladder="square tiles in shared memory: each element loaded once per tile",
 )

@@ -4,8 +4,8 @@ A thread's fragment of A is 16 rows high, a warp computes 64 × 64 of C, and a b
 128.
 
 It relieves shared memory and instruction issue: a step takes 6 loads per 128 multiplications instead of 4 per 64. A
-thread takes about 220 registers, so an SM holds 8 warps instead of 16, and each must have its own next loads on the
-way. In float64 the results alone would take all registers. Predictions: results/reference/notes/tiled_16x8.md.
+thread takes about 220 registers, so an SM holds 8 warps instead of 16, and each warp must have its own next loads in
+flight. In float64 the results alone would take all registers. Predictions: results/reference/notes/tiled_16x8.md.
 """
 
 from __future__ import annotations

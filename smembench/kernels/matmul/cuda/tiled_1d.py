@@ -1,7 +1,7 @@
-"""tiled1D: tiled with a column of 8 results per thread, so that an element of B serves 8 multiplications.
+"""tiled1D: tiled with a column of 8 results per thread, so that each element of B serves 8 multiplications.
 
-A block of bx × by threads computes bx columns and 8·by rows of C from 8 columns of A and 8 rows of B per step. A
-thread's 8 rows lie by apart.
+A block of bx × by threads computes 8·by rows and bx columns of C, from 8 columns of A and 8 rows of B per step. The 8
+rows of a thread are by apart.
 
 It relieves shared memory, which serves one warp's load per clock while an SM can do four warps' multiplications. tiled
 loads two elements per multiplication; here nine loads serve eight. Reads of A are broadcasts and reads of B contiguous:
@@ -36,8 +36,8 @@ def program(case: Case, across: int) -> NumbaKernel:
     def tiled(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         a_tile = cuda.shared.array((rows, DEPTH), dtype)
         b_tile = cuda.shared.array((DEPTH, columns), dtype)
-        total = cuda.local.array((DOWN, across), dtype)
-        a_part = cuda.local.array(DOWN, dtype)
+        accumulators = cuda.local.array((DOWN, across), dtype)
+        a_fragment = cuda.local.array(DOWN, dtype)
         tx = cuda.threadIdx.x
         ty = cuda.threadIdx.y
         thread = ty * bx + tx
@@ -45,7 +45,7 @@ def program(case: Case, across: int) -> NumbaKernel:
         col0 = cuda.blockIdx.x * columns
         for i in range(DOWN):
             for j in range(across):
-                total[i, j] = zero
+                accumulators[i, j] = zero
         k0 = uint32(0)
         while k0 < k:
             for i in range(a_share):
@@ -65,13 +65,13 @@ def program(case: Case, across: int) -> NumbaKernel:
                     else:
                         b_tile[row, col] = zero
             cuda.syncthreads()
-            for depth in range(DEPTH):
+            for e in range(DEPTH):
                 for i in range(DOWN):
-                    a_part[i] = a_tile[ty + i * by, uint32(depth)]
+                    a_fragment[i] = a_tile[ty + i * by, uint32(e)]
                 for j in range(across):
-                    factor = b_tile[uint32(depth), tx + j * bx]
+                    factor = b_tile[uint32(e), tx + j * bx]
                     for i in range(DOWN):
-                        total[i, j] += a_part[i] * factor
+                        accumulators[i, j] += a_fragment[i] * factor
             cuda.syncthreads()
             k0 = k0 + DEPTH
         for i in range(DOWN):
@@ -79,9 +79,9 @@ def program(case: Case, across: int) -> NumbaKernel:
             for j in range(across):
                 col = uint32(uint64(col0) + tx + j * bx)
                 if row < m and col < n:
-                    c[uint32(uint64(row) * ldc + col)] = total[i, j]
+                    c[uint32(uint64(row) * ldc + col)] = accumulators[i, j]
 
-    # So that no block that results_fit lets pass gets more registers a thread than it can be launched with.
+    # The bounds keep the registers per thread so few that every block that results_fit accepts can be launched.
     return NumbaKernel(
         tiled, grid=covering(case.n, case.m, Block(columns, rows)), block=block, launch_bounds=(threads, 1)
     )

@@ -1,10 +1,10 @@
-"""tiled2D: tiled1D with 8 × 8 results per thread, so that every element read serves 8 multiplications.
+"""tiled2D: tiled1D with 8 × 8 results per thread, so that each element loaded serves 8 multiplications.
 
-A thread has 8 columns as well, which lie bx apart, so a block computes 8·bx columns and 8·by rows.
+A thread has 8 columns as well, bx apart, so a block computes 8·by rows and 8·bx columns.
 
-It relieves shared memory further: 16 elements are loaded per 64 multiplications, a quarter of one per multiplication
-where tiled1D needs nine eighths. Shared memory serves that much while the SM multiplies at its peak. Reads of A are
-broadcasts and reads of B contiguous: no bank conflicts. Predictions: results/reference/notes/tiled_2d.md.
+It relieves shared memory further: 16 elements are loaded per 64 multiplications, a quarter of an element per
+multiplication where tiled1D needs nine eighths. Shared memory can serve that while the SM multiplies at its peak. Reads
+of A are broadcasts and reads of B contiguous: no bank conflicts. Predictions: results/reference/notes/tiled_2d.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""tiledHalf: tiled for elements of 16 bits, without tensor cores.
+"""tiledHalf: tiled for 16-bit elements, without tensor cores.
 
-What it changes: a tile has 16-bit elements, so twice as many per byte. They are converted to float32 to be multiplied,
-and so is the sum, which is rounded once at the end.
+Tiles have 16-bit elements, so twice as many per byte. They are converted to float32 to be multiplied and added up, and
+each result is rounded once at the end.
 """
 
 from __future__ import annotations

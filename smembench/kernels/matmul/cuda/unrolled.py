@@ -1,10 +1,10 @@
-"""unrolled: warpTiled with all 8 steps along k of a tile written out.
+"""unrolled: warpTiled with all 8 steps along k of a tile unrolled.
 
-NVVM unrolls a constant loop only up to about 128 multiplications per body, so the 512 of a tile are written out by
-device functions that call each other twice.
+NVVM unrolls a constant loop only up to about 128 multiplications per body. So the 512 of a tile are unrolled by device
+functions, each of which calls one of half as many steps twice.
 
-It relieves instruction issue, since the loop's own instructions are gone, and latency: the loads of the next step need
-not wait for the end of an iteration. Findings: results/reference/notes/unrolled.md.
+It relieves instruction issue, since the loop's own instructions are gone, and hides latency: the loads of the next step
+need not wait for the end of an iteration. Findings: results/reference/notes/unrolled.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from smembench.model.case import Block, Case
 
 
 def program(case: Case, tiling: Tiling) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``: doubleBuffered's, with all steps of a tile written out."""
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``: doubleBuffered's, with all steps of a tile unrolled."""
     return double_buffered.program(case, tiling, tiling.depth)
 
 

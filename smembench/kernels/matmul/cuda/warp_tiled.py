@@ -1,6 +1,6 @@
-"""warpTiled: doubleBuffered with a warp's threads in 4 rows of 8 lanes instead of 2 rows of 16.
+"""warpTiled: doubleBuffered with the threads of a warp in 4 rows of 8 lanes instead of 2 rows of 16.
 
-Only the places of a thread's results change: a warp computes 32 × 64 of C instead of 16 × 128.
+Only the positions of a thread's results change: a warp computes 32 × 64 of C instead of 16 × 128.
 
 It relieves shared memory: a step along k needs 32 + 64 different elements per warp instead of 16 + 128, two thirds as
 many. Blocks of 16 × 8 threads, with tiles of 64 × 128, are for sizes with too few tiles of 128 × 128 for all SMs.

@@ -1,11 +1,14 @@
 """wgmma: one warp group multiplies whole tiles in shared memory on the tensor cores.
 
-1. One thread starts the copies of the next tiles of A and B; the Tensor Memory Accelerator swizzles them.
-2. All threads wait until the tiles have arrived, and multiply them: 128 × 128 results, half of the rows at a time.
-3. A barrier: the tiles may be overwritten.
+Per 128 bytes along k:
 
-No thread computes addresses of tiles, and no operand passes through registers as in mmaAsync. Copies and products take
-turns.
+1. One thread has the Tensor Memory Accelerator (TMA) copy the next tiles of A and B, and swizzle them.
+2. All threads wait until the tiles have arrived and multiply them (``wgmma``): 128 × 128 results, half of the rows at a
+   time.
+3. Barrier, after which the tiles may be overwritten.
+
+Unlike in mmaAsync no thread computes addresses within a tile, and no operand passes through registers. Copies and
+products take turns: the tensor cores wait for every tile.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ TILE = Tile(rows=128, columns=128)
 
 def program(case: Case, tile: Tile) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)`` with tiles of 128 rows."""
-    element, total, barrier = number(case.dtype), number("float32"), number("uint64")
+    element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = tile.of(case)
     rows, columns, depth, at_b = tile.rows, tile.columns, tile.depth, tile.a_elements
     sums, lower_a = columns // 2, ROWS * depth
@@ -51,13 +54,13 @@ def program(case: Case, tile: Tile) -> NumbaKernel:
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        arrived = cuda.shared.array(1, barrier)
-        upper = cuda.local.array(sums, total)
-        lower = cuda.local.array(sums, total)
+        full = cuda.shared.array(1, barrier)
+        upper = cuda.local.array(sums, float32)
+        lower = cuda.local.array(sums, float32)
         thread = cuda.threadIdx.x
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
         if thread == 0:
-            set_barrier(arrived, 0, 1)
+            set_barrier(full, 0, 1)
             publish_barriers()
             acquire_map(a_map)
             acquire_map(b_map)
@@ -67,8 +70,8 @@ def program(case: Case, tile: Tile) -> NumbaKernel:
         phase = uint32(0)
         for k0 in range(0, k, depth):
             if thread == 0:
-                copy(Stages(tiles, arrived, arrived), uint32(0), Maps(a_map, b_map), place, uint32(k0))
-            wait_for_phase(arrived, 0, phase)
+                copy(Stages(tiles, full, full), uint32(0), Maps(a_map, b_map), place, uint32(k0))
+            wait_for_phase(full, 0, phase)
             begin_products()
             multiply(upper, tiles, 0, at_b, thread)
             multiply(lower, tiles, lower_a, at_b, thread)

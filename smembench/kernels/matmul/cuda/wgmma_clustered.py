@@ -1,15 +1,15 @@
 """wgmmaClustered: wgmmaStored in clusters of two blocks, one below the other, which share their tiles of B.
 
-1. Each block copies its own tile of A, and half of the tile of B, at once to itself and to the other block.
-2. A stage is free when the consumers of both blocks have read it: they arrive at the barriers of both.
+1. Each block copies its own tile of A, and multicasts half of the tile of B to itself and the other block.
+2. A stage is empty when the consumers of both blocks have read it: they arrive at the barriers of both.
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
-So with tiles of 128 × 256 only 32 KiB per stage and block come from the L2, not 48. Tiles of 128 rows may leave most of
-the last round empty; in others the operands are swapped ("swap AB"): the 64 rows per instruction are columns of B, so
-that two consumers take any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes most copies touch
-two lines per row. Then tiles may be taller, 192 rows by three consumers, with more products per line, or have every
-second, fourth or eighth row: more of these begin at the same place in a line, and a tile's copies along k begin where
-its first row's line does. Findings: results/reference/notes/tensor_cores.md.
+So with tiles of 128 × 256 a block takes 32 KiB per stage from the L2, not 48. Tiles of 128 rows may leave most of the
+last round empty. So the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B, and two
+consumers take any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes, most copied rows
+touch two lines. Then tiles may be taller, 192 rows by three consumers, with more products per line. Or they have every
+second, fourth or eighth row of C: more of these begin at the same place in a line, and a tile's copies along k begin
+where its first row's line does. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewe
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     PRODUCER_REGISTERS,
-    Turn,
-    copying,
+    PipelineState,
     multiplying,
-    next_turn,
-    opening,
+    next_state,
+    producing,
+    setting_up,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles
 from smembench.kernels.matmul.structs import Place
@@ -119,32 +119,32 @@ def sharing(tile: Tile) -> DeviceFunction:
 
     def copy(stages: Stages, stage: Index, maps: Maps, place: Place, k0: Index) -> None:
         at = stage * elements
-        expect_bytes(stages.arrived, stage, size)
-        start_copy(stages.tiles, at, maps.a, k0, place.row, stages.arrived, stage)
+        expect_bytes(stages.full, stage, size)
+        start_copy(stages.tiles, at, maps.a, k0, place.row, stages.full, stage)
         mine = rank() * (copies * width)
         for part in range(copies):
             to, col = at + at_b + (mine + part * width) * depth, place.col + mine + part * width
             column, row = (col, k0) if by_rows else (k0, col)
-            start_copy_to_all(stages.tiles, to, maps.b, column, row, stages.arrived, stage)
+            start_copy_to_all(stages.tiles, to, maps.b, column, row, stages.full, stage)
 
     return device(copy)
 
 
 @device
-def release_in_all(free: Array, stage: Index, thread: Index) -> None:
+def release_in_all(empty: Array, stage: Index, thread: Index) -> None:
     """A thread of a group arrives at each block's barrier."""
     if thread < CLUSTER:
-        arrive_at(free, stage, thread)
+        arrive_at(empty, stage, thread)
 
 
 def waiting(count: int) -> DeviceFunction:
-    """``(stages, turn)``: for the thread that copies, wait until both blocks' consumers have read all stages."""
-    after = next_turn(count)
+    """``(stages, state)``: for the thread that copies, wait until both blocks' consumers have read all stages."""
+    after = next_state(count)
 
-    def wait_for_readers(stages: Stages, turn: Turn) -> None:
+    def wait_for_readers(stages: Stages, state: PipelineState) -> None:
         for _ in range(count):
-            wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
-            turn = after(turn)
+            wait_for_phase(stages.empty, state.stage, 1 - state.phase)
+            state = after(state)
 
     return device(wait_for_readers)
 
@@ -163,15 +163,15 @@ def line_before(tile: Tile) -> DeviceFunction:
 
 
 def placing_in_pairs(tile: Tile) -> DeviceFunction:
-    """``(pair, down, across, k)``: where this block's tile of a pair begins, of ``down`` × ``across`` pairs.
+    """``(pair, tiles_down, tiles_across, k)``: where this block's tile of a pair begins.
 
     Pairs are ordered by the first of the rows that lie ``apart``, and then one below the other.
     """
     rows, apart, place_of_pair = tile.rows, tile.apart, placing(replace(tile, rows=1), CLUSTER)
 
-    def place_of(pair: Index, down: Index, across: Index, k: Index) -> Place:
-        place = place_of_pair(pair, down, across, k)
-        high = down // apart
+    def place_of(pair: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
+        place = place_of_pair(pair, tiles_down, tiles_across, k)
+        high = tiles_down // apart
         first = place.row // high
         return Place(first + apart * (rows * (CLUSTER * (place.row - first * high) + rank())), place.col)
 
@@ -181,13 +181,13 @@ def placing_in_pairs(tile: Tile) -> DeviceFunction:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
-    total = number("float32")
+    float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums, apart = tile.rows, tile.columns, tile.stages, tile.sums, tile.apart
+    rows, columns, stage_count, sums, apart = tile.rows, tile.columns, tile.stages, tile.sums, tile.apart
     consumers, (fewer, more) = tile.consumers, REGISTERS[tile.consumers]
-    begin, copy_all = opening(tile.stages), copying(tile, sharing(tile))
+    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, sharing(tile))
     wait_for_readers = waiting(tile.stages)
-    multiply_all, place_of, line_of = multiplying(tile, release_in_all), placing_in_pairs(tile), line_before(tile)
+    main_loop, place_of, line_of = multiplying(tile, release_in_all), placing_in_pairs(tile), line_before(tile)
     results_of = swapped if tile.swapped else wgmma_stored
     write, of_c = results_of.storing(tile), results_of.map_of_c(case, tile)
 
@@ -197,34 +197,34 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        arrived = cuda.shared.array(count, barrier)
-        free = cuda.shared.array(count, barrier)
-        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
-        results = cuda.local.array(sums, total)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
+        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
+        accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down = apart * ((m // apart + (CLUSTER * rows - 1)) // (CLUSTER * rows))
-        across = (n + (columns - 1)) // columns
+        tiles_down = apart * ((m // apart + (CLUSTER * rows - 1)) // (CLUSTER * rows))
+        tiles_across = (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CLUSTER * consumers)
+            set_up_barriers(stages, maps, CLUSTER * consumers)
             prefetch_map(c_map)
         meet_cluster()
-        turn = Turn(uint32(0), uint32(0))
+        state = PipelineState(uint32(0), uint32(0))
         pair_index = cuda.blockIdx.x // CLUSTER
         if group == 0:
             give_registers(fewer)
             if thread == 0:
-                while pair_index < down * across:
-                    place = place_of(pair_index, down, across, k)
-                    turn = copy_all(stages, turn, maps, place, line_of(place, lda), k)
+                while pair_index < tiles_down * tiles_across:
+                    place = place_of(pair_index, tiles_down, tiles_across, k)
+                    state = producer_loop(stages, state, maps, place, line_of(place, lda), k)
                     pair_index += cuda.gridDim.x // CLUSTER
-                wait_for_readers(stages, turn)
+                wait_for_readers(stages, state)
         else:
             add_registers(more)
             member = Member(group - 1, thread)
-            while pair_index < down * across:
-                place = place_of(pair_index, down, across, k)
-                turn = multiply_all(results, stages, turn, member, k - line_of(place, lda))
-                write(buffers, results, c_map, place, member)
+            while pair_index < tiles_down * tiles_across:
+                place = place_of(pair_index, tiles_down, tiles_across, k)
+                state = main_loop(accumulators, stages, state, member, k - line_of(place, lda))
+                write(buffers, accumulators, c_map, place, member)
                 pair_index += cuda.gridDim.x // CLUSTER
             finish_stores(0)
 

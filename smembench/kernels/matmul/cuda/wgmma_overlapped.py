@@ -1,15 +1,15 @@
-"""wgmmaOverlapped: wgmmaStored, whose tensor cores multiply while results are written.
+"""wgmmaOverlapped: wgmmaStored whose epilogue overlaps the main loop: tensor cores multiply while results are written.
 
-1. A consumer multiplies by halves of the tile's columns.
+1. A consumer multiplies the two halves of the tile's columns separately.
 2. In a tile's last two steps along k it starts the left half's products first, and writes that half's results while
    the tensor cores compute the right half.
 3. Then it starts the left half of the next tile's first two steps, and writes the right half's results meanwhile.
-4. Every second tile of a block is multiplied from its last step along k to its first, so that it begins with what the
-   tile before has left in the L2.
+4. A block multiplies every second tile from its last step along k to its first, so that it begins with what the tile
+   before has left in the L2.
 
 So two stages of one tile and two of the next are in use at a time. Unlike in wgmmaClustered, blocks share no tiles.
-Products of fewer than four steps along k are padded with zeros. A warp group fills a buffer with 128 bytes of each of
-its 64 rows; then one of its threads starts to write it. Findings: results/reference/notes/tensor_cores.md.
+Products of fewer than four steps along k are padded with zeros. A consumer fills a buffer with 128 bytes of each of its
+64 rows; then one of its threads starts to write it. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMERS,
     PRODUCER_REGISTERS,
     THREADS,
-    Turn,
-    next_turn,
-    opening,
+    PipelineState,
+    next_state,
     release,
+    setting_up,
     starting_step,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, TILES, buffering, quickest
@@ -76,116 +76,118 @@ def tile_of(case: Case) -> Tile:
 
 
 def copying_back_and_forth(tile: Tile) -> DeviceFunction:
-    """``(stages, turn, maps, place, back, k)``: for one thread, copy all steps along k, the last one first if ``back``.
+    """``(stages, state, maps, place, back, k)``: all copies along k, the last one first if ``back``, by one thread.
 
-    Returns the next turn.
+    Returns the next state.
     """
-    copy, depth, after = tile.copies(), tile.depth, next_turn(tile.stages)
+    copy, depth, after = tile.copies(), tile.depth, next_state(tile.stages)
 
-    def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, back: Index, k: Index) -> Turn:
+    def producer_loop(
+        stages: Stages, state: PipelineState, maps: Maps, place: Place, back: Index, k: Index
+    ) -> PipelineState:
         last = (k - 1) // depth * depth
         for k0 in range(0, k, depth):
-            wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
-            copy(stages, turn.stage, maps, place, uint32(last - k0) if back else uint32(k0))
-            turn = after(turn)
-        return turn
+            wait_for_phase(stages.empty, state.stage, 1 - state.phase)
+            copy(stages, state.stage, maps, place, uint32(last - k0) if back else uint32(k0))
+            state = after(state)
+        return state
 
-    return device(copy_all)
+    return device(producer_loop)
 
 
 def starting(tile: Tile, half: int, *, fresh: bool) -> DeviceFunction:
-    """``(results, stages, turn, member)``: start a half's products of ``EDGE`` steps from a turn on.
+    """``(accumulators, stages, state, member)``: start a half's products of ``EDGE`` steps.
 
-    If they are ``fresh`` they are a tile's first ones.
+    ``state`` is that of the first of them. If they are ``fresh`` they are a tile's first ones.
     """
     begin, go_on = part_of_products(tile, half, fresh=fresh), part_of_products(tile, half)
-    elements, after = tile.elements, next_turn(tile.stages)
+    elements, after = tile.elements, next_state(tile.stages)
 
-    def start(results: Array, stages: Stages, turn: Turn, member: Member) -> None:
-        wait_for_phase(stages.arrived, turn.stage, turn.phase)
+    def start(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
+        wait_for_phase(stages.full, state.stage, state.phase)
         begin_products()
-        begin(results, stages.tiles, turn.stage * elements, member)
+        begin(accumulators, stages.tiles, state.stage * elements, member)
         for _ in range(1, EDGE):
-            turn = after(turn)
-            wait_for_phase(stages.arrived, turn.stage, turn.phase)
-            go_on(results, stages.tiles, turn.stage * elements, member)
+            state = after(state)
+            wait_for_phase(stages.full, state.stage, state.phase)
+            go_on(accumulators, stages.tiles, state.stage * elements, member)
         commit_products()
 
     return device(start)
 
 
 def skipping(tile: Tile) -> DeviceFunction:
-    """``(turn)``: ``EDGE`` turns on."""
-    after = next_turn(tile.stages)
+    """``(state)``: the state ``EDGE`` stages on."""
+    after = next_state(tile.stages)
 
-    def skip(turn: Turn) -> Turn:
+    def skip(state: PipelineState) -> PipelineState:
         for _ in range(EDGE):
-            turn = after(turn)
-        return turn
+            state = after(state)
+        return state
 
     return device(skip)
 
 
 def releasing(tile: Tile) -> DeviceFunction:
-    """``(free, turn, count, thread)``: release so many stages from a turn on; returns the turn after them."""
-    after = next_turn(tile.stages)
+    """``(empty, state, count, thread)``: release ``count`` stages from this one on; returns the state after them."""
+    after = next_state(tile.stages)
 
-    def release_all(free: Array, turn: Turn, count: Index, thread: Index) -> Turn:
+    def release_all(empty: Array, state: PipelineState, count: Index, thread: Index) -> PipelineState:
         for _ in range(count):
-            release(free, turn.stage, thread)
-            turn = after(turn)
-        return turn
+            release(empty, state.stage, thread)
+            state = after(state)
+        return state
 
     return device(release_all)
 
 
 def multiplying(tile: Tile) -> DeviceFunction:
-    """``(results, stages, turn, member, k)``: multiply a tile, whose first left products have been started.
+    """``(accumulators, stages, state, member, k)``: main loop of a tile whose first left products have been started.
 
     On return the left half's results are complete and the right half's last products are still in flight. Returns the
-    turn of the last ``EDGE`` steps, whose stages are not yet released.
+    state of the last ``EDGE`` steps, whose stages are not yet released.
     """
     begin_right = starting(tile, 1, fresh=True)
     end_left, end_right = (starting(tile, half, fresh=False) for half in (0, 1))
     start_step, release_all, skip = starting_step(tile), releasing(tile), skipping(tile)
     settle_left = settling(tile.sums // 2)
-    after, depth = next_turn(tile.stages), tile.depth
+    after, depth = next_state(tile.stages), tile.depth
 
-    def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
-        begin_right(results, stages, turn, member)
-        unread, count = turn, uint32(EDGE)
-        turn = skip(turn)
+    def main_loop(accumulators: Array, stages: Stages, state: PipelineState, member: Member, k: Index) -> PipelineState:
+        begin_right(accumulators, stages, state, member)
+        unread, count = state, uint32(EDGE)
+        state = skip(state)
         for _ in range(2 * EDGE * depth, k, depth):
-            start_step(results, stages, turn, member)
+            start_step(accumulators, stages, state, member)
             finish_products(1)
-            unread = release_all(stages.free, unread, count, member.thread)
+            unread = release_all(stages.empty, unread, count, member.thread)
             count = uint32(1)
-            turn = after(turn)
-        end_left(results, stages, turn, member)
+            state = after(state)
+        end_left(accumulators, stages, state, member)
         finish_products(1)
-        release_all(stages.free, unread, count, member.thread)
-        end_right(results, stages, turn, member)
+        release_all(stages.empty, unread, count, member.thread)
+        end_right(accumulators, stages, state, member)
         finish_products(1)
-        settle_left(results)
-        return turn
+        settle_left(accumulators)
+        return state
 
-    return device(multiply_all)
+    return device(main_loop)
 
 
 def storing(tile: Tile, half: int) -> DeviceFunction:
-    """``(shared, results, c_map, place, member)``: start to write a half of a thread's results of the block's tile.
+    """``(shared, accumulators, c_map, place, member)``: start to write half of a thread's results of the tile.
 
-    ``shared``: shared memory as elements of C. A group meets once per buffer: when it is full, and the other one, which
+    ``shared``: shared memory as elements of C. There is a barrier per buffer, when it is full and the other one, which
     is filled next, has been read. A tile has an even number of them.
     """
     dtype, begin = produced(tile.dtype), tile.after_stages
     fill, width = buffering(dtype, ROW_BYTES), ROW_BYTES // ITEMSIZE[dtype]
     parts, size, of_warp = tile.columns // width // 2, ROWS * width, HEIGHT * width
 
-    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
         for part in range(half * parts, (half + 1) * parts):
             at = begin + (member.group * BUFFERS + part % BUFFERS) * size
-            fill(shared, at + member.thread // WARP * of_warp, results, part, member.thread % WARP)
+            fill(shared, at + member.thread // WARP * of_warp, accumulators, part, member.thread % WARP)
             hand_over(member)
             if member.thread == 0:
                 start_store(c_map, place.col + uint32(part * width), place.row + member.group * ROWS, shared, at)
@@ -197,11 +199,11 @@ def storing(tile: Tile, half: int) -> DeviceFunction:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
-    total = number("float32")
+    float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, depth, count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    begin, copy_all, place_of = opening(count), copying_back_and_forth(tile), placing(tile)
-    begin_left, multiply_all, release_all = starting(tile, 0, fresh=True), multiplying(tile), releasing(tile)
+    rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
+    set_up_barriers, producer_loop, place_of = setting_up(stage_count), copying_back_and_forth(tile), placing(tile)
+    begin_left, main_loop, release_all = starting(tile, 0, fresh=True), multiplying(tile), releasing(tile)
     write_left, write_right, skip = storing(tile, 0), storing(tile, 1), skipping(tile)
     least, settle_right = 2 * EDGE * depth, settling(sums // 2, sums // 2)
 
@@ -211,45 +213,45 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        arrived = cuda.shared.array(count, barrier)
-        free = cuda.shared.array(count, barrier)
-        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
-        results = cuda.local.array(sums, total)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
+        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
+        accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CONSUMERS)
+            set_up_barriers(stages, maps, CONSUMERS)
             prefetch_map(c_map)
         cuda.syncthreads()
-        turn = Turn(uint32(0), uint32(0))
+        state = PipelineState(uint32(0), uint32(0))
         k = max(k, uint32(least))  # beyond k tiles are zeros
         tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and tile_index < down * across:
+            while thread == 0 and tile_index < tiles_down * tiles_across:
                 back = tile_index // cuda.gridDim.x % 2
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), back, k)
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), back, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            if tile_index < down * across:
-                begin_left(results, stages, turn, member)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
-                turn = multiply_all(results, stages, turn, member, k)
-                write_left(buffers, results, c_map, place, member)
-                unread = turn
-                turn = skip(turn)
+            if tile_index < tiles_down * tiles_across:
+                begin_left(accumulators, stages, state, member)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
+                state = main_loop(accumulators, stages, state, member, k)
+                write_left(buffers, accumulators, c_map, place, member)
+                unread = state
+                state = skip(state)
                 tile_index += cuda.gridDim.x
-                if tile_index < down * across:
-                    begin_left(results, stages, turn, member)
+                if tile_index < tiles_down * tiles_across:
+                    begin_left(accumulators, stages, state, member)
                     finish_products(1)
                 else:
                     finish_products(0)
-                settle_right(results)
-                release_all(free, unread, EDGE, thread)
-                write_right(buffers, results, c_map, place, member)
+                settle_right(accumulators)
+                release_all(empty, unread, EDGE, thread)
+                write_right(buffers, accumulators, c_map, place, member)
             finish_products(0)  # none is left; without this wait ptxas adds one elsewhere (C7517)
             finish_stores(0)
 

@@ -1,8 +1,8 @@
-"""wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator does not take: they are copied first.
+"""wgmmaPacked: wgmmaStored for rows that the Tensor Memory Accelerator (TMA) cannot copy: they are first packed.
 
 1. All threads copy A, B or both into rows that begin at multiples of 128 bytes (packing.py).
-2. When all blocks have come so far, each computes tile after tile from the copies.
-3. Results lie in buffers, as in wgmmaStored, and a warp's lanes write them, neighbours next to each other.
+2. When all blocks have done so, each computes tile after tile from the copies.
+3. Results are staged in buffers, as in wgmmaStored, and written by the warp's lanes, neighbours next to each other.
 
 A matrix is read and written once for its copy, and its tiles are read many times. Predicted accesses leave out the
 copies. Findings: results/reference/notes/tensor_cores.md.
@@ -26,11 +26,11 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMERS,
     PRODUCER_REGISTERS,
     THREADS,
-    Turn,
-    copying,
+    PipelineState,
     multiplying,
-    opening,
+    producing,
     release,
+    setting_up,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, TILES, buffering, quickest
 from smembench.kernels.matmul.packing import copied, height, packing
@@ -54,7 +54,7 @@ def tile_of(case: Case) -> Tile:
 
 
 def writing(tile: Tile) -> DeviceFunction:
-    """``(shared, results, C, place, member)``: write a thread's results of the block's tile at a place.
+    """``(shared, accumulators, C, place, member)``: write a thread's results of the tile at ``place``.
 
     ``shared``: shared memory as elements of C.
     """
@@ -64,12 +64,12 @@ def writing(tile: Tile) -> DeviceFunction:
     fill, place_of, width = buffering(dtype, row_bytes), place_in_tile(itemsize, row_bytes), row_bytes // itemsize
     size = HEIGHT * width
 
-    def write(shared: Array, results: Array, C: Matrix, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, C: Matrix, place: Place, member: Member) -> None:
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
         at = begin + warp * size
         for part in range(columns // width):
             cuda.syncwarp()
-            fill(shared, at, results, part, lane)
+            fill(shared, at, accumulators, part, lane)
             cuda.syncwarp()
             for i in range(size // WARP):
                 in_row, in_col = uint32(i * WARP // width), uint32(i * WARP % width) + lane
@@ -89,11 +89,15 @@ def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, a_copy, b_copy)``."""
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
-    total = number("float32")
+    float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    begin, copy_all, pack = opening(tile.stages), copying(tile, tile.copies()), packing(case.dtype, THREADS)
-    multiply_all, write, place_of = multiplying(tile, release), writing(tile), placing(tile)
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    set_up_barriers, producer_loop, pack = (
+        setting_up(tile.stages),
+        producing(tile, tile.copies()),
+        packing(case.dtype, THREADS),
+    )
+    main_loop, write, place_of = multiplying(tile, release), writing(tile), placing(tile)
     of_a, of_b = maps_of(case, tile)
     copies = (each._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for each in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
@@ -105,36 +109,36 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        arrived = cuda.shared.array(count, barrier)
-        free = cuda.shared.array(count, barrier)
-        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
-        results = cuda.local.array(sums, total)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
+        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
+        accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if packs_a and not traced():
             pack(tiles, Matrix(a, m, k, lda), a_copy)
         if packs_b and not traced():
             pack(tiles, Matrix(b, k, n, ldb) if by_rows else Matrix(b, n, k, ldb), b_copy)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CONSUMERS)
+            set_up_barriers(stages, maps, CONSUMERS)
             meet(counts(), cuda.gridDim.x)
         cuda.syncthreads()
-        turn = Turn(uint32(0), uint32(0))
+        state = PipelineState(uint32(0), uint32(0))
         tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             see_stores()
-            while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), 0, k)
+            while thread == 0 and tile_index < tiles_down * tiles_across:
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
-                turn = multiply_all(results, stages, turn, member, k)
-                write(buffers, results, Matrix(c, m, n, ldc), place, member)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
+                state = main_loop(accumulators, stages, state, member, k)
+                write(buffers, accumulators, Matrix(c, m, n, ldc), place, member)
                 tile_index += cuda.gridDim.x
 
     grid = tile.grid(case)

@@ -1,11 +1,11 @@
-"""wgmmaPersistent: wgmmaSpecialized with a block per multiprocessor, which computes one tile of C after another.
+"""wgmmaPersistent: wgmmaSpecialized with one block per multiprocessor, which computes tile after tile of C.
 
-1. The producer goes on with the next tile's copies while the consumers still write the results of the last one.
-2. Tiles follow each other down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same
-   time share tiles of A and B in the L2. Where all tiles run at once, bands of four rows are faster, and where k is
-   long, bands of twelve, but not in clusters.
-3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, as most of 132 would have. Findings:
-   results/reference/notes/tensor_cores.md.
+1. The producer goes on to the next tile's copies while the consumers still write the results of the last one.
+2. Tiles are numbered down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same time
+   share tiles of A and B in the L2. Bands of four rows are faster where all tiles run at once, and bands of twelve
+   where k is long, but not in clusters.
+3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, since most of 132 would have four
+   too. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     PRODUCER_REGISTERS,
     THREADS,
     TILE,
-    Turn,
-    copying,
+    PipelineState,
     multiplying,
-    opening,
+    producing,
     release,
+    setting_up,
 )
 from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue
@@ -47,7 +47,7 @@ LONG_K = 12288
 
 
 def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
-    """``(number, down, across, k)``: where the tile of this number begins, of ``down`` × ``across``.
+    """``(number, tiles_down, tiles_across, k)``: where the tile of this number begins.
 
     ``cluster``: blocks that compute such a tile together.
     """
@@ -55,13 +55,13 @@ def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
     narrow, wide = NARROW_BAND // cluster, BAND // cluster
     long = LONG_BAND if cluster == 1 else wide
 
-    def place_of(number: Index, down: Index, across: Index, k: Index) -> Place:
+    def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
         many = long if k >= LONG_K else wide
-        band = uint32(narrow if down * across <= at_once else many)
-        size = across * band
+        band = uint32(narrow if tiles_down * tiles_across <= at_once else many)
+        size = tiles_across * band
         bands = number // size
         above, inside = bands * band, number - bands * size  # one division for both, and below
-        high = min(band, down - above)
+        high = min(band, tiles_down - above)
         column = inside // high
         return Place((above + inside - column * high) * rows, column * columns)
 
@@ -75,10 +75,10 @@ def fewest(tiles: int, most: int) -> int:
 
 def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
     """Which tile of a case, across and down, has this number."""
-    place_of, (across, down) = placing(tile.of(case), cluster), tile.grid(case)
+    place_of, (tiles_across, tiles_down) = placing(tile.of(case), cluster), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:
-        place = place_of(number, down, across, case.k)
+        place = place_of(number, tiles_down, tiles_across, case.k)
         return int(place.col) // tile.columns, int(place.row) // tile.rows
 
     return tile_of
@@ -86,11 +86,11 @@ def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
-    element, total, barrier = number(case.dtype), number("float32"), number("uint64")
+    element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
-    multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
+    main_loop, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
     place_of = placing(tile)
 
     def wgmma_persistent(
@@ -98,29 +98,29 @@ def build(case: Case) -> NumbaKernel:
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        arrived = cuda.shared.array(count, barrier)
-        free = cuda.shared.array(count, barrier)
-        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
-        results = cuda.local.array(sums, total)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
+        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
+        accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CONSUMERS)
+            set_up_barriers(stages, maps, CONSUMERS)
         cuda.syncthreads()
-        turn = Turn(uint32(0), uint32(0))
+        state = PipelineState(uint32(0), uint32(0))
         tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), 0, k)
+            while thread == 0 and tile_index < tiles_down * tiles_across:
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
-                turn = multiply_all(results, stages, turn, member, k)
-                write(Matrix(c, m, n, ldc), results, Place(place.row + member.group * ROWS, place.col), thread)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
+                state = main_loop(accumulators, stages, state, member, k)
+                write(Matrix(c, m, n, ldc), accumulators, Place(place.row + member.group * ROWS, place.col), thread)
                 tile_index += cuda.gridDim.x
 
     grid = tile.grid(case)

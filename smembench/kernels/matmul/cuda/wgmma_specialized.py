@@ -1,12 +1,12 @@
-"""wgmmaSpecialized: one warp group copies while two multiply, with four stages of tiles between them.
+"""wgmmaSpecialized: a producer warp group copies while two consumer warp groups multiply, through four stages of tiles.
 
-1. The producer, one thread of the first warp group, waits until a stage is free and starts the copies of its tiles.
-2. Each consumer, a warp group for 64 of the tile's 128 rows, waits until a stage has arrived, starts to multiply
-   64 × 256 results, waits for the products of the stage before, and releases that stage.
-3. The producer's group gives registers to the consumers, whose threads hold 128 results each.
+1. The producer, one thread of the first warp group, waits until a stage is empty and starts the copies of its tiles.
+2. Each consumer, a warp group for 64 of the tile's 128 rows, waits until a stage is full, starts to multiply 64 × 256
+   results, waits for the products of the stage before, and releases that stage.
+3. The producer's warp group gives registers to the consumers (``setmaxnreg``), whose threads hold 128 results each.
 
-Copies run up to four stages ahead of the products, so neither waits for the other. Two groups hold the results that
-wgmmaSpilled has no room for in one.
+Copies run up to four stages ahead of the products, so neither waits for the other. Two consumers hold the results that
+did not fit the registers of wgmmaSpilled's one warp group.
 """
 
 from __future__ import annotations
@@ -46,134 +46,136 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 """Per thread. Together 128 · (56 + 2 · 224) = 64,512 of a multiprocessor's 65,536."""
 
 
-class Turn(NamedTuple):
-    """A stage, and the parity of the phase in which its barriers are."""
+class PipelineState(NamedTuple):
+    """Where a producer or consumer is in the ring of stages: a stage, and the parity of the phase of its barriers."""
 
     stage: Index
     phase: Index
 
 
-def next_turn(stages: int) -> DeviceFunction:
-    """``(turn)``: the stage after this one, of so many in a ring."""
+def next_state(stages: int) -> DeviceFunction:
+    """``(state)``: the state after this one, in a ring of so many stages."""
 
-    def after(turn: Turn) -> Turn:
-        last = turn.stage + 1 == stages
-        return Turn(uint32(0) if last else turn.stage + 1, 1 - turn.phase if last else turn.phase)
+    def after(state: PipelineState) -> PipelineState:
+        last = state.stage + 1 == stages
+        return PipelineState(uint32(0) if last else state.stage + 1, 1 - state.phase if last else state.phase)
 
     return device(after)
 
 
-def copying(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
-    """``(stages, turn, maps, place, first, k)``: for one thread, copy all steps from ``first`` to k; the next turn."""
-    depth, after = tile.depth, next_turn(tile.stages)
+def producing(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
+    """``(stages, state, maps, place, first, k)``: all copies from ``first`` to k, by one thread; the next state."""
+    depth, after = tile.depth, next_state(tile.stages)
 
-    def copy_all(stages: Stages, turn: Turn, maps: Maps, place: Place, first: Index, k: Index) -> Turn:
+    def producer_loop(
+        stages: Stages, state: PipelineState, maps: Maps, place: Place, first: Index, k: Index
+    ) -> PipelineState:
         for k0 in range(first, k, depth):
-            wait_for_phase(stages.free, turn.stage, 1 - turn.phase)
-            copy(stages, turn.stage, maps, place, k0)
-            turn = after(turn)
-        return turn
+            wait_for_phase(stages.empty, state.stage, 1 - state.phase)
+            copy(stages, state.stage, maps, place, k0)
+            state = after(state)
+        return state
 
-    return device(copy_all)
+    return device(producer_loop)
 
 
 def starting_step(tile: Tile) -> DeviceFunction:
-    """``(results, stages, turn, member)``: start a group's products of a stage when it has arrived, and commit them."""
+    """``(accumulators, stages, state, member)``: when a stage is full, start and commit its products."""
     multiply, elements = products_of(tile), tile.elements
 
-    def start_step(results: Array, stages: Stages, turn: Turn, member: Member) -> None:
-        wait_for_phase(stages.arrived, turn.stage, turn.phase)
+    def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
+        wait_for_phase(stages.full, state.stage, state.phase)
         begin_products()
-        multiply(results, stages.tiles, turn.stage * elements, member)
+        multiply(accumulators, stages.tiles, state.stage * elements, member)
         commit_products()
 
     return device(start_step)
 
 
 def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
-    """``(results, stages, turn, member, k)``: a group's sums over all of k; returns the next turn.
+    """``(accumulators, stages, state, member, k)``: a consumer's main loop over all of k; returns the next state.
 
-    ``release(free, stage, thread)`` says that the group, of which this is a thread, has read a stage: when the products
-    of the next one have begun, so it needs at least two stages.
+    ``release(empty, stage, thread)`` says that the consumer has read a stage. It is called when the products of the
+    next one have begun, so there are at least two stages.
     """
     depth, sums = tile.depth, tile.sums
-    start_step, after = starting_step(tile), next_turn(tile.stages)
+    start_step, after = starting_step(tile), next_state(tile.stages)
 
-    def multiply_all(results: Array, stages: Stages, turn: Turn, member: Member, k: Index) -> Turn:
+    def main_loop(accumulators: Array, stages: Stages, state: PipelineState, member: Member, k: Index) -> PipelineState:
         for i in range(sums):
-            results[i] = 0
-        before = turn.stage
+            accumulators[i] = 0
+        before = state.stage
         for k0 in range(depth, k, depth):
-            start_step(results, stages, turn, member)
+            start_step(accumulators, stages, state, member)
             finish_products(1)
             if k0 > depth:
-                release(stages.free, before, member.thread)
-            before, turn = turn.stage, after(turn)
+                release(stages.empty, before, member.thread)
+            before, state = state.stage, after(state)
         # The last step waits for all products at once.
-        start_step(results, stages, turn, member)
+        start_step(accumulators, stages, state, member)
         finish_products(0)
         if k > depth:
-            release(stages.free, before, member.thread)
-        release(stages.free, turn.stage, member.thread)
-        following: Turn = after(turn)
+            release(stages.empty, before, member.thread)
+        release(stages.empty, state.stage, member.thread)
+        following: PipelineState = after(state)
         return following
 
-    return device(multiply_all)
+    return device(main_loop)
 
 
 @device
-def release(free: Array, stage: Index, thread: Index) -> None:
-    """One thread of a group arrives."""
+def release(empty: Array, stage: Index, thread: Index) -> None:
+    """One thread of a consumer arrives at the stage's empty barrier."""
     if thread == 0:
-        arrive(free, stage)
+        arrive(empty, stage)
 
 
-def opening(count: int) -> DeviceFunction:
-    """``(stages, maps, readers)``: for one thread, set up the barriers; ``readers`` groups read each stage."""
+def setting_up(count: int) -> DeviceFunction:
+    """``(stages, maps, readers)``: set up the barriers, by one thread; ``readers`` consumers read each stage."""
 
-    def begin(stages: Stages, maps: Maps, readers: Index) -> None:
+    def set_up_barriers(stages: Stages, maps: Maps, readers: Index) -> None:
         for stage in range(count):
-            set_barrier(stages.arrived, stage, 1)
-            set_barrier(stages.free, stage, readers)
+            set_barrier(stages.full, stage, 1)
+            set_barrier(stages.empty, stage, readers)
         publish_barriers()
         acquire_map(maps.a)
         acquire_map(maps.b)
 
-    return device(begin)
+    return device(set_up_barriers)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
-    element, total, barrier = number(case.dtype), number("float32"), number("uint64")
+    element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
-    multiply_all, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
+    main_loop, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
 
     def wgmma_specialized(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        arrived = cuda.shared.array(count, barrier)
-        free = cuda.shared.array(count, barrier)
-        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
-        results = cuda.local.array(sums, total)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
+        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
+        accumulators = cuda.local.array(sums, float32)
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CONSUMERS)
+            set_up_barriers(stages, maps, CONSUMERS)
         cuda.syncthreads()
-        first = Turn(uint32(0), uint32(0))
+        first = PipelineState(uint32(0), uint32(0))
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             if thread == 0:
-                copy_all(stages, first, maps, place, 0, k)
+                producer_loop(stages, first, maps, place, 0, k)
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            multiply_all(results, stages, first, member, k)
-            write(Matrix(c, m, n, ldc), results, Place(place.row + member.group * ROWS, place.col), thread)
+            main_loop(accumulators, stages, first, member, k)
+            write(Matrix(c, m, n, ldc), accumulators, Place(place.row + member.group * ROWS, place.col), thread)
 
     return NumbaKernel(
         wgmma_specialized,

@@ -1,7 +1,7 @@
-"""wgmmaSpilled: wgmma with tiles of 256 columns, more than one warp group's registers hold.
+"""wgmmaSpilled: wgmma with tiles of 256 columns, whose results do not fit one warp group's registers.
 
-A larger tile is used more often per byte that is copied. But 128 × 256 results over 128 threads are 256 per thread, and
-a thread has 255 registers: the compiler keeps some results in local memory, around every product.
+A larger tile is used more often per byte copied. But 128 × 256 results over 128 threads are 256 per thread, and a
+thread has 255 registers: the compiler spills some of them to local memory around every product.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""wgmmaStored: wgmmaPersistent, whose results leave through shared memory, written by the Tensor Memory Accelerator.
+"""wgmmaStored: wgmmaPersistent whose epilogue goes through shared memory and the Tensor Memory Accelerator (TMA).
 
-1. A warp stores 128 bytes of each of its 16 rows, or 64 where the tile's width requires it, in a buffer in shared
-   memory, swizzled, so without bank conflicts.
-2. One of its lanes starts to write the buffer into C; the warp goes on with its other buffer, and then with the next
-   tile's products, while the results are written.
+1. A warp stores 128 bytes of each of its 16 rows (64 where the tile's width requires it) in a buffer in shared memory,
+   swizzled and so without bank conflicts.
+2. One of its lanes starts the TMA's store of the buffer into C. Meanwhile the warp fills its other buffer, and then
+   goes on to the next tile's products.
 
-Small products get narrower tiles, so that no multiprocessor is left without.
+Small products get narrower tiles, so that no multiprocessor is left idle.
 
-A warp's own stores of 16-bit results reach 16 bytes of each of eight rows, half a sector. The TMA writes whole rows.
+Stored directly, a warp's 16-bit results cover 16 bytes of each of eight rows, half a sector. The TMA writes whole rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMERS,
     PRODUCER_REGISTERS,
     THREADS,
-    Turn,
-    copying,
+    PipelineState,
     multiplying,
-    opening,
+    producing,
     release,
+    setting_up,
 )
 from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, shared_elements, unsupported
@@ -85,23 +85,23 @@ def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
 
 
 def buffering(dtype: str, row_bytes: int) -> DeviceFunction:
-    """``(shared, at, results, part, lane)``: store a lane's results of so many bytes of its warp's rows in a buffer.
+    """``(shared, at, accumulators, part, lane)``: store so many bytes of a lane's rows in its warp's buffer.
 
     ``dtype`` is that of C. ``at``: where the buffer begins. ``part``: which bytes of the rows.
     """
     store, width, place_of = store_pair(dtype), row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
 
-    def fill(shared: Array, at: Index, results: Array, part: Index, lane: Index) -> None:
+    def fill(shared: Array, at: Index, accumulators: Array, part: Index, lane: Index) -> None:
         for pair in range(width // 4):
             row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
             first = part * (width // 2) + pair * 2
-            store(shared, at + place_of(row, col), results[first], results[first + 1])
+            store(shared, at + place_of(row, col), accumulators[first], accumulators[first + 1])
 
     return device(fill)
 
 
 def storing(tile: Tile) -> DeviceFunction:
-    """``(shared, results, c_map, place, member)``: start to write a thread's results of the block's tile at a place.
+    """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of the tile at ``place``.
 
     ``shared``: shared memory as elements of C.
     """
@@ -112,7 +112,7 @@ def storing(tile: Tile) -> DeviceFunction:
     odd = parts % BUFFERS > 0
     start_store, high = storing_rows(tile.apart), HEIGHT * tile.apart
 
-    def write(shared: Array, results: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
         if odd and lane == 0:
             finish_stores(0)  # the last tile ended with the buffer that this one begins with
@@ -121,7 +121,7 @@ def storing(tile: Tile) -> DeviceFunction:
             if lane == 0:
                 finish_stores(others)
             cuda.syncwarp()
-            fill(shared, at, results, part, lane)
+            fill(shared, at, accumulators, part, lane)
             publish_tile()
             cuda.syncwarp()
             if lane == 0:
@@ -139,11 +139,11 @@ def map_of_c(case: Case, tile: Tile) -> TensorMap:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
     element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
-    total = number("float32")
+    float32 = number("float32")
     tile = tile_of(case)
-    rows, columns, count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    begin, copy_all = opening(tile.stages), copying(tile, tile.copies())
-    multiply_all, write, place_of = multiplying(tile, release), storing(tile), placing(tile)
+    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
+    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
+    main_loop, write, place_of = multiplying(tile, release), storing(tile), placing(tile)
 
     def wgmma_stored(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -151,30 +151,30 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
-        arrived = cuda.shared.array(count, barrier)
-        free = cuda.shared.array(count, barrier)
-        stages, maps = Stages(tiles, arrived, free), Maps(a_map, b_map)
-        results = cuda.local.array(sums, total)
+        full = cuda.shared.array(stage_count, barrier)
+        empty = cuda.shared.array(stage_count, barrier)
+        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
+        accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        down, across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
+        tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            begin(stages, maps, CONSUMERS)
+            set_up_barriers(stages, maps, CONSUMERS)
             prefetch_map(c_map)
         cuda.syncthreads()
-        turn = Turn(uint32(0), uint32(0))
+        state = PipelineState(uint32(0), uint32(0))
         tile_index = cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
-            while thread == 0 and tile_index < down * across:
-                turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), 0, k)
+            while thread == 0 and tile_index < tiles_down * tiles_across:
+                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            while tile_index < down * across:
-                place = place_of(tile_index, down, across, k)
-                turn = multiply_all(results, stages, turn, member, k)
-                write(buffers, results, c_map, place, member)
+            while tile_index < tiles_down * tiles_across:
+                place = place_of(tile_index, tiles_down, tiles_across, k)
+                state = main_loop(accumulators, stages, state, member, k)
+                write(buffers, accumulators, c_map, place, member)
                 tile_index += cuda.gridDim.x
             finish_stores(0)
 

@@ -16,21 +16,21 @@ from smembench.model.case import Case
 
 _SOURCE = """
 constexpr unsigned WARP = 32, WIDE = 8, THREADS = BX * BY, STEP = 16, DOWN = 2, ACROSS = 8;
-constexpr unsigned A_PARTS = DEPTH / WIDE, B_PARTS = COLUMNS / WIDE;
+constexpr unsigned A_CHUNKS = DEPTH / WIDE, B_CHUNKS = COLUMNS / WIDE;
 constexpr unsigned A_ELEMENTS = ROWS * DEPTH, B_ELEMENTS = DEPTH * COLUMNS;
 
 struct Matrix { const T *elements; unsigned rows, columns, stride; };
 
 __device__ __forceinline__ unsigned this_thread() { return threadIdx.y * BX + threadIdx.x; }
 
-// Where a part of 16 bytes lies in a tile whose rows have so many.
-template <unsigned PARTS> __device__ __forceinline__ unsigned place(unsigned row, unsigned part)
+// Where a chunk of 16 bytes is stored in a tile whose rows have so many.
+template <unsigned CHUNKS> __device__ __forceinline__ unsigned place(unsigned row, unsigned chunk)
 {
-    constexpr unsigned TOGETHER = PARTS < 8 ? 8 / PARTS : 1, MOST = PARTS < 8 ? PARTS : 8;
-    return (row * PARTS + (part ^ (row / TOGETHER % MOST))) * WIDE;
+    constexpr unsigned TOGETHER = CHUNKS < 8 ? 8 / CHUNKS : 1, MOST = CHUNKS < 8 ? CHUNKS : 8;
+    return (row * CHUNKS + (chunk ^ (row / TOGETHER % MOST))) * WIDE;
 }
 
-__device__ __forceinline__ void copy_part(T *to, const T *from, bool inside)
+__device__ __forceinline__ void copy_chunk(T *to, const T *from, bool inside)
 {
 #ifdef __CUDA_ARCH__
     if (STAGES > 1) {
@@ -58,28 +58,30 @@ __device__ __forceinline__ void wait_for_all_copies_but_the_newest()
 #endif
 }
 
-template <unsigned HEIGHT, unsigned PARTS>
+template <unsigned HEIGHT, unsigned CHUNKS>
 __device__ __forceinline__ void copy_tile(T *tile, const Matrix &from, unsigned row0, unsigned col0)
 {
-    unsigned part = this_thread() % PARTS, col = col0 + part * WIDE;
-    for (unsigned i = 0; i < HEIGHT * PARTS / THREADS; ++i) {
-        unsigned row = this_thread() / PARTS + i * (THREADS / PARTS);
+    unsigned chunk = this_thread() % CHUNKS, col = col0 + chunk * WIDE;
+    for (unsigned i = 0; i < HEIGHT * CHUNKS / THREADS; ++i) {
+        unsigned row = this_thread() / CHUNKS + i * (THREADS / CHUNKS);
         bool inside = row0 + row < from.rows && col < from.columns;
-        copy_part(&tile[place<PARTS>(row, part)], &from.elements[(row0 + row) * from.stride + col], inside);
+        copy_chunk(&tile[place<CHUNKS>(row, chunk)], &from.elements[(row0 + row) * from.stride + col], inside);
     }
 }
 
 // Four 8 x 8 matrices; each lane has the address of a row of 16 bytes.
-template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned (&part)[4], const T *row)
+template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned (&fragment)[4], const T *row)
 {
 #ifdef __CUDA_ARCH__
     unsigned shared = (unsigned)__cvta_generic_to_shared(row);
     if (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3]) : "r"(shared) : "memory");
+                     : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
+                     : "r"(shared) : "memory");
     else
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3]) : "r"(shared) : "memory");
+                     : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
+                     : "r"(shared) : "memory");
 #else
     static const T *rows[THREADS];
     unsigned lane = this_thread() % WARP, warp = this_thread() - lane;
@@ -89,7 +91,7 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigne
         const T **matrix = &rows[warp + 8 * i];
         unsigned g = lane / 4, t = lane % 4 * 2;
         T low = TRANSPOSED ? matrix[t][g] : matrix[g][t], high = TRANSPOSED ? matrix[t + 1][g] : matrix[g][t + 1];
-        part[i] = low | (unsigned)high << 16;
+        fragment[i] = low | (unsigned)high << 16;
     }
     __syncthreads();
 #endif
@@ -147,7 +149,7 @@ __device__ __forceinline__ void store_two(T *to, float low, float high)
 }
 
 // A warp's products of one stage.
-__device__ __forceinline__ void multiply_tiles(float (&total)[DOWN][ACROSS][4], const T *a_tile, const T *b_tile,
+__device__ __forceinline__ void multiply_tiles(float (&accumulators)[DOWN][ACROSS][4], const T *a_tile, const T *b_tile,
                                                unsigned row, unsigned col)
 {
     unsigned lane = this_thread() % WARP, below = lane % 16, along = lane / 16;
@@ -155,12 +157,12 @@ __device__ __forceinline__ void multiply_tiles(float (&total)[DOWN][ACROSS][4], 
     for (unsigned k = 0; k < DEPTH; k += STEP) {
         unsigned a[DOWN][4], b[ACROSS / 2][4];
         for (unsigned i = 0; i < DOWN; ++i)
-            load_matrices<false>(a[i], &a_tile[place<A_PARTS>(row + 16 * i + below, k / WIDE + along)]);
+            load_matrices<false>(a[i], &a_tile[place<A_CHUNKS>(row + 16 * i + below, k / WIDE + along)]);
         for (unsigned j = 0; j < ACROSS / 2; ++j)
-            load_matrices<true>(b[j], &b_tile[place<B_PARTS>(k + below, col / WIDE + 2 * j + along)]);
+            load_matrices<true>(b[j], &b_tile[place<B_CHUNKS>(k + below, col / WIDE + 2 * j + along)]);
         for (unsigned i = 0; i < DOWN; ++i)
             for (unsigned j = 0; j < ACROSS; ++j)
-                multiply(total[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                multiply(accumulators[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
     }
 }
 
@@ -174,10 +176,10 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
     unsigned row0 = blockIdx.y * ROWS, col0 = blockIdx.x * COLUMNS;
     unsigned warp = this_thread() / WARP, lane = this_thread() % WARP;
     unsigned row = warp / (COLUMNS / 64) * 32, col = warp % (COLUMNS / 64) * 64;
-    float total[DOWN][ACROSS][4] = {};
+    float accumulators[DOWN][ACROSS][4] = {};
     auto start = [&](unsigned stage, unsigned k0) {
-        copy_tile<ROWS, A_PARTS>(&a_tiles[stage * A_ELEMENTS], A, row0, k0);
-        copy_tile<DEPTH, B_PARTS>(&b_tiles[stage * B_ELEMENTS], B, k0, col0);
+        copy_tile<ROWS, A_CHUNKS>(&a_tiles[stage * A_ELEMENTS], A, row0, k0);
+        copy_tile<DEPTH, B_CHUNKS>(&b_tiles[stage * B_ELEMENTS], B, k0, col0);
         commit_copies();
     };
 
@@ -192,7 +194,7 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
         __syncthreads();
         if (STAGES > 1)
             start(free, k0 + AHEAD * DEPTH);
-        multiply_tiles(total, &a_tiles[oldest * A_ELEMENTS], &b_tiles[oldest * B_ELEMENTS], row, col);
+        multiply_tiles(accumulators, &a_tiles[oldest * A_ELEMENTS], &b_tiles[oldest * B_ELEMENTS], row, col);
         if (STAGES == 1)
             __syncthreads();
         free = oldest;
@@ -202,7 +204,8 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
         for (unsigned j = 0; j < ACROSS; ++j) {
             unsigned at_row = row0 + row + lane / 4 + 8 * i, at_col = col0 + col + lane % 4 * 2 + 8 * j;
             if (at_row < m && at_col < n)
-                store_two(&c[at_row * ldc + at_col], total[i / 2][j][i % 2 * 2], total[i / 2][j][i % 2 * 2 + 1]);
+                store_two(&c[at_row * ldc + at_col], accumulators[i / 2][j][i % 2 * 2],
+                          accumulators[i / 2][j][i % 2 * 2 + 1]);
         }
 }
 """

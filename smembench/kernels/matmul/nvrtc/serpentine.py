@@ -30,14 +30,14 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
     unsigned from_a = (row0 + this_thread() / A_ACROSS) * lda + this_thread() % A_ACROSS * WIDE;
     unsigned from_b = this_thread() / B_ACROSS * ldb + col0 + this_thread() % B_ACROSS * WIDE;
 
-    Results total{};
+    Accumulators accumulators{};
     Share held;
-    Fragments parts[2];
+    Fragments fragments[2];
     load_until(held, a, b, row0, col0, 0, DEPTH - lack, sides);
     store_share(a_tile, b_tile, held);
     __syncthreads();
     const T *of_a = &a_tile[row], *of_b = &b_tile[col];
-    load_fragments(parts[0], of_a, of_b);
+    load_fragments(fragments[0], of_a, of_b);
     unsigned buffer = 0;
     for (unsigned k0 = 0; k0 < k + lack;) {
         k0 += DEPTH;
@@ -49,22 +49,22 @@ NAME(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned 
         __syncwarp();  // these loads stay before what follows
 #pragma unroll
         for (unsigned step = 0; step < DEPTH - 1; ++step) {
-            load_fragments(parts[(step + 1) % 2], of_a + (step + 1) * PITCH, of_b + (step + 1) * COLUMNS);
-            multiply(total, parts[step % 2]);
+            load_fragments(fragments[(step + 1) % 2], of_a + (step + 1) * PITCH, of_b + (step + 1) * COLUMNS);
+            multiply(accumulators, fragments[step % 2]);
         }
         buffer ^= 1;
         store_share(&a_tile[buffer * A_ELEMENTS], &b_tile[buffer * B_ELEMENTS], held);
         __syncthreads();
         of_a = &a_tile[buffer * A_ELEMENTS + row];
         of_b = &b_tile[buffer * B_ELEMENTS + col];
-        load_fragments(parts[0], of_a, of_b);
-        multiply(total, parts[1]);
+        load_fragments(fragments[0], of_a, of_b);
+        multiply(accumulators, fragments[1]);
     }
 
     for (unsigned i = 0; i < DOWN; ++i) {
         unsigned r = row0 + row + i / WIDE * DOWN_APART + i % WIDE;
         for (unsigned j = 0; j < ACROSS; j += WIDE)
-            *(Vector *)&c[r * ldc + col0 + col + j / WIDE * ACROSS_APART] = *(const Vector *)&total.of[i][j];
+            *(Vector *)&c[r * ldc + col0 + col + j / WIDE * ACROSS_APART] = *(const Vector *)&accumulators.of[i][j];
     }
 }
 """

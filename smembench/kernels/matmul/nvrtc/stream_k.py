@@ -89,25 +89,26 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
     unsigned a_row = thread / A_LANES, a_col = thread % A_LANES;
     unsigned b_row = thread / B_LANES, b_col = thread % B_LANES * WIDE;
     unsigned block = blockIdx.y * gridDim.x + blockIdx.x, blocks = gridDim.x * gridDim.y;
-    unsigned lack = lacking(k), deep = (k + DEPTH - 1) / DEPTH;
-    unsigned wide = (n + COLUMNS - 1) / COLUMNS, steps = wide * ((m + ROWS - 1) / ROWS) * deep;
+    unsigned lack = lacking(k), steps_per_tile = (k + DEPTH - 1) / DEPTH;
+    unsigned tiles_across = (n + COLUMNS - 1) / COLUMNS, tiles = tiles_across * ((m + ROWS - 1) / ROWS);
+    unsigned steps = tiles * steps_per_tile;
     unsigned begins = first_step(block, blocks, steps), end = first_step(block + 1, blocks, steps);
 
     while (end > begins) {
-        unsigned tile = (end - 1) / deep, base = tile * deep;
+        unsigned tile = (end - 1) / steps_per_tile, base = tile * steps_per_tile;
         unsigned since = (begins > base ? begins : base) - base, until = end - base;
-        unsigned top = tile / wide * ROWS, left = tile % wide * COLUMNS;
+        unsigned top = tile / tiles_across * ROWS, left = tile % tiles_across * COLUMNS;
         unsigned row0 = least(top, m - ROWS), col0 = least(left, n - COLUMNS);
 
-        Results total{};
+        Accumulators accumulators{};
         Share held;
-        Fragments parts[2];
+        Fragments fragments[2];
         unsigned k0 = since * DEPTH, last = until * DEPTH;
         load_until(held, a, b, row0, col0, since ? k0 - lack : 0, since ? k : DEPTH - lack, sides);
         store_share(a_tile, b_tile, held);
         __syncthreads();
         const T *of_a = &a_tile[row], *of_b = &b_tile[col];
-        load_fragments(parts[0], of_a, of_b);
+        load_fragments(fragments[0], of_a, of_b);
         unsigned buffer = 0;
         while (k0 < last) {
             k0 += DEPTH;
@@ -123,8 +124,8 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
             };
 #pragma unroll
             for (unsigned step = 0; step < DEPTH - 1; ++step) {
-                load_fragments(parts[(step + 1) % 2], of_a + (step + 1) * PITCH, of_b + (step + 1) * COLUMNS);
-                multiply(total, parts[step % 2]);
+                load_fragments(fragments[(step + 1) % 2], of_a + (step + 1) * PITCH, of_b + (step + 1) * COLUMNS);
+                multiply(accumulators, fragments[step % 2]);
 #pragma unroll
                 for (unsigned number = step * AT_ONCE; number < (step + 1) * AT_ONCE && number < COPIES; ++number)
                     copy(way, number);
@@ -133,8 +134,8 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
             __syncthreads();
             of_a = &a_tile[buffer * A_ELEMENTS + row];
             of_b = &b_tile[buffer * B_ELEMENTS + col];
-            load_fragments(parts[0], of_a, of_b);
-            multiply(total, parts[1]);
+            load_fragments(fragments[0], of_a, of_b);
+            multiply(accumulators, fragments[1]);
         }
 
         if (since) {
@@ -149,7 +150,7 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
                 if (r < top || x < left)
                     continue;  // another tile's
                 Vector &result = *(Vector *)&c[r * ldc + x];
-                Vector sum = *(const Vector *)&total.of[i][j];
+                Vector sum = *(const Vector *)&accumulators.of[i][j];
                 if (since) {
                     Vector begun = result;
                     for (unsigned p = 0; p < WIDE; ++p)
@@ -160,7 +161,7 @@ streamK(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsign
         }
         // Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
         __syncthreads();
-        if (until < deep && thread == 0)
+        if (until < steps_per_tile && thread == 0)
             raise_flag(block);
         end = base + since;
     }

@@ -22,7 +22,7 @@ unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsig
     unsigned a_row = thread / A_ACROSS, a_col = thread % A_ACROSS * WIDE;
     unsigned b_row = thread / B_ACROSS, b_col = thread % B_ACROSS * WIDE;
 
-    alignas(16) T total[DOWN][ACROSS] = {};
+    alignas(16) T accumulators[DOWN][ACROSS] = {};
     Vector a_held[A_COUNT], b_held[B_COUNT];
     auto load = [&](unsigned k0) {
         for (unsigned i = 0; i < A_COUNT; ++i) {
@@ -58,7 +58,7 @@ unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsig
                 across[j] = *(const Vector *)&b_tile[buffer][step * COLUMNS + col + j * ACROSS_APART];
             for (unsigned j = 0; j < ACROSS; ++j)
                 for (unsigned i = 0; i < DOWN; ++i)
-                    total[i][j] += down[i / WIDE].lane[i % WIDE] * across[j / WIDE].lane[j % WIDE];
+                    accumulators[i][j] += down[i / WIDE].lane[i % WIDE] * across[j / WIDE].lane[j % WIDE];
         }
         buffer ^= 1;
         store(buffer);
@@ -70,7 +70,7 @@ unrolled(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsig
         for (unsigned j = 0; j < ACROSS; j += WIDE) {
             unsigned x = col0 + col + j / WIDE * ACROSS_APART;
             if (r < m && x < n)
-                *(Vector *)&c[r * ldc + x] = *(const Vector *)&total[i][j];
+                *(Vector *)&c[r * ldc + x] = *(const Vector *)&accumulators[i][j];
         }
     }
 }

@@ -11,12 +11,12 @@ wgmma(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned
       Map a_map, Map b_map)
 {
     T *tiles = (T *)dynamic_memory();
-    __shared__ Barrier arrived[1];
+    __shared__ Barrier full[1];
     float upper[COLUMNS / 2], lower[COLUMNS / 2];
     unsigned thread = threadIdx.x;
     Place place{blockIdx.y * ROWS, blockIdx.x * COLUMNS};
     if (thread == 0) {
-        set_barrier(arrived, 1);
+        set_barrier(full, 1);
         publish_barriers();
         acquire_map(a_map);
         acquire_map(b_map);
@@ -28,8 +28,8 @@ wgmma(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k, unsigned
     unsigned phase = 0;
     for (unsigned k0 = 0; k0 < k; k0 += DEPTH) {
         if (thread == 0)
-            copy(Stages{tiles, arrived, arrived}, 0, Maps{a_map, b_map}, place, k0);
-        wait_for_phase(arrived, phase);
+            copy(Stages{tiles, full, full}, 0, Maps{a_map, b_map}, place, k0);
+        wait_for_phase(full, phase);
         begin_products();
         multiply<COLUMNS, B_BY_ROWS>(upper, tiles, &tiles[A_ELEMENTS], thread);
         multiply<COLUMNS, B_BY_ROWS>(lower, &tiles[GROUP_ROWS * DEPTH], &tiles[A_ELEMENTS], thread);

@@ -10,25 +10,25 @@ extern "C" __global__ void __launch_bounds__(BX, 1)
 wgmmaSpecialized(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
                  unsigned lda, unsigned ldb, unsigned ldc, Map a_map, Map b_map)
 {
-    __shared__ Barrier arrived[STAGES], free[STAGES];
-    Stages stages{(T *)dynamic_memory(), arrived, free};
+    __shared__ Barrier full[STAGES], empty[STAGES];
+    Stages stages{(T *)dynamic_memory(), full, empty};
     Maps maps{a_map, b_map};
     Place place{blockIdx.y * ROWS, blockIdx.x * COLUMNS};
     unsigned group = own_group(), thread = threadIdx.x % GROUP;
     if (threadIdx.x == 0)
-        begin(stages, maps, CONSUMERS);
+        set_up_barriers(stages, maps, CONSUMERS);
     __syncthreads();
-    Turn first{0, 0};
+    PipelineState first{0, 0};
     if (group == 0) {
         give_registers<PRODUCER_REGISTERS>();
         if (thread == 0)
-            copy_all(stages, first, maps, place, k);
+            producer_loop(stages, first, maps, place, k);
     } else {
         add_registers<CONSUMER_REGISTERS>();
-        float results[COLUMNS / 2];
+        float accumulators[COLUMNS / 2];
         Member member{group - 1, thread};
-        multiply_all(results, stages, first, member, k);
-        write(Matrix{c, m, n, ldc}, results, Place{place.row + member.group * GROUP_ROWS, place.col}, thread);
+        main_loop(accumulators, stages, first, member, k);
+        write(Matrix{c, m, n, ldc}, accumulators, Place{place.row + member.group * GROUP_ROWS, place.col}, thread);
     }
 }
 """

@@ -18,18 +18,18 @@ __device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned col)
 }
 
 // Store a lane's results of PIECE_BYTES of its warp's rows in a buffer.
-__device__ __forceinline__ void fill(T *buffer, const float (&results)[COLUMNS / 2], unsigned part, unsigned lane)
+__device__ __forceinline__ void fill(T *buffer, const float (&accumulators)[COLUMNS / 2], unsigned part, unsigned lane)
 {
 #pragma unroll
     for (unsigned pair = 0; pair < WIDTH / 4; ++pair) {
         unsigned row = lane / 4 + pair % 2 * 8, col = pair / 2 * 8 + lane % 4 * 2;
         unsigned first = part * (WIDTH / 2) + pair * 2;
-        store_pair(&buffer[place_in_tile(row, col)], results[first], results[first + 1]);
+        store_pair(&buffer[place_in_tile(row, col)], accumulators[first], accumulators[first + 1]);
     }
 }
 
 // Start to write a thread's results of the block's tile at a place.
-__device__ __forceinline__ void write(T *buffers, const float (&results)[COLUMNS / 2], Map c_map, Place place,
+__device__ __forceinline__ void write(T *buffers, const float (&accumulators)[COLUMNS / 2], Map c_map, Place place,
                                       Member member)
 {
     constexpr unsigned PARTS = COLUMNS / WIDTH;
@@ -42,7 +42,7 @@ __device__ __forceinline__ void write(T *buffers, const float (&results)[COLUMNS
         if (lane == 0)
             finish_stores<BUFFERS - 1>();
         __syncwarp();
-        fill(buffer, results, part, lane);
+        fill(buffer, accumulators, part, lane);
         publish_tile();
         __syncwarp();
         if (lane == 0) {
@@ -57,30 +57,30 @@ wgmmaStored(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
             unsigned lda, unsigned ldb, unsigned ldc, Map a_map, Map b_map, Map c_map)
 {
     T *tiles = (T *)dynamic_memory(), *buffers = &tiles[STAGES * ELEMENTS];
-    __shared__ Barrier arrived[STAGES], free[STAGES];
-    Stages stages{tiles, arrived, free};
+    __shared__ Barrier full[STAGES], empty[STAGES];
+    Stages stages{tiles, full, empty};
     Maps maps{a_map, b_map};
     unsigned group = own_group(), thread = threadIdx.x % GROUP;
-    unsigned down = (m + (ROWS - 1)) / ROWS, across = (n + (COLUMNS - 1)) / COLUMNS;
+    unsigned tiles_down = (m + (ROWS - 1)) / ROWS, tiles_across = (n + (COLUMNS - 1)) / COLUMNS;
     if (threadIdx.x == 0) {
-        begin(stages, maps, CONSUMERS);
+        set_up_barriers(stages, maps, CONSUMERS);
         prefetch_map(c_map);
     }
     __syncthreads();
-    Turn turn{0, 0};
+    PipelineState state{0, 0};
     unsigned tile_index = blockIdx.x;
     if (group == 0) {
         give_registers<PRODUCER_REGISTERS>();
-        for (; thread == 0 && tile_index < down * across; tile_index += gridDim.x)
-            turn = copy_all(stages, turn, maps, place_of(tile_index, down, across, k), k);
+        for (; thread == 0 && tile_index < tiles_down * tiles_across; tile_index += gridDim.x)
+            state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), k);
     } else {
         add_registers<CONSUMER_REGISTERS>();
-        float results[COLUMNS / 2];
+        float accumulators[COLUMNS / 2];
         Member member{group - 1, thread};
-        for (; tile_index < down * across; tile_index += gridDim.x) {
-            Place place = place_of(tile_index, down, across, k);
-            turn = multiply_all(results, stages, turn, member, k);
-            write(buffers, results, c_map, place, member);
+        for (; tile_index < tiles_down * tiles_across; tile_index += gridDim.x) {
+            Place place = place_of(tile_index, tiles_down, tiles_across, k);
+            state = main_loop(accumulators, stages, state, member, k);
+            write(buffers, accumulators, c_map, place, member);
         }
         finish_stores<0>();
     }

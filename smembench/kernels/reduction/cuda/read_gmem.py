@@ -1,8 +1,8 @@
 """readGmem: reads all elements by 128-bit loads and combines nothing between threads, the ceiling of every sum.
 
-A thread adds up what it reads. One element is odd, so one thread has an odd sum: it writes a 1, which proves that the
-element was read, wherever it is, and keeps the compiler from leaving loads out. There is no shared memory, no barrier
-and no atomic.
+A thread adds up what it reads. One element of the input is odd, so one thread has an odd sum: it writes a 1, which
+proves that the element was read, wherever it is, and keeps the compiler from removing loads. There is no shared memory,
+no barrier and no atomic.
 """
 
 from __future__ import annotations

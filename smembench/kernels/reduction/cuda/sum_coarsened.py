@@ -1,7 +1,7 @@
 """sumCoarsened: sumUnrolled with several elements per thread.
 
-A thread adds ``ITEMS`` elements, a block's width apart, so that the accesses of a warp stay coalesced. The tree, its
-barriers and the atomic are there once for as many elements more, and more loads are in flight.
+A thread adds ``ITEMS`` elements, a block's width apart, so that the accesses of a warp stay coalesced. One tree, with
+its barriers and its atomic, serves more elements, and more loads are in flight.
 """
 
 from __future__ import annotations

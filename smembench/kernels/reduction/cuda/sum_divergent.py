@@ -1,11 +1,11 @@
-"""sumDivergent: a tree in shared memory by interleaved addressing, the first kernel of the classical lesson.
+"""sumDivergent: a tree in shared memory by interleaved addressing, the first kernel of the classic lesson.
 
 1. Each thread of a block loads an element into the tile; barrier.
-2. Of every two elements s apart the first becomes their sum, for s = 1, 2, 4 …; a barrier after each.
-3. Thread 0 adds the block's sum to the output, which is zeroed before the launch, by an atomic.
+2. For s = 1, 2, 4 …: of each pair of elements s apart, the first becomes their sum; barrier.
+3. Thread 0 adds the block's sum to the output by an atomic; the output is zeroed before the launch.
 
-At s = 1 every second lane of a warp adds, then every fourth: warps diverge, and almost all of them go through every
-step until the last.
+At s = 1 every second lane of a warp adds, then every fourth, and at s = 16 one: warps diverge, and all of them go
+through these steps.
 """
 
 from __future__ import annotations

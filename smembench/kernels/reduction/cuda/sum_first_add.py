@@ -1,7 +1,7 @@
-"""sumFirstAdd: sumSequential whose threads add two elements while they load them.
+"""sumFirstAdd: sumSequential whose threads add two elements as they load them.
 
-In the tree's first step half of the threads would be idle. Here half as many blocks do that step as they load, and none
-of their threads is idle.
+In the first step of the tree half of the threads would be idle. Here half as many blocks do that step during the load,
+with all of their threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """sumInterleaved: sumDivergent whose first threads do all the adding, with bank conflicts.
 
-Thread t adds at 2·s·t rather than where 2·s divides t. The lanes of a warp now do the same, and warps without work only
-wait. Their elements lie 2·s apart: a 2-way conflict at s = 1, then 4-way and 8-way, and 32-way with 1024 threads.
+Thread t adds the pair at 2·s·t, where in sumDivergent every thread adds whose number 2·s divides. The lanes of a warp
+now do the same, and warps without work only wait. But the elements of neighbouring lanes are 2·s apart: a 2-way
+conflict at s = 1, then 4-way and 8-way, and 32-way with 1024 threads.
 """
 
 from __future__ import annotations

@@ -1,26 +1,26 @@
-"""sumPersistent: sumVectorized with a grid of the GPU's size, whose blocks go over the elements in strides of the grid.
+"""sumPersistent: sumVectorized with a persistent grid, whose blocks go over the elements in strides of the grid.
 
-However large n is, there are ``TURNS`` times as many blocks as run at once. So the warps' sums, the barrier and the
-atomic are there a few times per SM. With one turn all would wait for the SM that is farthest from the memory; with
-several it gets fewer blocks than others.
+However large n is, there are ``TURNS`` times as many blocks as run at once, so only a few shuffles, barriers and
+atomics per SM. With one turn all would wait for the SM that is farthest from the memory; with several that SM gets
+fewer blocks than others.
 """
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import block_of, threads_of
+from smembench.kernels.common.grids import SM_THREADS, block_of, threads_of
 from smembench.kernels.intrinsics.vector import load_vector, vector_width
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.reduction.problem import SUM
-from smembench.kernels.reduction.threads import SM_THREADS, VECTORS, blocks_of_vectors, power_of_two, warps_of
+from smembench.kernels.reduction.threads import VECTORS, blocks_of_vectors, power_of_two, warps_of
 from smembench.kernels.reduction.warp_sum import warp_sum
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
 TURNS = 4
-"""Blocks that follow each other where one can run."""
+"""Rounds of blocks: how many follow each other in the place of one."""
 
 
 def build(case: Case) -> NumbaKernel:
@@ -56,15 +56,15 @@ def build(case: Case) -> NumbaKernel:
             if tid == 0:
                 cuda.atomic.add(out, 0, of_block)
 
-    blocks, held = blocks_of_vectors(case, threads), SM_THREADS // threads
+    blocks, resident = blocks_of_vectors(case, threads), SM_THREADS // threads
     return NumbaKernel(
         sum_persistent,
         grid=(blocks, 1),
         block=block,
         first_differ=True,
-        launch_bounds=(threads, held),
+        launch_bounds=(threads, resident),
         zeroed=True,
-        persistent_blocks=lambda multiprocessors: min(blocks, TURNS * held * multiprocessors),
+        persistent_blocks=lambda multiprocessors: min(blocks, TURNS * resident * multiprocessors),
     )
 
 

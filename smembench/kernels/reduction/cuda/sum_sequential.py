@@ -1,6 +1,6 @@
 """sumSequential: sumInterleaved by sequential addressing, free of conflicts.
 
-s goes down from half of the threads, and thread t adds at t: the lanes of a warp access consecutive words.
+s goes down from half of the threads, and thread t adds the pair at t: the lanes of a warp access consecutive words.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """sumShuffled: sumCoarsened with warp shuffles in place of the tree.
 
-1. Each warp adds up its lanes' totals by shuffles, in five steps; lane 0 stores its sum; barrier.
-2. The first warp adds up the sums of the others in the same way.
+1. Each warp adds up its lanes' sums by shuffles, in five steps; lane 0 stores the warp's sum; barrier.
+2. The first warp adds up the sums of all warps in the same way.
 
-The tile shrinks to an element per warp, and the barriers to one.
+The tile shrinks to one element per warp, and one barrier is left.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """sumUnrolled: sumFirstAdd with the last warp's steps unrolled.
 
-From s = 32 on only the first warp adds, so the block needs no barriers: the other warps are done. The lanes of the warp
-still need one each, which the lesson's first listings left to luck (CUDA C++ Programming Guide, "Independent Thread
-Scheduling").
+From s = 32 on only the first warp adds, so the block needs no more barriers: the other warps are done. The lanes of
+that warp still have to synchronise after each step, which the lesson's first listings left to luck (CUDA C++
+Programming Guide, "Independent Thread Scheduling").
 """
 
 from __future__ import annotations

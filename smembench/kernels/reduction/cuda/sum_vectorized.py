@@ -1,7 +1,7 @@
 """sumVectorized: sumShuffled with 128-bit loads.
 
-A thread adds up ``VECTORS`` vectors of 16 bytes, a block's width of vectors apart; block 0 also adds the elements that
-whole vectors leave over. The loads do not wait for each other: a thread has 64 bytes in flight, where eight loads of an
+A thread adds up ``VECTORS`` vectors of 16 bytes, a block's width of vectors apart; block 0 also adds the elements after
+the last whole vector. The loads do not wait for each other: a thread has 64 bytes in flight, where eight loads of one
 element had 32.
 """
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
-from smembench.kernels.common.grids import threads_of
+from smembench.kernels.common.grids import SM_THREADS, threads_of
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.reduction.cuda import sum_persistent
-from smembench.kernels.reduction.threads import SM_THREADS, VECTORS, warps_of
+from smembench.kernels.reduction.threads import VECTORS, warps_of
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
@@ -20,7 +20,7 @@ __device__ T warp_sum(T total)
     return total;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, HELD) sumPersistent(T *out, const T *in, unsigned n)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) sumPersistent(T *out, const T *in, unsigned n)
 {
     __shared__ T tile[WARPS];
     unsigned tid = threadIdx.y * BX + threadIdx.x;
@@ -56,7 +56,7 @@ def _constants(case: Case) -> dict[str, int]:
         "WARP": WARP,
         "WARPS": warps_of(case),
         "THREADS": threads,
-        "HELD": SM_THREADS // threads,
+        "RESIDENT": SM_THREADS // threads,
         "SPAN": VECTORS * threads,
         "WIDE": vector_width(case.dtype),
     }

@@ -1,7 +1,7 @@
-"""copyGmem: each thread copies one element; the upper bound of a transpose with one element per thread.
+"""copyGmem: each thread copies one element; the upper bound for a transpose with one element per thread.
 
-A warp's reads and writes are contiguous, so both are fully coalesced where the block is a warp wide. It stands beside
-the slides' listing, whose blockDim is bx × by here.
+The reads and writes of a warp are contiguous, so both are fully coalesced where the block is a warp wide. The kernel
+follows the slides' listing line by line; blockDim is bx × by here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""memcpy: cudaMemcpy device to device, the ceiling that ``percent_of_copy`` refers to.
+"""memcpy: cudaMemcpy from device to device, the ceiling to which ``percent_of_copy`` refers.
 
-It reads and writes in the widest accesses the hardware has, so no kernel that moves every byte once is much faster.
-Arrays are copied 256 MiB at a time: one larger copy in a CUDA graph is slower, and would be no ceiling. Findings:
-results/reference/notes/memcpy.md.
+It reads and writes in the widest accesses that the hardware has, so no kernel that moves every byte once is much
+faster. Arrays are copied 256 MiB at a time: in a CUDA graph one larger copy is slower, and would be no ceiling.
+Findings: results/reference/notes/memcpy.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""naiveGmem: reads rows and writes columns, straight through global memory.
+"""naiveGmem: transpose straight through global memory; a warp reads along a row and writes down a column.
 
-A warp's reads are coalesced. Its writes lie ny elements apart, a sector each, and most bytes of a sector are wasted.
-It stands beside the slides' listing, whose blockDim is bx × by here.
+The reads are coalesced. The writes are ny elements apart, each in a sector of its own, most bytes of which are wasted.
+The kernel follows the slides' listing line by line; blockDim is bx × by here.
 """
 
 from __future__ import annotations

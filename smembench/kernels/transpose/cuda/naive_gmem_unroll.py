@@ -1,8 +1,8 @@
 """naiveGmemUnroll: naiveGmem with two elements per thread, from two neighbouring blocks.
 
-The grid is half as wide. A thread loads both elements before it writes the first: two reads in flight per thread
-instead of one. Accesses are naiveGmem's. Where mostly wasted sectors already keep the memory busy, more requests do not
-help.
+The grid is half as wide. A thread loads both elements before it writes either: two reads in flight per thread instead
+of one. Accesses are those of naiveGmem. Where the memory is already kept busy by sectors that are mostly wasted, more
+requests in flight do not help.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""transposeAsync: transposePipelined whose loads are asynchronous copies from global to shared memory.
+"""transposeAsync: transposePipelined with asynchronous copies from global to shared memory.
 
-A thread starts copies of 16 bytes (``cp.async``), which go past its registers. Before a tile is written each thread
-waits for its own copies, and a barrier makes all of them visible.
+A thread starts copies of 16 bytes (``cp.async``) that bypass its registers. Before a tile is written, each thread waits
+for its own copies, and a barrier makes those of all threads visible.
 
-It relieves registers, of a thread's share of a tile, and latency: warps no longer wait for loads before they store. It
-saves no instructions: the stores are gone, but a copy needs both addresses at its start. Where rows are no multiples of
-16 bytes it is transposeDown. Compute capability 8.0 or newer. Findings: results/reference/notes/transpose_async.md.
+It frees the registers that held a thread's share of a tile, and hides latency: warps no longer wait for loads before
+they store. It saves no instructions: the stores are gone, but a copy needs both addresses when it starts. Where rows
+are no multiples of 16 bytes the kernel is transposeDown. Compute capability 8.0 or newer. Findings:
+results/reference/notes/transpose_async.md.
 """
 
 from __future__ import annotations

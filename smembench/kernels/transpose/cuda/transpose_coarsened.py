@@ -3,8 +3,8 @@
 A block of bx × by threads handles a tile of bx × bx elements, so each thread loads bx / by of them before the barrier
 and stores as many after it.
 
-It relieves latency: a thread's loads do not depend on each other, so as many are in flight at once. A barrier and the
-index arithmetic before it serve bx / by elements instead of one. Findings:
+It hides latency: a thread's loads do not depend on each other, so all of them are in flight at once. One barrier, and
+the index arithmetic before it, serve bx / by elements per thread instead of one. Findings:
 results/reference/notes/transpose_coarsened.md.
 """
 

@@ -1,8 +1,8 @@
-"""transposeDown: transposeVectorized with blocks that go down the input, column after column of tiles.
+"""transposeDown: transposeVectorized with blocks in column order: down the input, one column of tiles after another.
 
 In row order, blocks that run together read a few whole rows of the input but write a narrow strip down the whole
-output, 256 bytes in each of its rows. Here the grid is as wide as the tiles are high: the strip is what they read, and
-they write a few whole rows.
+output, 256 bytes in each of its rows. In column order it is the other way round: they read the strip and write a few
+whole rows. The grid is transposed for that.
 
 It relieves memory of scattered writes at the price of scattered reads. That blocks start in the order of their index is
 how GPUs behave, not what CUDA promises; the result does not depend on it. Findings:

@@ -3,11 +3,11 @@
 A thread's vector and row are its indices in the block, so in blocks 16 wide a warp covers 16 vectors by 2 rows of the
 tile instead of 8 by 4.
 
-It relieves memory: two warps no longer ask at two times for the halves of 256 bytes. The price: 16 columns of vectors
-share 8 groups of four banks, and loads from shared memory have 2-way conflicts. Blocks 8 wide are as before; in blocks
-32 wide a warp covers 512 bytes of one row, and conflicts are 4-way. Where rows are no multiple of 16 bytes, loads have
-2-way conflicts where unaligned_rows.py says none, but no more than it says for odd squares, except 4-way ones of
-float16. Findings: results/reference/notes/transpose_half_warp.md.
+It relieves memory: the two halves of 256 bytes are no longer requested by two warps at different times. The price: 16
+columns of vectors share 8 groups of four banks, so loads from shared memory have 2-way conflicts. Blocks 8 wide are as
+before; in blocks 32 wide a warp covers 512 bytes of one row, and conflicts are 4-way. Where rows are no multiples of 16
+bytes, loads have 2-way conflicts where unaligned_rows.py says none, and never more than it says for odd squares, except
+that float16 has 4-way ones. Findings: results/reference/notes/transpose_half_warp.md.
 """
 
 from __future__ import annotations

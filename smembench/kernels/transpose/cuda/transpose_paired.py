@@ -1,11 +1,11 @@
 """transposePaired: transposeHalfWarp whose blocks alternate between two columns of tiles 16 KiB apart.
 
-It does so only where rows of the input are a power of two of bytes long, and at least 128 KiB; elsewhere it is
-transposeHalfWarp.
+They do so only where the length of the input's rows in bytes is a power of two and at least 128 KiB; elsewhere the
+kernel is transposeHalfWarp.
 
 It relieves the banks of the DRAM. The parts of such rows that a column of tiles reads differ only in the upper bits of
 their addresses, and those alone seem not to reach all banks; bits 13 and 14 do. Taking tiles diagonally, the classic
-remedy against a stride of a power of two, breaks up the writes (transposeDown). Findings:
+remedy against a power-of-two stride, breaks up the writes (transposeDown). Findings:
 results/reference/notes/transpose_paired.md.
 """
 

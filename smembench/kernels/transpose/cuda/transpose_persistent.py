@@ -1,12 +1,12 @@
 """transposePersistent: transposeAsync with a persistent grid: only as many blocks as run at once, for all tiles.
 
-A block goes over the tiles in strides of the grid, in the order of transposeDown. The copies of its next tile are under
-way from its first tile to its last, and the blocks of a round write contiguous rows.
+A block goes over the tiles in strides of the grid, in the order of transposeDown. The next tile's copies are in flight
+from a block's first tile to its last, and blocks that run at the same time write contiguous rows.
 
-It relieves latency: of every tile but a block's first, and of starting blocks in rounds. The assignment of tiles is
-fixed, so a slow SM delays the end. An SM gets blocks with 64 KiB of tiles in flight, as far as its threads allow; where
-fewer fit, the others follow later and the grid is not persistent. Where rows are no multiples of 16 bytes it is
-transposeDown. Compute capability 8.0 or newer. Findings: results/reference/notes/transpose_persistent.md.
+It hides the latency of every tile but a block's first, and saves starting blocks in rounds. The assignment of tiles is
+fixed, so one slow SM delays the end. An SM gets blocks with 64 KiB of tiles in flight, as far as its threads allow;
+where fewer fit, the others follow later and the grid is not persistent. Where rows are no multiples of 16 bytes the
+kernel is transposeDown. Compute capability 8.0 or newer. Findings: results/reference/notes/transpose_persistent.md.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def build(case: Case) -> NumbaKernel:
             base = other
 
     columns, rows = covering(case.n, case.m, Block(side, side))
-    held = resident(case)
+    blocks_per_sm = resident(case)
 
     def blocks_on(multiprocessors: int) -> int:
-        return min(rows * columns, held * multiprocessors)
+        return min(rows * columns, blocks_per_sm * multiprocessors)
 
-    bounds = (threads_of(case), held)
+    bounds = (threads_of(case), blocks_per_sm)
     return NumbaKernel(
         transpose_persistent, grid=(rows, columns), block=block, launch_bounds=bounds, persistent_blocks=blocks_on
     )

@@ -1,14 +1,14 @@
-"""transposePipelined: transposeDown with several tiles per block; the next is loaded while one is written.
+"""transposePipelined: transposeDown with several tiles per block; the next is loaded while the current one is written.
 
-A block has four tiles below each other and shared memory for two. Per tile:
+A block has four tiles below each other, and shared memory for two. Per tile:
 
 1. Issue the loads of the next tile, into registers.
 2. Write the current tile.
 3. Store the registers into the other half of shared memory; one barrier keeps the halves apart.
 
-It relieves latency: of the loads of three tiles in four, and of starting a block for each. The next block goes on
-below, so writes are as contiguous as transposeDown's. The hints, half-warps and pairs of columns of the steps up to
-transposePaired are left out. Where rows are no multiples of 16 bytes it is transposeDown.
+It hides the latency of the loads of three tiles in four, and a block starts once for all four. The next block goes on
+below, so writes are as contiguous as in transposeDown. The hints, half-warps and pairs of columns of the steps up to
+transposePaired are left out. Where rows are no multiples of 16 bytes the kernel is transposeDown.
 Findings: results/reference/notes/transpose_pipelined.md.
 """
 

@@ -1,4 +1,4 @@
-"""transposeSmem: naiveGmem through a static shared tile, rows in and rows out.
+"""transposeSmem: naiveGmem through a tile in static shared memory, so that reads and writes both go along rows.
 
 1. The block reads rows of the input into the tile; barrier.
 2. Threads are renumbered so that consecutive threads write consecutive elements of an output row.
@@ -6,8 +6,8 @@
 Both global sides are coalesced. The strided access moves into shared memory, where a column of a 32-wide float32 tile
 lies in one bank: a 32-way conflict on the load.
 
-It stands beside the slides' listing, whose blockDim and BDIMX × BDIMY are bx × by here. The listing tests the output's
-coordinate against the input's bounds, and has the barrier in that branch. Here each side is tested in its own
+The kernel follows the slides' listing; blockDim and BDIMX × BDIMY are bx × by here. The listing tests the output's
+coordinate against the input's bounds, and has its barrier inside that branch. Here each side is tested in its own
 coordinates and every thread reaches the barrier, so any nx × ny works; ``smembench lesson bounds`` runs the listing.
 """
 

@@ -1,8 +1,8 @@
 """transposeSmemDyn: transposeSmem with its tile in dynamic shared memory.
 
 The kernel declares an array without a size, and the launch gives its bytes. The array has one dimension, so the kernel
-computes row · width + column itself. Accesses are transposeSmem's. The width is a constant of the compiled kernel here
-too, so the instructions are nearly the same and the times should be.
+computes row · width + column itself. Accesses are those of transposeSmem. The width is a constant of the compiled
+kernel here too, so the instructions are nearly the same, and the times should be.
 """
 
 from __future__ import annotations

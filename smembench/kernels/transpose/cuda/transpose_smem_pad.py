@@ -1,7 +1,7 @@
 """transposeSmemPad: transposeSmem with ``pad`` extra columns in the tile.
 
-One extra column shifts each row by a bank, so a column of a 32-wide float32 tile lies in 32 different banks and the
-load has no conflicts.
+One extra column shifts each row by one bank, so the elements of a column of a 32-wide float32 tile lie in 32 different
+banks, and the load has no conflicts.
 """
 
 from __future__ import annotations

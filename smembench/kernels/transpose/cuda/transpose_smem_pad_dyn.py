@@ -1,7 +1,7 @@
 """transposeSmemPadDyn: transposeSmemDyn with ``pad`` extra columns in the tile.
 
-The row stride and the bytes of the launch grow by the padding. As in transposeSmemPad, one extra column puts a column
-of a 32-wide float32 tile into 32 different banks, and the load has no conflicts.
+The row stride and the bytes that the launch gives grow by the padding. As in transposeSmemPad, one extra column puts
+the elements of a column of a 32-wide float32 tile into 32 different banks, and the load has no conflicts.
 """
 
 from __future__ import annotations

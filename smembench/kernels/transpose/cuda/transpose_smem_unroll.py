@@ -1,8 +1,8 @@
 """transposeSmemUnroll: transposeSmem with two elements per thread, from a tile two blocks wide.
 
 A block of bx × by threads handles by rows and 2·bx columns, so the grid is half as wide. A thread loads an element of
-each half before it stores the first, and writes two after the barrier: twice the work in flight, half the barriers and
-index arithmetic per element. Both global sides stay coalesced.
+each half before it stores the first, and writes two after the barrier: twice the loads in flight, and half the barriers
+and index arithmetic per element. Both global sides stay coalesced.
 
 A row of the tile has 2·bx elements, so conflicts are at least those of transposeSmem: 32-way on both loads of a 32x32
 float32 block as before, and 16-way instead of 8-way with 16x16, where the stores into the tile become 2-way.

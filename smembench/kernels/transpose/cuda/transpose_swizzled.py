@@ -1,11 +1,11 @@
 """transposeSwizzled: transposeCoarsened with its tile swizzled instead of padded.
 
-Element (row, column) lies in column ``column XOR row`` of its row; in a float16 tile whose rows fill the banks, in
-column ``column XOR 2 · row``, since two elements share a word. A row stays a row and a column falls into different
-banks for every element type, so neither the store nor the load has conflicts.
+Element (row, column) is stored in column ``column XOR row`` of its row; in a float16 tile whose rows fill the banks, in
+column ``column XOR 2 · row``, since two elements share a word. Rows stay rows, and the elements of a column fall into
+different banks for every element type, so neither stores nor loads have conflicts.
 
-It relieves shared memory of the padding. Rows stay multiples of 16 bytes apart, which vector accesses of the tile need.
-The XOR costs an instruction per access. Predictions: results/reference/notes/transpose_swizzled.md.
+It saves the shared memory of the padding, and rows stay multiples of 16 bytes apart, as vector accesses of the tile
+need. The XOR costs one instruction per access. Predictions: results/reference/notes/transpose_swizzled.md.
 """
 
 from __future__ import annotations

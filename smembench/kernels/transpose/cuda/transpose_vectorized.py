@@ -3,13 +3,13 @@
 A thread moves 16 bytes per instruction: four float32, two float64 or eight float16. The tile of a block of bx × by
 threads is bx vectors wide and, in elements, as high: 64 × 64 float32 for 16x32.
 
-1. A vector goes into the tile whole, in one 128-bit store; barrier.
-2. A thread loads elements, one per row, packs them into a vector and writes it.
+1. Each thread stores its vectors into the tile whole, in one 128-bit store each; barrier.
+2. It loads elements of a column of the tile, one per row, packs them into a vector and writes that.
 
-The swizzle permutes whole vectors: vector v of row r lies at v XOR (r / vector width modulo 8). A warp covers 8 vectors
-by 4 rows, a cache line per row. Neither stores nor loads have conflicts, for any element type. It relieves instruction
-issue and latency, since each load in flight is 16 bytes. Rows that are no multiples of 16 bytes take unaligned_rows.py.
-Findings: results/reference/notes/transpose_vectorized.md.
+The swizzle permutes whole vectors: vector v of row r is stored at v XOR (r / vector width modulo 8). A warp covers 8
+vectors by 4 rows, a cache line per row. Neither stores nor loads have conflicts, for any element type. It relieves
+instruction issue, and hides latency, since each load in flight is 16 bytes. Rows that are no multiples of 16 bytes take
+unaligned_rows.py. Findings: results/reference/notes/transpose_vectorized.md.
 """
 
 from __future__ import annotations
