@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from smembench.devices import nvml as telemetry
-from smembench.devices.nvml import Nvml, lost_gpus
+from smembench.devices.nvml import Nvml, lost_gpus, throttle_names
 from smembench.model.measurement import Conditions
 
 
@@ -132,3 +132,22 @@ def test_memory_errors_are_not_asked_for_between_samples(monkeypatch: pytest.Mon
     assert gpu.conditions() == first
     now[0] += 2
     assert gpu.conditions() == Conditions(ecc_corrected=3, ecc_uncorrected=4)
+
+
+@pytest.mark.parametrize(
+    ("bits", "names"),
+    [
+        (0x4, "sw_power_cap"),
+        (0x8, "hw_slowdown"),
+        (0x10, "sync_boost"),
+        (0x20, "sw_thermal"),
+        (0x40, "hw_thermal"),
+        (0x80, "hw_power_brake"),
+        (0x44, "sw_power_cap+hw_thermal"),
+        (0x1 | 0x2 | 0x100, "none"),  # idle, clocks that the user or the display asked for
+    ],
+)
+def test_every_reason_that_lowers_clocks_is_throttling_and_rest_is_none(bits: int, names: str) -> None:
+    """The bits are those of nvml.h, nvmlClocksEventReason*."""
+    assert throttle_names(bits) == names
+    assert Conditions(throttle_reasons=throttle_names(bits)).throttled is (names != "none")

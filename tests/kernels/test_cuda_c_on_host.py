@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -88,31 +88,44 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
     assert done >= 2
 
 
-@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
-@pytest.mark.parametrize(
-    ("name", "size", "variant"),
-    [
-        ("wgmma", (130, 136, 200), ""),
-        ("wgmmaSpecialized", (130, 264, 392), ""),
-        ("wgmmaPersistent", (2200, 264, 72), ""),
-        ("wgmmaStored", (1250, 2920, 72), "256"),
-        ("wgmmaStored", (1250, 2624, 72), "224"),
-        ("wgmmaStored", (1250, 2496, 72), "192"),
-        ("wgmmaStored", (1250, 1728, 72), "160"),
-        ("wgmmaStored", (1250, 1256, 72), "128"),
-        ("wgmmaStored", (1250, 1088, 72), "96"),
-        ("wgmmaStored", (300, 264, 200), "64"),
-    ],
-)
-def test_warp_groups_multiply_either_layout_in_tiles_of_every_width(
-    name: str, size: tuple[int, int, int], variant: str, b_layout: str, tmp_path: Path
-) -> None:
-    """Ragged in all three; more steps along k than stages in all but one, and a band of tiles that is not full."""
+WIDTHS = [
+    ("wgmma", (130, 136, 200), ""),
+    ("wgmmaSpecialized", (130, 264, 392), ""),
+    ("wgmmaPersistent", (2200, 264, 72), ""),
+    ("wgmmaStored", (1250, 2920, 72), "256"),
+    ("wgmmaStored", (1250, 2624, 72), "224"),
+    ("wgmmaStored", (1250, 2496, 72), "192"),
+    ("wgmmaStored", (1250, 1728, 72), "160"),
+    ("wgmmaStored", (1250, 1256, 72), "128"),
+    ("wgmmaStored", (1250, 1088, 72), "96"),
+    ("wgmmaStored", (300, 264, 200), "64"),
+]
+"""Ports by warp groups, m, n and k, and the columns of a tile: ragged in all three; more steps along k than stages in
+all but one, and a band of tiles that is not full."""
+
+
+def by_warp_groups(name: str, size: tuple[int, int, int], b_layout: str) -> Case:
     (kernel,) = (each for each in PORTS if each.name == name)
-    case = replace(case_of(kernel, *size, first_dtype(kernel)), b_layout=b_layout)
+    return replace(case_of(kernel, *size, first_dtype(kernel)), b_layout=b_layout)
+
+
+@pytest.fixture(scope="module")
+def widths(tmp_path_factory: pytest.TempPathFactory) -> dict[Case, Launch]:
+    """Every tile of warp groups in either layout, compiled at once: most of a compiler's time is for the headers."""
+    cases = [by_warp_groups(*each[:2], layout) for each, layout in product(WIDTHS, (BY_ROWS, BY_COLUMNS))]
+    library = compile_for_host([*map(port, cases)], tmp_path_factory.mktemp("widths"))
+    return {case: kernel_of(library, number) for number, case in enumerate(cases)}
+
+
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize(("name", "size", "variant"), WIDTHS)
+def test_warp_groups_multiply_either_layout_in_tiles_of_every_width(
+    name: str, size: tuple[int, int, int], variant: str, b_layout: str, widths: dict[Case, Launch]
+) -> None:
+    case = by_warp_groups(name, size, b_layout)
     program = cuda_c_kernel(case)
     assert program.variant == variant
-    verify(case, kernel_of(compile_for_host([port(case)], tmp_path), 0), program.on(7).grid)
+    verify(case, widths[case], program.on(7).grid)
 
 
 @settings(max_examples=30)

@@ -242,18 +242,19 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_nvvm")
 @pytest.mark.parametrize(
-    ("dtype", "b_layout", "instruction"),
+    ("tile", "dtype", "b_layout", "instruction"),
     [
-        ("bfloat16", BY_ROWS, "HGMMA"),
-        ("float16", BY_COLUMNS, "HGMMA"),
-        (TF32, BY_COLUMNS, "HGMMA"),
-        (FLOAT8, BY_COLUMNS, "QGMMA"),
+        *((tile, "bfloat16", BY_ROWS, "HGMMA") for tile in wgmma_clustered.SWAPPED),
+        (wgmma_clustered.SWAPPED[-1], "float16", BY_COLUMNS, "HGMMA"),
+        (wgmma_clustered.SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
+        (wgmma_clustered.SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA"),
     ],
+    ids=lambda value: value.rows if isinstance(value, Tile) else value,
 )
-@pytest.mark.parametrize("tile", wgmma_clustered.SWAPPED, ids=lambda tile: tile.rows)
 def test_swapped_tiles_do_not_spill_either(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str, instruction: str
 ) -> None:
+    """Every tile, and every element type in the tallest, of which a thread holds most results."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), 1000, 1000, 1008, dtype), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")

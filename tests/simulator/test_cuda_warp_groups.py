@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 from types import ModuleType
 
 import pytest
@@ -28,15 +28,15 @@ STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED
 
 
 @pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize(
-    ("size", "dtype"),
+    ("size", "dtype", "b_layout"),
     [
-        pytest.param((130, 264, 72), "bfloat16", id="ragged in all three"),
-        pytest.param((64, 8, 8), "float16", id="less than a tile"),
-        pytest.param((3, 136, 328), "float16", id="more steps than stages"),
-        pytest.param((130, 262, 36), TF32, id="tf32"),
-        pytest.param((130, 262, 656), FLOAT8, id="float8"),
+        pytest.param((130, 264, 72), "bfloat16", BY_ROWS, id="ragged in all three"),
+        pytest.param((130, 264, 72), "bfloat16", BY_COLUMNS, id="ragged in all three, B by columns"),
+        pytest.param((64, 8, 8), "float16", BY_ROWS, id="less than a tile"),
+        pytest.param((3, 136, 328), "float16", BY_COLUMNS, id="more steps than stages"),
+        pytest.param((130, 262, 36), TF32, BY_COLUMNS, id="tf32"),
+        pytest.param((130, 262, 656), FLOAT8, BY_COLUMNS, id="float8"),
     ],
 )
 def test_products_are_right_at_the_edges_of_tiles(
@@ -53,19 +53,24 @@ def test_blocks_compute_one_tile_after_another() -> None:
     verify("wgmmaPersistent", (600, 520, 8), "bfloat16", BY_ROWS, blocks=4)
 
 
+WIDTHS = [
+    *product(["wgmmaStored", "wgmmaPacked"], wgmma_stored.TILES),
+    *product(["wgmmaOverlapped"], wgmma_overlapped.HALVED),
+]
+BY_COLUMNS_IN_TURN = cycle(product(["float16", TF32, FLOAT8], [BY_COLUMNS]))
+"""Tiles beside each other meet different types: rows of B by columns have 128 bytes in a tile of any width."""
+
+
 @pytest.mark.parametrize(
-    ("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
-)
-@pytest.mark.parametrize(
-    ("name", "tile"),
+    ("name", "tile", "dtype", "b_layout"),
     [
-        *product(["wgmmaStored", "wgmmaPacked"], wgmma_stored.TILES),
-        *product(["wgmmaOverlapped"], wgmma_overlapped.HALVED),
+        *((*width, "bfloat16", BY_ROWS) for width in WIDTHS),
+        *((*width, *usual) for width, usual in zip(WIDTHS, BY_COLUMNS_IN_TURN, strict=False)),
     ],
     ids=lambda value: value.columns if isinstance(value, Tile) else value,
 )
 def test_tiles_of_every_width_are_right(
-    monkeypatch: pytest.MonkeyPatch, name: str, dtype: str, b_layout: str, tile: Tile
+    monkeypatch: pytest.MonkeyPatch, name: str, tile: Tile, dtype: str, b_layout: str
 ) -> None:
     """Two tiles across, the second ragged; where columns are no multiple of 64, rows of B and C have 64 bytes."""
     for module in (wgmma_stored, wgmma_packed, wgmma_overlapped):
@@ -111,7 +116,7 @@ def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: st
 
 @pytest.mark.parametrize(
     ("dtype", "b_layout"),
-    [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)],
+    [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)],
 )
 @pytest.mark.parametrize("tile", wgmma_clustered.SWAPPED, ids=lambda tile: tile.rows)
 def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str) -> None:

@@ -1,0 +1,109 @@
+"""Timing by graphs on a made-up driver, whose launches take times that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from smembench.devices import cuda_graph
+from smembench.devices.cuda_graph import GraphTimer, calibrate
+
+RESIDUE_MS = 0.25
+"""What an event adds to a reading."""
+WARM_MS, COLD_MS, EMPTY_MS = 0.5, 2.0, 0.125
+"""A launch behind another, one behind a flush, and an empty kernel."""
+PAUSE_MS = 0.125
+"""What the first node of a graph takes more, and an event that follows neither a launch nor a flush."""
+OUTLIER_MS = 64.0
+"""What every tenth empty pair reads more, because of something else."""
+
+Node = tuple[str, Any]
+
+
+class Driver:
+    """CUDA's driver with a clock of its own; a stream holds nodes while it is captured."""
+
+    CUevent_flags = SimpleNamespace(CU_EVENT_DEFAULT=0)
+    CUevent_record_flags = SimpleNamespace(CU_EVENT_RECORD_EXTERNAL=1)
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL=1)
+
+    def __init__(self) -> None:
+        self.captured: list[Node] = []
+        self.now = 0.0
+        self.events: dict[int, float] = {}
+        self.pairs = 0
+
+    def enqueue(self, node: str) -> Callable[[], None]:
+        return lambda: self.captured.append((node, None))
+
+    def cuEventCreate(self, flags: int) -> int:
+        self.events[len(self.events)] = 0.0
+        return len(self.events) - 1
+
+    def cuEventRecordWithFlags(self, event: int, stream: int, flags: int) -> None:
+        assert flags == self.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
+        self.captured.append(("event", event))
+
+    def cuStreamBeginCapture(self, stream: int, mode: int) -> None:
+        self.captured = []
+
+    def cuStreamEndCapture(self, stream: int) -> list[Node]:
+        return self.captured
+
+    def cuGraphInstantiate(self, graph: list[Node], flags: int) -> list[Node]:
+        return graph
+
+    def cuGraphLaunch(self, graph: list[Node], stream: int) -> None:
+        before = "pause"
+        for node, event in graph:
+            match node:
+                case "launch":
+                    self.now += COLD_MS if "flush" in before else WARM_MS
+                    self.now += PAUSE_MS if before == "pause event" else 0
+                case "empty":
+                    self.now += EMPTY_MS
+                case "event":
+                    self.now += RESIDUE_MS
+                    if before == "event event":  # nothing was ahead of this empty pair
+                        self.now += PAUSE_MS
+                    if before == "busy event":
+                        self.pairs += 1
+                        self.now += OUTLIER_MS if self.pairs % 10 == 0 else 0
+                    self.events[event] = self.now
+            before = f"{before.split()[-1]} {node}"
+
+    def cuEventElapsedTime(self, begin: int, end: int) -> float:
+        return self.events[end] - self.events[begin]
+
+    def nothing(self, *_: object) -> None:
+        """Synchronise, or destroy."""
+
+    cuStreamSynchronize = cuGraphDestroy = cuGraphExecDestroy = cuEventDestroy = nothing
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    made_up = Driver()
+    monkeypatch.setattr(cuda_graph, "driver", made_up)
+    monkeypatch.setattr(cuda_graph, "checked", lambda result: result)
+    return made_up
+
+
+@pytest.mark.parametrize("residue_ms", [0.0, RESIDUE_MS])
+def test_a_warm_sample_is_a_launch_behind_others_without_what_the_events_add(driver: Driver, residue_ms: float) -> None:
+    timer = GraphTimer(0, driver.enqueue("launch"), nullcontext, residue_ms, warmup=0)
+    assert timer.take() == WARM_MS + RESIDUE_MS - residue_ms
+
+
+def test_a_cold_sample_is_a_launch_behind_a_flush_that_is_not_in_it(driver: Driver) -> None:
+    timer = GraphTimer(0, driver.enqueue("launch"), nullcontext, RESIDUE_MS, driver.enqueue("flush"), warmup=0)
+    assert timer.take() == COLD_MS
+
+
+def test_an_empty_pair_is_read_behind_a_kernel_and_without_outliers(driver: Driver) -> None:
+    found = calibrate(0, driver.enqueue("busy"), driver.enqueue("empty"), nullcontext)
+    assert found == (RESIDUE_MS, RESIDUE_MS + EMPTY_MS)

@@ -1,0 +1,50 @@
+"""What a cold sample reads or writes before it, so that the caches hold nothing of the kernel's: twice their size."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smembench.devices import cuda as gpu
+from smembench.devices.cpu import CpuDevice
+from smembench.devices.cuda import CudaDevice
+from smembench.kernels.kernel import Kernel
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import HostFunction
+from smembench.model.case import Case
+from smembench.model.device import DeviceInfo
+
+CACHE_BYTES = 4000
+
+
+@pytest.mark.parametrize(("cache", "touched"), [("cold", 2 * CACHE_BYTES), ("warm", 0)])
+def test_a_cold_sample_on_the_cpu_changes_twice_its_cache(cache: str, touched: int) -> None:
+    device = CpuDevice()
+    device.info = device.info.model_copy(update={"l2_bytes": CACHE_BYTES})
+    kernel = Kernel("transpose", "memcpy", "cpu", build=lambda _: HostFunction(lambda *_: None))
+    case = Case("transpose", "memcpy", "cpu", "float32", 8, 8, cache=cache)
+    prepared = device.prepare(case, kernel, PROBLEMS["transpose"], (np.zeros(64, np.float32),))
+    sampler = prepared.sampler(0.0)
+    for taken in (1, 2):
+        sampler.take()
+        buffer = device._flush_buffer
+        assert (0 if buffer is None else np.count_nonzero(buffer == taken)) == touched
+
+
+def test_a_cold_sample_on_a_gpu_reads_twice_its_l2(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[tuple[Any, ...]] = []
+
+    class Compiled:
+        def __getitem__(self, configuration: object) -> Any:
+            return lambda *arguments: launched.append(arguments)
+
+    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(to_device=lambda array: array, jit=lambda function: Compiled()))
+    device: Any = object.__new__(CudaDevice)  # opened it would need a GPU
+    device.info = DeviceInfo(name="cuda:0", kind="cuda", model="made up", memory_bytes=10**9, l2_bytes=CACHE_BYTES)
+    device._flush_buffer, device._stream = None, None
+    device._flush()()
+    ((buffer, count),) = launched
+    assert (buffer.nbytes, count) == (2 * CACHE_BYTES, buffer.size)
