@@ -41,6 +41,11 @@ def test_a_table_is_what_it_says_it_is_of(of: str, shown: str) -> None:
     assert shown == table(of), "PYTHONPATH=.:tests python -m pages fills it"
 
 
+def test_no_line_begins_with_a_mark() -> None:
+    """Markdown would take the line as HTML: it would end the paragraph, and show its links and code as they are."""
+    assert re.findall(r"^\s*<!-- \S+ -->.+", TEXT, flags=re.MULTILINE) == []
+
+
 def test_readme_has_tables() -> None:
     assert {"claims", "nights"} < {of for of, _ in FILLED.findall(TEXT)}
 
