@@ -57,6 +57,7 @@ def run(
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_stored, from_toml
+    from smembench.store.files import there
     from smembench.store.run_folder import RunFolder, made
     from smembench.studies.load import named
 
@@ -75,7 +76,7 @@ def run(
     elif given is not None:
         if nights.asked and not running.dry_run:
             made(output)  # --json-lines and --openmetrics may name a file in it
-        then = after(nights, output, given.name, given.threshold) if output.exists() else None
+        then = after(nights, output, given.name, given.threshold) if there(output) else None
         measure(given, running, output=output, anonymous=anonymous, after=then)
     else:
         raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")

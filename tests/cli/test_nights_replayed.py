@@ -87,7 +87,7 @@ def test_the_verdict_needs_no_baseline_and_says_so(program: Program, results: Pa
         (("last:0", "RUN"), "last:0: give a number of runs"),
         (("last:7", "nowhere"), "there is no such file or folder"),
         (("last:7", "RUN", "--across", "device"), "--across: belongs to two runs' folders"),
-        (("last:7",), "give BASE and NEW"),
+        (("last:7",), "last:7: give NEW, too"),
     ],
     ids=str,
 )

@@ -172,7 +172,7 @@ def test_a_function_without_a_decorator_and_the_first_block_of_a_grid() -> None:
 
 
 def test_arguments_that_are_none() -> None:
-    with pytest.raises(UsageError, match=r"takes \(out, a\), and 1 arguments"):
+    with pytest.raises(UsageError, match=r"takes \(out, a\), not 1 argument"):
         traced(kernels.plain, 1, 32, 3)
     with pytest.raises(UsageError, match="is no argument"):
         traced(kernels.plain, 1, 32, object(), 3)
