@@ -56,7 +56,7 @@ app = typer.Typer(
     name="smembench",
     cls=_Group,
     help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
-    epilog="Exit codes: 0 all ok, 1 a case failed, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted, "
+    epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted, "
     "143 by SIGTERM.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,

@@ -10,7 +10,8 @@ import typer
 
 from smembench.cli.options import Json, one_of
 from smembench.cli.output import print_json, show
-from smembench.model.errors import UsageError
+from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.text import number_of
 
 
 def doctor(
@@ -70,8 +71,8 @@ def doctor(
     else:
         for line in lines(found):
             say(stdout, line)
-    if any(check.fatal for check in found):
-        raise typer.Exit(1)
+    if broken := [check for check in found if check.fatal]:
+        raise SmembenchError(f"nothing can be measured: {broken[0].what}: {broken[0].found}")
 
 
 def _timing(csv: Path | None, *, json: bool, force: bool) -> None:
@@ -90,8 +91,8 @@ def _timing(csv: Path | None, *, json: bool, force: bool) -> None:
     show([section(found, info, versions())], json=json, device=info.known, timings=timing_records(found))
     if output is not None:
         output.write(as_csv(timing_records(found)))
-    if not all(item.agrees for item in found):
-        raise typer.Exit(1)
+    if others := sum(not item.agrees for item in found):
+        raise SmembenchError(f"{others} of {number_of(len(found), 'median')} differ from Nsight Compute's")
 
 
 def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool, force: bool) -> None:
@@ -129,5 +130,5 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
         output.write(as_csv(request_records(found)))
     if interrupted:
         raise Interrupted(f"interrupted: {len(found)} requests were counted")
-    if failures(found):
-        raise typer.Exit(1)
+    if wrong := failures(found):
+        raise SmembenchError(f"{number_of(len(wrong), 'request')} counted otherwise than predicted")

@@ -10,7 +10,7 @@ import typer
 
 from smembench.cli.options import SIZE, Json, complete_kernel, one_of
 from smembench.cli.output import print_json, show
-from smembench.model.errors import UsageError
+from smembench.model.errors import SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from smembench.explain.costs import Costs
@@ -277,5 +277,5 @@ def _measure(
     show([table], json=json, figures=counter_records(found))
     if output is not None:
         output.write(as_csv(counter_records(found)))
-    if any(item.agrees is False for item in found):
-        raise typer.Exit(1)
+    if others := sum(item.agrees is False for item in found):
+        raise SmembenchError(f"{others} of {number_of(len(found), 'prediction')} differ from the hardware's counters")

@@ -11,7 +11,8 @@ import typer
 
 from smembench.cli.options import Json, Markdown, one_of
 from smembench.cli.output import print_json, show
-from smembench.model.errors import UsageError
+from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.text import number_of
 from smembench.studies.lesson import LESSONS
 
 if TYPE_CHECKING:
@@ -85,5 +86,5 @@ def lesson(
         output.write(as_csv(lesson_records(name, found)))
     rows = lesson_records(name, found)
     show([shown], json=json, markdown=markdown, device=asdict(where), rows=rows, why=loaded.why, check=loaded.check)
-    if any(result.failed for result in found):
-        raise typer.Exit(1)
+    if failed := sum(result.failed for result in found):
+        raise SmembenchError(f"{failed} of {number_of(len(found), 'experiment')} did not show what they should")

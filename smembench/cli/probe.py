@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from smembench.cli.options import one_of
-from smembench.model.errors import FAILED
+from smembench.model.errors import SmembenchError
+from smembench.model.text import number_of
 from smembench.studies.probe import FAMILIES
 
 _HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (default: all)"
@@ -63,5 +64,6 @@ def probe(
         typer.echo(exported(form, sheet), nl=False)
     else:
         draw(stdout, sections(sheet))
-    if any(figure.status not in (Status.OK, Status.SKIPPED) for figure in sheet.figures):
-        raise typer.Exit(FAILED)
+    if failed := [figure for figure in sheet.figures if figure.status not in (Status.OK, Status.SKIPPED)]:
+        said = f"{failed[0].family}: {failed[0].name}: {failed[0].reason}"
+        raise SmembenchError(f"{len(failed)} of {number_of(len(sheet.figures), 'figure')} failed, the first {said}")
