@@ -37,6 +37,7 @@ from smembench.studies.nightly.against import compare, not_judged
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
+from smembench.views.console import stderr
 
 Night = Callable[..., Path]
 
@@ -757,6 +758,17 @@ def test_only_a_complete_run_can_be_the_baseline(results: Path, night: Night) ->
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"pinned": 3}', '{"pinned": {"nightly": "../../etc"}}', "\x00", "[" * 9999]
+def test_a_problem_is_told_once_where_the_page_is_on_stderr(
+    results: Path, night: Night, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with --csv -: stdout has the CSV."""
+    night(1, started_at_utc="2099-01-01T00:00:00+00:00")
+    finish = after(Nightly(compare_to="last:3"), results, "nightly")
+    assert finish is not None
+    assert finish(night(2), stderr) == 1
+    assert capsys.readouterr().err.count("after now") == 1
+
+
 )
 def test_a_damaged_baseline_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / BASELINE).write_text(text)
