@@ -346,6 +346,38 @@ def test_an_alarm_stands_until_it_is_accepted_however_long_that_takes(results: P
     assert finished(options, results, night(102, {**slower, "transposeSmem": 2.4}))[0] == 3
 
 
+@pytest.mark.parametrize("compare_to", ["last", "last:2", "last:3"])
+@pytest.mark.parametrize("keep", [2, 4, 5])
+def test_an_alarm_stands_however_few_runs_are_compared_with_and_kept(
+    results: Path, night: Night, compare_to: str, keep: int
+) -> None:
+    """Though the runs since before the change are not surplus at first, those before them are, and make the level."""
+    for day in range(1, 9):
+        night(day)
+    for day in range(9, 20):
+        newest = night(day, {**TIMES, "copyGmem": 1.2})
+        code, printed = finished(Nightly(compare_to=compare_to, keep=keep), results, newest)
+        assert code == 3, (day, printed)
+
+
+def test_an_alarm_against_the_first_run_of_all_stands_if_that_is_accepted(results: Path, night: Night) -> None:
+    accept(night(1), "*", "as agreed")
+    slower = {**TIMES, "copyGmem": 4.0}
+    for day in range(2, 8):
+        night(day, slower)
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(8, slower))
+    assert code == 3, printed
+
+
+def test_a_slower_case_than_the_pinned_run_keeps_no_run_between_them(results: Path, night: Night) -> None:
+    pin(night(1))
+    slower = {**TIMES, "copyGmem": 1.2}
+    for day in range(2, 9):
+        night(day, slower)
+    code, printed = finished(Nightly(compare_to="baseline", keep=2), results, night(9, slower))
+    assert (code, len(list(results.glob(f"*/{CASES}")))) == (3, 3), printed
+
+
 def test_runs_that_are_kept_for_ever_are_no_level_of_the_newest(results: Path, night: Night) -> None:
     """Three accepted runs, and what came long after them, by then 4 % slower little by little."""
     for day in (1, 2, 3):

@@ -142,12 +142,15 @@ def prune(
 
     See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
     they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
-    cases that are at their level would else seem to have jumped where runs are missing.
+    cases that are at their level would else seem to have jumped where runs are missing. The three are looked for among
+    all runs: the oldest that is compared with may be none of the surplus ones, or pinned, and still need those before.
     """
     said, failed = [], []
     paths = surplus(root, run, folder, keep, pinned)
-    stand = next((place for place, path in enumerate(paths) if path.name in alarmed), len(paths) + 2)
-    if stay := paths[max(stand - 2, 0) :]:
+    like = runs_like(root, run)
+    stand = next((place for place, (other, _) in enumerate(like) if other.run_id in alarmed), len(like) + 2)
+    standing = {path for _, path in like[max(stand - 2, 0) :]}
+    if stay := [path for path in paths if path in standing]:
         more = f" and {len(stay) - 1} later runs" if len(stay) > 1 else ""
         said.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
     for path in paths[: len(paths) - len(stay)]:
