@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.measurement import Status
 from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES
@@ -159,8 +160,8 @@ def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
 
     One that its config still plans is a problem; the others are named in the first run without them.
     """
-    newest = {row.case_id: (run, row.device) for run in before for row in run.rows}
-    own = {row.case_id for row in new.rows}
+    newest = {row.case_id: (run, row.device) for run in before for row in run.rows if row.status != Status.SKIPPED}
+    own = {row.case_id for row in new.rows if row.status != Status.SKIPPED}
     gone = [case for case in newest if case not in own]
     planned = [case for case in gone if _still_planned(*newest[case], new)]
     left = [case for case in gone if case not in planned and newest[case][0] is before[-1]]
