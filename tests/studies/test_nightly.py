@@ -280,7 +280,7 @@ def test_runs_that_do_not_say_which_gpu_are_not_pooled_and_it_is_said(
     newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if told else unnamed)
     code, printed = finished(Nightly(compare_to="last:3", keep=1), results, newest)
     assert code == 0
-    assert f"left out {4 + (not told)} runs that do not say on which device" in printed
+    assert "left out 4 runs that do not say on which device" in printed
     assert "there is no run before it" in printed
     assert "removed" not in printed
 
@@ -758,6 +758,17 @@ def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(result
     assert families["smembench_run_started_timestamp_seconds"].samples[0].value == 1767232800
 
 
+def test_a_problem_is_told_once_where_the_page_is_on_stderr(
+    results: Path, night: Night, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with --csv -: stdout has the CSV."""
+    night(1, started_at_utc="2099-01-01T00:00:00+00:00")
+    finish = after(Nightly(compare_to="last:3"), results, "nightly")
+    assert finish is not None
+    assert finish(night(2), stderr) == 1
+    assert capsys.readouterr().err.count("after now") == 1
+
+
 def test_a_json_line_is_one_line(results: Path, night: Night) -> None:
     stored = load(night(1, {"copyGmem": None}))
     line = json_line(stored, [], 1)
@@ -790,17 +801,6 @@ def test_only_a_complete_run_can_be_the_baseline(results: Path, night: Night) ->
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"pinned": 3}', '{"pinned": {"nightly": "../../etc"}}', "\x00", "[" * 9999]
-def test_a_problem_is_told_once_where_the_page_is_on_stderr(
-    results: Path, night: Night, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As with --csv -: stdout has the CSV."""
-    night(1, started_at_utc="2099-01-01T00:00:00+00:00")
-    finish = after(Nightly(compare_to="last:3"), results, "nightly")
-    assert finish is not None
-    assert finish(night(2), stderr) == 1
-    assert capsys.readouterr().err.count("after now") == 1
-
-
 )
 def test_a_damaged_baseline_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / BASELINE).write_text(text)
@@ -838,6 +838,31 @@ def test_a_night_without_the_gpu_is_no_success(results: Path, night: Night) -> N
     for day in (3, 4):
         code, printed = finished(Nightly(compare_to="last:3"), results, night(day, devices=[cpu]))
         assert (code, "no GPU was measured, unlike in 20260102T020000Z-nightly" in printed) == (1, True), printed
+
+
+def test_a_stored_night_is_judged_by_nothing_that_came_after_it(results: Path, night: Night) -> None:
+    """Neither by a GPU that was there only later, nor by a run that was pinned later."""
+    cpu = {"name": "cpu", "kind": "cpu", "model": "a CPU", "uuid": "CPU-1"}
+    for day in (1, 2, 3):
+        night(day, devices=[{**H200, "kind": "cpu"}])
+    judged = load(night(4, devices=[{**H200, "kind": "cpu"}]))
+    pin(night(5, {name: ms / 2 for name, ms in TIMES.items()}, devices=[H200, cpu]))
+    night(6, devices=[{**H200, "uuid": "GPU-2"}])
+    found = compare("last:3", results, judged, Rules())
+    assert [asked for asked, _ in found.compared] == ["last:3"]
+    assert (found.problems, found.notes, found.compared[0][1].regressions) == ([], [], [])
+
+
+def test_a_case_that_is_skipped_though_it_was_measured_is_no_success(results: Path, night: Night) -> None:
+    for day in (1, 2, 3):
+        night(day, **SWEPT)
+    new = load(night(4, **SWEPT))
+    rows = [
+        replace(row, status="skipped", reason="too long", elapsed_ms=None) if row.kernel == "copyGmem" else row
+        for row in new.rows
+    ]
+    (problem,) = compare("last:3", results, replace(new, rows=rows), Rules()).problems
+    assert problem.startswith("without a result though the config is as it was: transpose/copyGmem/")
 
 
 def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Night) -> None:

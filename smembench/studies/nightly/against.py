@@ -123,6 +123,8 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
         for base in _readable([pinned], BASELINE, new, held):
             if compare_to == BASELINE:
                 _absent([base], new, held)
+            elif began(base) >= began(new):  # pinned since, so no run before it
+                continue
             _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
     if fresh := [case for case, one in meant.items() if one.started_at_utc == began(new)]:
         held.notes.append(f"{len(fresh)} cases are accepted from this run on: {meant[fresh[0]].reason}")
@@ -156,7 +158,7 @@ def not_judged(found: Comparison) -> Iterator[str]:
 
 
 def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
-    """Name the cases of earlier runs, oldest first, of which a run has no row.
+    """Name the cases of earlier runs, oldest first, of which a run has no row, or one that was skipped.
 
     One that its config still plans is a problem; the others are named in the first run without them.
     """
