@@ -168,7 +168,10 @@ def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
     planned = [case for case in gone if _still_planned(*newest[case], new)]
     left = [case for case in gone if case not in planned and newest[case][0] is before[-1]]
     if planned:
-        held.problems.append(f"without a result though the config is as it was: {_folded(planned, newest)}")
+        held.problems.append(
+            f"without a result though the config is as it was: {_folded(planned, newest)}; what is not to be measured "
+            "any more has to leave the config"
+        )
     if left:
         held.notes.append(f"not measured any more, as the config or the code changed: {_folded(left, newest)}")
 
