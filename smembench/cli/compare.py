@@ -195,17 +195,16 @@ def compare(
 
         if facets:
             raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
+        folder = named(Path(new))  # once: it warns of what it leaves out
         with steps() as step:
-            night = held(
-                base, named(Path(new)), lambda stored: given_rules(stored if threshold is None else threshold), step
-            )
+            night = held(base, folder, lambda stored: given_rules(stored if threshold is None else threshold), step)
         sections = [
             section
             for asked, found in night.compared
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
         show(sections, json=json, markdown=markdown, **(night.data if json else {}))
-        for line in (*night.notes, *night.problems, *next_steps(night, named(Path(new)))):
+        for line in (*night.notes, *night.problems, *next_steps(night, folder)):
             typer.echo(line, err=True)
         compared = [found for _, found in night.compared]
         code = FAILED if night.problems or night.run.failed else 0

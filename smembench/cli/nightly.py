@@ -116,10 +116,10 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
         found = finish(plan, root, folder, step)
     summary = summarise(found, folder)
     print_summary(console, summary)
-    problems = [*found.problems, *tell(plan, found, folder / SUMMARY, summary.markdown())]
-    for problem in problems:
-        say(stderr, problem)
-    code = found.exit_code or (FAILED if problems else 0)
-    if code and console is not stderr:  # stdout has it, too, but is often thrown away
-        say(stderr, summary.headline)
+    unwritten = tell(plan, found, folder / SUMMARY, summary.markdown())
+    code = found.exit_code or (FAILED if unwritten else 0)
+    # stdout has the problems and the headline, too, but is often thrown away.
+    again = [] if console is stderr else [*found.problems, *([summary.headline] if code else [])]
+    for line in (*again, *unwritten):
+        say(stderr, line)
     return code

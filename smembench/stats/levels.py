@@ -81,7 +81,7 @@ def levels(
     Args:
         series: logarithms of times, shape (series, nights), NaN where there is none.
         count: nights that make a level.
-        starts: by series the first night of an accepted level; 0 for none.
+        starts: by series the first night of an accepted level; -1 for none.
         least: a smaller deviation is never off the level.
         families: by series the number of its family; families tell nothing of each other's deviations.
     """
@@ -94,10 +94,10 @@ def levels(
     squares: list[list[float]] = [[] for _ in series]
     came_and_went = np.zeros(series.shape)
     for row, values in enumerate(own.tolist()):
-        start = 0 if starts is None else int(starts[row])
-        for first, end in ((0, start), (start, len(values))):
+        start = -1 if starts is None else int(starts[row])
+        for first, end in ((0, start), (max(start, 0), len(values))):
             if first < end:
-                walked = _walk(values[first:end], count, float(far[row]), accepted=first > 0)
+                walked = _walk(values[first:end], count, float(far[row]), accepted=first == start)
                 at[row, first:end] = walked.at
                 squares[row] = [*squares[row], *walked.squares][-RECENT:]
                 is_open[row] = bool(walked.off)

@@ -230,6 +230,9 @@ def cautions(rows: Sequence[Row]) -> list[str]:
     if any(map(_of_few_rounds, done)):
         cases = those(_of_few_rounds)
         found.append(f"{cases}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
+    if any(map(_of_samples_alone, done)):
+        cases = those(_of_samples_alone)
+        found.append(f"{cases}: no samples stored to tell how rounds differ, so the 95 % CI is that of samples alone")
     if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
         found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):
@@ -239,6 +242,10 @@ def cautions(rows: Sequence[Row]) -> list[str]:
 
 def _of_few_rounds(row: Row) -> bool:
     return row.rounds is not None and row.rounds < MIN_ROUNDS and interval(row) != ""
+
+
+def _of_samples_alone(row: Row) -> bool:
+    return row.uncertainty is None and interval(row) != "" and not _of_few_rounds(row)
 
 
 def block(case: Case) -> str:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
 from smembench.model.text import number_of
-from smembench.stats.summary import median_interval
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.tune import ALLOWED, Search, Tuned
-from smembench.views.columns import figures, milliseconds
-from smembench.views.sections import Section, bars, label, table
+from smembench.views.columns import figures, within
+from smembench.views.sections import Section, bars, cautions, interval, label, table
 
 
 def ranked(tuned: Tuned) -> Run:
@@ -25,12 +24,10 @@ def ranked(tuned: Tuned) -> Run:
 
 
 def finals(tuned: Tuned, among: str = "") -> Section:
-    """Finalists by their median, with its 95 % interval.
+    """Finalists by their median, with its 95 % interval, and what casts doubt on it.
 
     ``among`` says what a search that was interrupted has instead of finalists.
     """
-    done = [measurement for measurement in tuned.measurements if measurement.ok]
-    intervals = {m.case: median_interval([sample.elapsed_ms for sample in m.samples]) for m in done}
     run = ranked(tuned)
     what = "candidate" if among else "finalist"
     rows, best, problem = run.rows, tuned.best, PROBLEMS[tuned.best.problem]
@@ -39,13 +36,14 @@ def finals(tuned: Tuned, among: str = "") -> Section:
         rows,
         {
             what: label,
-            "elapsed ms": lambda row: milliseconds(row.elapsed_ms),
-            "95 % interval": lambda row: "–".join(map(milliseconds, intervals[row.case])),
+            "elapsed ms": lambda row: within(row.elapsed_ms, row.interval),
+            "95 % CI": interval,
             **figures(problem, problem.columns),
         },
         words=(what,),
         bars=bars(rows, problem.columns[0]),
         sentence="" if among else verdict(run, rows),
+        notes=cautions(rows),
     )
 
 

@@ -92,6 +92,15 @@ def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
     assert program("compare", first, second, *ACROSS, "--fail-on", "ambiguous").returncode == 3
 
 
+def test_a_run_that_is_left_out_of_the_newest_is_named_once(program: Program, tmp_path: Path) -> None:
+    results = Path(shutil.copytree(NIGHTS[0].parent, tmp_path / "results"))
+    file = results / NIGHTS[3].name / "run.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"started_at_utc": "2099-01-01T00:00:00+00:00"}))
+    found = program("compare", "last:7", "results/last", cwd=tmp_path)
+    assert found.returncode == 3
+    assert found.stderr.count("smembench: left out") == 1
+
+
 def test_a_real_slowdown_on_a_gpu_is_told_every_night_and_nothing_else(program: Program) -> None:
     """From the ninth of twelve nights on ownTile had lost its padding."""
     for number in (4, 8, 9, 10, 11, 12):

@@ -77,6 +77,16 @@ def test_an_accepted_level_begins_with_its_run() -> None:
     assert found.freedom[0] == 9 + 3
 
 
+def test_an_accepted_level_may_be_that_of_the_first_night() -> None:
+    """One night is enough: what follows it is off the level, as after any other accepted night."""
+    series = nights(6)
+    series[0, 1:] += 0.05
+    found = levels(series, 7, starts=np.array([0]))
+    assert found.at[0].tolist() == [True] + [False] * 5
+    assert found.open[0]
+    assert levels(series, 7, starts=np.array([-1])).at[0, 1:].all()
+
+
 def test_what_all_series_share_is_no_ones_noise_unless_it_is_large() -> None:
     series = nights(20, cases=30) + np.random.default_rng(2).normal(0, 0.004, 20)
     found = levels(series, 7)

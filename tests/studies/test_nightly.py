@@ -37,6 +37,7 @@ from smembench.studies.nightly.against import compare, not_judged
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.monitoring import json_line, open_metrics
 from smembench.studies.nightly.runs import SUMMARY, prune, runs_before, surplus
+from smembench.views.console import stderr
 
 Night = Callable[..., Path]
 
@@ -279,7 +280,7 @@ def test_runs_that_do_not_say_which_gpu_are_not_pooled_and_it_is_said(
     newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if told else unnamed)
     code, printed = finished(Nightly(compare_to="last:3", keep=1), results, newest)
     assert code == 0
-    assert f"left out {4 + (not told)} runs that do not say on which device" in printed
+    assert "left out 4 runs that do not say on which device" in printed
     assert "there is no run before it" in printed
     assert "removed" not in printed
 
@@ -343,6 +344,38 @@ def test_an_alarm_stands_until_it_is_accepted_however_long_that_takes(results: P
     assert finished(options, results, night(101, slower))[0] == 0
     assert len(list(results.glob(f"*/{CASES}"))) == 11  # and the accepted one
     assert finished(options, results, night(102, {**slower, "transposeSmem": 2.4}))[0] == 3
+
+
+@pytest.mark.parametrize("compare_to", ["last", "last:2", "last:3"])
+@pytest.mark.parametrize("keep", [2, 4, 5])
+def test_an_alarm_stands_however_few_runs_are_compared_with_and_kept(
+    results: Path, night: Night, compare_to: str, keep: int
+) -> None:
+    """Though the runs since before the change are not surplus at first, those before them are, and make the level."""
+    for day in range(1, 9):
+        night(day)
+    for day in range(9, 20):
+        newest = night(day, {**TIMES, "copyGmem": 1.2})
+        code, printed = finished(Nightly(compare_to=compare_to, keep=keep), results, newest)
+        assert code == 3, (day, printed)
+
+
+def test_an_alarm_against_the_first_run_of_all_stands_if_that_is_accepted(results: Path, night: Night) -> None:
+    accept(night(1), "*", "as agreed")
+    slower = {**TIMES, "copyGmem": 4.0}
+    for day in range(2, 8):
+        night(day, slower)
+    code, printed = finished(Nightly(compare_to="last:3"), results, night(8, slower))
+    assert code == 3, printed
+
+
+def test_a_slower_case_than_the_pinned_run_keeps_no_run_between_them(results: Path, night: Night) -> None:
+    pin(night(1))
+    slower = {**TIMES, "copyGmem": 1.2}
+    for day in range(2, 9):
+        night(day, slower)
+    code, printed = finished(Nightly(compare_to="baseline", keep=2), results, night(9, slower))
+    assert (code, len(list(results.glob(f"*/{CASES}")))) == (3, 3), printed
 
 
 def test_runs_that_are_kept_for_ever_are_no_level_of_the_newest(results: Path, night: Night) -> None:
@@ -447,8 +480,8 @@ def test_a_case_that_is_absent_is_named_and_a_failure_if_the_config_plans_it(
     new = night(4, {"transposeSmem": 2.0}, **fewer)
     found = compare("last:3", results, load(new), Rules())
     (line,) = (line for line in (found.problems if code else found.notes) if line.startswith(said))
-    assert line.endswith("transpose/copyGmem/cuda:0/numba/float32/4096x4096/b32x32/warm") or code
-    assert "copyGmem" in line
+    case = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b32x32/warm"
+    assert line.endswith(f"{case}; what is not to be measured any more has to leave the config" if code == 1 else case)
     assert any("result" in line or "measured any more" in line for line in found.problems) == bool(code)
     again = compare("last:3", results, load(night(5, {"transposeSmem": 2.0}, **fewer)), Rules())
     assert any(line.startswith(said) for line in (*again.problems, *again.notes)) == bool(code)  # a failure stands
@@ -725,6 +758,17 @@ def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(result
     assert families["smembench_run_started_timestamp_seconds"].samples[0].value == 1767232800
 
 
+def test_a_problem_is_told_once_where_the_page_is_on_stderr(
+    results: Path, night: Night, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with --csv -: stdout has the CSV."""
+    night(1, started_at_utc="2099-01-01T00:00:00+00:00")
+    finish = after(Nightly(compare_to="last:3"), results, "nightly")
+    assert finish is not None
+    assert finish(night(2), stderr) == 1
+    assert capsys.readouterr().err.count("after now") == 1
+
+
 def test_a_json_line_is_one_line(results: Path, night: Night) -> None:
     stored = load(night(1, {"copyGmem": None}))
     line = json_line(stored, [], 1)
@@ -794,6 +838,31 @@ def test_a_night_without_the_gpu_is_no_success(results: Path, night: Night) -> N
     for day in (3, 4):
         code, printed = finished(Nightly(compare_to="last:3"), results, night(day, devices=[cpu]))
         assert (code, "no GPU was measured, unlike in 20260102T020000Z-nightly" in printed) == (1, True), printed
+
+
+def test_a_stored_night_is_judged_by_nothing_that_came_after_it(results: Path, night: Night) -> None:
+    """Neither by a GPU that was there only later, nor by a run that was pinned later."""
+    cpu = {"name": "cpu", "kind": "cpu", "model": "a CPU", "uuid": "CPU-1"}
+    for day in (1, 2, 3):
+        night(day, devices=[{**H200, "kind": "cpu"}])
+    judged = load(night(4, devices=[{**H200, "kind": "cpu"}]))
+    pin(night(5, {name: ms / 2 for name, ms in TIMES.items()}, devices=[H200, cpu]))
+    night(6, devices=[{**H200, "uuid": "GPU-2"}])
+    found = compare("last:3", results, judged, Rules())
+    assert [asked for asked, _ in found.compared] == ["last:3"]
+    assert (found.problems, found.notes, found.compared[0][1].regressions) == ([], [], [])
+
+
+def test_a_case_that_is_skipped_though_it_was_measured_is_no_success(results: Path, night: Night) -> None:
+    for day in (1, 2, 3):
+        night(day, **SWEPT)
+    new = load(night(4, **SWEPT))
+    rows = [
+        replace(row, status="skipped", reason="too long", elapsed_ms=None) if row.kernel == "copyGmem" else row
+        for row in new.rows
+    ]
+    (problem,) = compare("last:3", results, replace(new, rows=rows), Rules()).problems
+    assert problem.startswith("without a result though the config is as it was: transpose/copyGmem/")
 
 
 def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Night) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,6 +142,18 @@ def test_the_file_of_the_best_case_measures_that_case(case: Case) -> None:
         (case.block,),
     )
     assert not case.pad or sweep.pad_width == (case.pad,)
+
+
+def test_the_final_has_the_interval_that_other_tables_have(measured: Callable[..., Measurement]) -> None:
+    """It covers what differs between rounds, and a single round does not show that."""
+    one = measured("transposeSmem", [1.0, 1.01, 1.0, 1.01, 1.1, 1.11])
+    three = replace(one, samples=tuple(replace(each, round=at // 2) for at, each in enumerate(one.samples)), rounds=3)
+    widths = []
+    for measurement, notes in ((replace(one, rounds=1), 1), (three, 0)):
+        section = finals(Tuned(one.case, [one.case], [measurement]))
+        assert len([note for note in section.notes if "fewer than three rounds" in note]) == notes
+        widths += [cell for cell in section.cells[0] if cell.startswith("±")]
+    assert widths == ["±5.4 %", "±14.2 %"]
 
 
 def test_the_final_says_whether_the_winner_is_one(measured: Callable[..., Measurement]) -> None:

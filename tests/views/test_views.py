@@ -335,6 +335,14 @@ def test_an_interval_of_few_rounds_is_noted(rows: Rows, rounds: int, said: bool)
     assert any("fewer than three rounds" in note for note in found) == said
 
 
+def test_an_interval_from_before_it_covered_rounds_is_noted(rows: Rows) -> None:
+    """A CSV by itself, without the samples that would tell."""
+    (row,) = rows({"memcpy": [1.0] * 9})
+    for uncertainty, said in ((None, True), (0.02, False)):
+        found = notes([replace(row, rounds=3, uncertainty=uncertainty, within_cache=None)])
+        assert any("that of samples alone" in note for note in found) == said
+
+
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
     without, with_block = (
         sections(Run(rows({"copyGmem": [1.0, 1.1, 1.2]}, block=block)))[0] for block in (None, Block(8, 8))

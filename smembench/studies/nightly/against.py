@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.measurement import Status
 from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES
@@ -122,6 +123,8 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
         for base in _readable([pinned], BASELINE, new, held):
             if compare_to == BASELINE:
                 _absent([base], new, held)
+            elif began(base) >= began(new):  # pinned since, so no run before it
+                continue
             _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
     if fresh := [case for case, one in meant.items() if one.started_at_utc == began(new)]:
         held.notes.append(f"{len(fresh)} cases are accepted from this run on: {meant[fresh[0]].reason}")
@@ -155,17 +158,20 @@ def not_judged(found: Comparison) -> Iterator[str]:
 
 
 def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
-    """Name the cases of earlier runs, oldest first, of which a run has no row.
+    """Name the cases of earlier runs, oldest first, of which a run has no row, or one that was skipped.
 
     One that its config still plans is a problem; the others are named in the first run without them.
     """
-    newest = {row.case_id: (run, row.device) for run in before for row in run.rows}
-    own = {row.case_id for row in new.rows}
+    newest = {row.case_id: (run, row.device) for run in before for row in run.rows if row.status != Status.SKIPPED}
+    own = {row.case_id for row in new.rows if row.status != Status.SKIPPED}
     gone = [case for case in newest if case not in own]
     planned = [case for case in gone if _still_planned(*newest[case], new)]
     left = [case for case in gone if case not in planned and newest[case][0] is before[-1]]
     if planned:
-        held.problems.append(f"without a result though the config is as it was: {_folded(planned, newest)}")
+        held.problems.append(
+            f"without a result though the config is as it was: {_folded(planned, newest)}; what is not to be measured "
+            "any more has to leave the config"
+        )
     if left:
         held.notes.append(f"not measured any more, as the config or the code changed: {_folded(left, newest)}")
 

@@ -104,7 +104,8 @@ def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finishe
     if plan.keep is not None and found.problems:
         found.notes.append(f"--keep {plan.keep}: nothing is removed, as not everything could be compared")
     elif plan.keep is not None:
-        held_against = {run_id for _, comparison in found.compared for run_id in _alarmed(comparison)}
+        series = [comparison for asked, comparison in found.compared if asked != against.BASELINE]
+        held_against = {run_id for comparison in series for run_id in _alarmed(comparison)}
         pinned = against.never_pruned(root)
         said, failed = prune(root, run.description, folder, plan.keep, pinned, held_against)
         found.notes += said

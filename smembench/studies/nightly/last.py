@@ -77,7 +77,7 @@ def _levels(
 ) -> Levels:
     """The standing level of each case; an accepted run is the first of a new one."""
     place = {run.id: number for number, run in enumerate(runs)}
-    starts = np.array([place.get(accepted.get(case, ""), 0) for case in cases], dtype=np.int64)
+    starts = np.array([place.get(accepted.get(case, ""), -1) for case in cases], dtype=np.int64)
     return levels(series_of(runs, usable), count, starts, math.log1p(rules.threshold), families(usable))
 
 

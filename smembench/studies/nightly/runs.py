@@ -81,24 +81,29 @@ def _is_named(run: Description) -> bool:
 
 
 def unlike(root: Path, run: Description) -> tuple[list[str], list[str]]:
-    """Ids of complete runs of the same config that are not like this one.
+    """Ids of complete runs of the same config that began before this one and are not like it.
 
     First those that name none of their devices, which are like no other run, then those on other devices.
     """
     unnamed: list[str] = []
     elsewhere: list[str] = []
     for other, _ in _of_config(root, run):
-        if not _alike(other, run):
+        if not _alike(other, run) and _order(other) < _order(run):
             (elsewhere if _is_named(other) else unnamed).append(other.run_id)
     return sorted(unnamed), sorted(elsewhere)
 
 
 def on_a_gpu(root: Path, run: Description) -> str:
-    """The newest run of this one's config that has a GPU, if this one has none; "" if there is none."""
+    """The newest run of this one's config before it that has a GPU, if this one has none; "" if there is none."""
     if any(device.kind == "cuda" for device in run.devices):
         return ""
     with_gpu = (other for other, _ in _of_config(root, run) if any(device.kind == "cuda" for device in other.devices))
-    return max(((other.started_at_utc, other.run_id) for other in with_gpu), default=("", ""))[1]
+    return max((one for other in with_gpu if (one := _order(other)) < _order(run)), default=("", ""))[1]
+
+
+def _order(run: Description) -> tuple[str, str]:
+    """What runs are sorted by: when they began, then their ids."""
+    return run.started_at_utc, run.run_id
 
 
 def runs_before(root: Path, run: Description, count: int) -> list[Path]:
@@ -106,11 +111,10 @@ def runs_before(root: Path, run: Description, count: int) -> list[Path]:
 
     What a folder is called does not matter; a run and its copies count once.
     """
-    began = (run.started_at_utc, run.run_id)
     before = {
         other.run_id: path
         for other, path in runs_like(root, run)
-        if (other.started_at_utc, other.run_id) < began and (path / CASES).is_file()
+        if _order(other) < _order(run) and (path / CASES).is_file()
     }
     return list(before.values())[-count:]
 
@@ -142,12 +146,15 @@ def prune(
 
     See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
     they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
-    cases that are at their level would else seem to have jumped where runs are missing.
+    cases that are at their level would else seem to have jumped where runs are missing. The three are looked for among
+    all runs: the oldest that is compared with may be none of the surplus ones, or pinned, and still need those before.
     """
     said, failed = [], []
     paths = surplus(root, run, folder, keep, pinned)
-    stand = next((place for place, path in enumerate(paths) if path.name in alarmed), len(paths) + 2)
-    if stay := paths[max(stand - 2, 0) :]:
+    like = runs_like(root, run)
+    stand = next((place for place, (other, _) in enumerate(like) if other.run_id in alarmed), len(like) + 2)
+    standing = {path for _, path in like[max(stand - 2, 0) :]}
+    if stay := [path for path in paths if path in standing]:
         more = f" and {len(stay) - 1} later runs" if len(stay) > 1 else ""
         said.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
     for path in paths[: len(paths) - len(stay)]:
