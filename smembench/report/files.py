@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.progress import Step, unseen
 from smembench.report.charts import Chart, rendered
 from smembench.run.axes import split, unknown
-from smembench.run.runner import unseen
 from smembench.store.files import write_whole
-from smembench.studies.history.read import Step
 
 
 def check_extra(what: str, *modules: str) -> None:

@@ -11,6 +11,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.measurement import Status, Trial, now_utc
+from smembench.model.progress import unseen
 from smembench.run.plan import Planned
 from smembench.run.sampling import shuffled
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
@@ -23,10 +24,6 @@ _STOP_SECONDS = 15.0
 
 Begin = Callable[[Case, int, int], None]
 """Called when a trial begins, with its case, its number and the number of trials known so far."""
-
-
-def unseen(*what: object) -> None:
-    """Do nothing: the default of callbacks."""
 
 
 @dataclass(slots=True)

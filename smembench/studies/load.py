@@ -8,6 +8,7 @@ from pathlib import Path
 from warnings import warn
 
 from smembench.model.errors import Dropped, UsageError
+from smembench.model.progress import unseen
 from smembench.run.axes import split
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
@@ -146,7 +147,6 @@ def _from_journal(folder: Path, *, shown: bool) -> Run:
     path = folder / JOURNAL
     from smembench.explain.prediction import predict, trace_together
     from smembench.run.config import from_stored
-    from smembench.run.runner import unseen
     from smembench.run.stop_rule import ci_widths_of
     from smembench.store.assemble import assemble
 

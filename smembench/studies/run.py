@@ -12,10 +12,11 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.progress import unseen
 from smembench.model.text import duration
 from smembench.run.config import Config
 from smembench.run.environment import describe_run, differences
-from smembench.run.runner import Begin, unseen
+from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
 from smembench.store.run import Run
 from smembench.store.run_folder import RunFolder, new_run_id

@@ -20,10 +20,11 @@ from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.progress import unseen
 from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
-from smembench.run.runner import Begin, unseen
+from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
 from smembench.run.stop_rule import PRESETS
 from smembench.stats.summary import median_interval

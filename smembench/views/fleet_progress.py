@@ -9,10 +9,10 @@ from time import monotonic
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from smembench.model.progress import unseen
 from smembench.model.text import duration, number_of, visible
 from smembench.run.config import Config
 from smembench.run.plan import count_cases
-from smembench.run.runner import unseen
 from smembench.store.fleet_json import Entry
 from smembench.studies.fleet.options import Watch
 from smembench.studies.fleet.turns import at_once, in_turns

@@ -10,8 +10,9 @@ from time import monotonic
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Status, Trial
+from smembench.model.progress import unseen
 from smembench.model.text import duration, visible
-from smembench.run.runner import Begin, unseen
+from smembench.run.runner import Begin
 from smembench.stats.summary import Summary
 from smembench.studies.run import Watch
 from smembench.views.columns import within

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
+from smembench.model.progress import Step, unseen
 from smembench.model.ranges import Milliseconds
 from smembench.store.files import read_whole, resolved, there
 from smembench.store.run import Run
@@ -31,14 +32,6 @@ _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
     *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
 )
-
-
-Step = Callable[[str, int, int], None]
-"""Called when a step of some begins: its name, its number and how many there are."""
-
-
-def unseen(name: str, number: int, of: int) -> None:
-    """A ``Step`` that shows nothing."""
 
 
 class Device(NamedTuple):

@@ -18,10 +18,11 @@ from enum import StrEnum
 from functools import cache
 from statistics import median
 
+from smembench.model.progress import Step, unseen
 from smembench.stats.changepoints import SHORTEST, THRESHOLD, Change, changes
 from smembench.studies.accept import Acceptance, newest_for
 from smembench.studies.compare.comparability import environment
-from smembench.studies.history.read import Device, Night, Step, Timed, unseen
+from smembench.studies.history.read import Device, Night, Timed
 
 SHORTEST_SERIES = 2 * SHORTEST
 """Runs from which on a change can be told: two levels of ``SHORTEST``."""

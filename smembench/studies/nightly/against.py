@@ -9,6 +9,7 @@ from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.measurement import Status
+from smembench.model.progress import Step, unseen
 from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES
@@ -17,7 +18,6 @@ from smembench.studies.baseline import baselines
 from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import alike
-from smembench.studies.history.read import Step, unseen
 from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.runs import READ, on_a_gpu, runs_before, set_aside, unlike, without_left_over
