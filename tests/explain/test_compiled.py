@@ -322,13 +322,13 @@ def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
     assert 344199 - sum(load.requests for load in explained.loads) == 219
 
 
-def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h200_counted_splitk() -> None:
-    """No block had to load the count that it waits for more than once."""
+def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_splitk() -> None:
+    """Loads beyond these are those of counts, by blocks that wait."""
     explained = compiled_case(replace(case("splitK", "16x16"), m=773, n=1111, k=645), 132)
-    assert explained.wavefronts("load") == 1.7093799682034976
+    assert explained.wavefronts("load") == 1.4553306342780028
     assert explained.wavefronts("store") == 2.5
     assert explained.sectors("store") == 16.997776810066238
-    assert sum(access.requests for access in explained.memory if access.site.kind == "load") == 349020
+    assert 384889.5 - sum(access.requests for access in explained.memory if access.site.kind == "load") == 3613.5
     assert explained.untraced == ()
 
 

@@ -123,6 +123,5 @@ def test_tiles_that_blocks_share_stay_in_registers(block: Block) -> None:
     assert "0 bytes stack frame" in log
     assert parsed is not None
     assert parsed.spilled_bytes == 0
-    # One loop of a tile's steps copies the next tiles, and one has the last tiles left.
     slices = 256 // (block.x * block.y)
-    assert opcodes(code).count(0x223) == 2 * 64 * (16 if slices == 2 else 32) // slices
+    assert opcodes(code).count(0x223) == 64 * (16 if slices == 2 else 32) // slices  # one loop

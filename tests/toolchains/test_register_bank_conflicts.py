@@ -75,7 +75,7 @@ def test_the_loop_with_the_most_multiply_adds_is_the_main_one() -> None:
 
 
 def test_a_loop_around_others_is_not_the_main_one() -> None:
-    """As in splitK, whose loop over tiles holds its main loop and one for the last steps."""
+    """A loop over tiles may hold a main loop and one for the last steps."""
     main = [multiply_add(0, 1, 3), multiply_add(0, 1, 3), OTHER, branch(-4)]
     last = [multiply_add(0, 1, 3), OTHER, branch(-3)]
     tiles = [OTHER, *main, *last, branch(-9)]

@@ -95,9 +95,8 @@ def build(case: Case) -> NumbaKernel:
     bounds = predication(tiling, case)
     origin, short_of, first, inside = bounds.origin, bounds.short, bounds.first, bool(bounds.label)
     stages, per_slice, members = stages_of(tiling), depth // slices, THREADS // slices
-    over = {1: per_slice // 4, 2: per_slice // 2}.get(slices, per_slice - 1)  # results/reference/notes/split_k.md
     dynamic = dynamic_elements_of(tiling)
-    copies = steps_with_copies(tiling, b_width, ORDER, over)
+    copies = steps_with_copies(tiling, b_width, ORDER, per_slice - 1)
     copy_ends, start_copies, steps_with_copying = copies.ends, copies.start, copies.steps
     functions = tile_steps(case, tiling, buffers=stages, fragment_buffers=2, dynamic=dynamic > 0)
     allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
@@ -163,7 +162,7 @@ def build(case: Case) -> NumbaKernel:
             buffer = uint32(0)
             at_a, at_b = slice_a, slice_b
             load_first(memory, Offsets(at_a, at_b))
-            while k0 + ahead < last:
+            while k0 < last:  # the last steps copy tiles that are not used: code of their own took longer
                 if inside:
                     source, target = copy_ends(A, B, share, k0 + ahead, filling)
                     steps_with_copying(memory, Offsets(at_a, at_b), A, B, source, target)
@@ -183,16 +182,6 @@ def build(case: Case) -> NumbaKernel:
                 load_first(memory, Offsets(at_a, at_b))
                 multiply_last(memory)
             wait_for_copies(0)
-            while k0 < last:
-                all_but_last(memory, Offsets(at_a, at_b))
-                buffer = next_of(buffer)
-                k0 += depth
-                if k0 < last:
-                    cuda.syncthreads()
-                    at_a = uint64(buffer * a_elements) + slice_a
-                    at_b = uint64(buffer * b_elements) + slice_b
-                    load_first(memory, Offsets(at_a, at_b))
-                multiply_last(memory)
             add_up_slices(memory, thread)
             if until - since < steps_per_tile:
                 pass_on(memory.accumulators, thread, block, contributors_of(shares, base, steps_per_tile))
