@@ -1,4 +1,4 @@
-"""A fleet of two real GPUs: they do not disturb each other, one that idles is named, and a killed process is a row."""
+"""A fleet of real GPUs: they do not disturb each other, one that idles is named, and a killed process is a row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(gpu_count() < 2, reason="there
 
 KERNELS = Path(__file__).parent / "kernels" / "idling.py"
 CONFIG = Path(__file__).parent / "idling.toml"
-GPUS = ("cuda:0", "cuda:1")
+GPUS = tuple(f"cuda:{index}" for index in range(gpu_count()))
+PAIR = GPUS[:2]
 BEFORE = 7
 """Fleets that a GPU's level is made of."""
 DISTURBED = 0.005
@@ -32,7 +33,7 @@ DISTURBED = 0.005
 
 
 def fleet(root: Path, *options: object, code: int = 0, idling: str = "=0") -> Path:
-    """The folder of a fleet of the two GPUs, or of those that the options name."""
+    """The folder of a fleet of all GPUs, or of those that the options name."""
     ran = subprocess.run(
         [sys.executable, "-m", "smembench", "fleet", "run", *map(str, options), "--output", root],
         capture_output=True,
@@ -60,7 +61,7 @@ def medians(folder: Path) -> dict[str, float]:
 
 
 def test_gpus_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """The profile, the two GPUs together, then each alone."""
+    """The profile, all GPUs together, then each alone."""
     begin = time.monotonic()
     together = medians(fleet(tmp_path / "together", "fleet", code=0))
     assert time.monotonic() - begin < 60
@@ -75,18 +76,18 @@ def test_gpus_do_not_disturb_each_other(tmp_path: Path) -> None:
 
 def test_a_gpu_that_idles_is_named_each_time_and_no_other(tmp_path: Path) -> None:
     """By its own earlier runs, as two GPUs do not tell which of them is the slow one."""
-    root = tmp_path / "results"
+    root, of_pair = tmp_path / "results", (CONFIG, "--device", ",".join(PAIR))
     for _ in range(BEFORE):
-        fleet(root, CONFIG)
+        fleet(root, *of_pair)
     for turn in range(CAMPAIGN):
         for number, percent in enumerate((2, 3, 5), turn):
-            gpu = GPUS[number % 2]
-            folder = fleet(root, CONFIG, code=3, idling=f"{gpu}={percent}")
+            gpu = PAIR[number % 2]
+            folder = fleet(root, *of_pair, code=3, idling=f"{gpu}={percent}")
             (slow,) = shown(folder)["slow"]
             assert slow["device"] == gpu
             assert all("/idling" in reason["metric"] for reason in slow["reasons"]), slow
             shutil.move(folder, tmp_path)  # the next one is held against those before
-        fleet(root, CONFIG)
+        fleet(root, *of_pair)
 
 
 def test_a_killed_process_is_a_row_and_a_resume_measures_what_is_left(tmp_path: Path) -> None:
@@ -102,13 +103,15 @@ def test_a_killed_process_is_a_row_and_a_resume_measures_what_is_left(tmp_path: 
     assert process.returncode == 1, out + err
     assert "its process was killed by SIGKILL" in out
     (folder,) = tmp_path.iterdir()
-    assert {path.parents[1].name[-5:] for path in folder.glob("*/*/cases.csv")} == {"cuda0"}
+    complete = {path.parents[1].name[-5:] for path in folder.glob("*/*/cases.csv")}
+    assert complete == {gpu.replace(":", "") for gpu in GPUS if gpu != "cuda:1"}
 
     resumed = subprocess.run([*command[:5], "--resume", str(folder)], capture_output=True, text=True, check=False)
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     cases = medians(folder)
-    first, second = ({case.replace(f"/{gpu}/", "/") for case in cases if f"/{gpu}/" in case} for gpu in GPUS)
-    assert first == second != set()
+    first, *others = ({case.replace(f"/{gpu}/", "/") for case in cases if f"/{gpu}/" in case} for gpu in GPUS)
+    assert first
+    assert all(found == first for found in others)
 
 
 def measures_the_second(path: Path) -> int:
