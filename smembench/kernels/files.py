@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from typing import Any, get_type_hints
 from smembench.kernels.kernel import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.kernels.program import Program
 from smembench.model.errors import UsageError
-from smembench.model.text import one_line, place
+from smembench.model.text import ended, one_line, place
 
 EXAMINED = "SMEMBENCH_KERNELS_EXAMINED"
 """Files that this process or one above it has imported in a process of their own, without harm."""
@@ -64,10 +63,7 @@ def _examine(path: str) -> str:
     try:
         return str(json.loads(ran.stdout))
     except ValueError:
-        code = ran.returncode
-        known = {number.value: number.name for number in signal.Signals}
-        how = f"by {known.get(-code, f'signal {-code}')}" if code < 0 else f"with exit code {code}"
-        return f"{EXTRA_KERNELS} {path}: its import ended the process {how}"
+        return f"{EXTRA_KERNELS} {path}: the process that imported it {ended(ran.returncode)}"
 
 
 def main() -> None:

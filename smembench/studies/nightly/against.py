@@ -179,10 +179,14 @@ def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
 def _still_planned(before: Run, device: str, new: Run) -> bool:
     """Whether nothing that run.json records explains why a case on a device is not measured any more."""
     was, now = before.description, new.description
-    if not was.config.sweep or was.config.sweep != now.config.sweep:
+    if not was.config.sweep or _in_any_order(was.config.sweep) != _in_any_order(now.config.sweep):
         return False
     same_code = bool(was.code) and (was.code, was.kernels) == (now.code, now.kernels)
     return same_code or now.device(device) is None
+
+
+def _in_any_order(sweeps: Sequence[Mapping[str, object]]) -> list[str]:
+    return sorted(map(repr, sweeps))
 
 
 def _folded(cases: Sequence[str], every: Collection[str]) -> str:
