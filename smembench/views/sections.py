@@ -133,8 +133,9 @@ def subject(row: Row) -> str:
 
 
 def distribution(row: Row) -> str:
-    """``, inputs normal``; nothing for uniform ones, which most problems have."""
-    return "" if row.inputs == UNIFORM else f", inputs {row.inputs}"
+    """``, inputs normal``; nothing for uniform ones of an element type for which they are the default."""
+    uniform = row.inputs == PROBLEMS[row.problem].usual_inputs(row.dtype) == UNIFORM
+    return "" if uniform else f", inputs {row.inputs}"
 
 
 def layout_of_b(row: Row) -> str:

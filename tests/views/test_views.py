@@ -460,6 +460,18 @@ def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "inputs", "said"),
+    [("float32", "uniform", ""), ("float32", "zeros", ", inputs zeros")]
+    + [("bfloat16", inputs, f", inputs {inputs}") for inputs in ("normal", "uniform", "zeros")],
+)
+def test_a_table_says_how_inputs_are_distributed_unless_all_of_the_type_are_uniform(
+    rows: Rows, dtype: str, inputs: str, said: str
+) -> None:
+    row = replace(rows(PRODUCTS, problem="matmul", n=512)[0], dtype=dtype, inputs=inputs)
+    assert subject(row) == f"matrix multiplication 512×512×512 {dtype}{said} · warm cache"
+
+
 def test_no_records_are_an_empty_csv() -> None:
     assert csv([]) == ""
     assert csv([{"name": "a", "share": 0.5, "known": None, "ok": True}]) == "name,share,known,ok\na,0.5,,true\n"

@@ -109,7 +109,8 @@ def _family(rows: Sequence[Row]) -> Family:
     names = dict.fromkeys(row.kernel for row in rows)
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
     subject = [f"{problem.title} {first.dtype}", *(f"{name} {count}" for name, count in first.case.parameters)]
-    subject += [f"inputs {first.inputs}"] if first.inputs != UNIFORM else []
+    uniform = first.inputs == problem.usual_inputs(first.dtype) == UNIFORM
+    subject += [] if uniform else [f"inputs {first.inputs}"]
     subject += [f"B by {first.b_layout}"] if first.b_layout != BY_ROWS else []
     subject += [f"stride {first.stride}"] if first.stride else []
     subject += [f"{first.cache} cache"] if "cache" in problem.options else []
