@@ -76,6 +76,7 @@ def _measurement(
     measured = replace(
         blank,
         samples=samples,
+        rounds=len({sample.round for sample in samples}),
         ci_width=width,
         converged=width <= target,
         within_cache=None

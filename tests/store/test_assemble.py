@@ -52,6 +52,10 @@ def test_samples_of_all_rounds_are_kept_with_their_round() -> None:
     assert measurement.summary.median == 0.071
 
 
+def test_a_round_that_ended_before_its_first_sample_does_not_count() -> None:
+    assert measured(COPY, trial(COPY, 0.070), trial(COPY, round_=1), trial(COPY, 0.071, round_=2)).rounds == 2
+
+
 @pytest.mark.parametrize("status", [Status.WRONG_RESULT, Status.FAILED, Status.TIMEOUT])
 def test_one_bad_round_spoils_the_case_and_leaves_no_figure(status: Status) -> None:
     bad = trial(COPY, round_=1, status=status, reason="why", verified=False)
