@@ -121,9 +121,7 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     Raises:
         UsageError: if ncu is not installed.
     """
-    readings = profile(
-        cases, METRICS, optional=OPTIONAL, cache_control="all", launches=3, uncounted=1, asked_by="explain --measure"
-    )
+    readings = profile(cases, METRICS, optional=OPTIONAL, cache_control="all", launches=3, uncounted=1)
     return [
         found
         for case, reading in zip(cases, readings, strict=True)

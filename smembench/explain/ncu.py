@@ -27,7 +27,6 @@ def profile(
     cache_control: str,
     launches: int,
     uncounted: int,
-    asked_by: str,
     as_sampled: bool = False,
     optional: Sequence[str] = (),
 ) -> list[dict[str, float]]:
@@ -36,7 +35,6 @@ def profile(
     Args:
         cache_control: ncu's: ``all`` flushes and invalidates all caches before each launch, ``none`` does not.
         uncounted: how many of a case's ``launches``, the first, are left out.
-        asked_by: the command, for errors.
         as_sampled: give the arrays the addresses that they have in ``sampled``.
         optional: metrics that are left out where ncu does not know them.
 
@@ -49,7 +47,6 @@ def profile(
         metrics,
         cache_control=cache_control,
         launches=count,
-        asked_by=asked_by,
         optional=optional,
     )
     metrics = [*metrics, *(metric for metric in optional if len(found.get(metric, ())) == count)]
@@ -63,7 +60,6 @@ def counted(
     *,
     cache_control: str,
     launches: int,
-    asked_by: str,
     optional: Sequence[str] = (),
 ) -> dict[str, list[float]]:
     """Each metric of each launch of a child process, a module with its arguments, in ncu's base units.
@@ -72,69 +68,69 @@ def counted(
     names, or without all of them.
 
     Raises:
-        UsageError: if ncu is not installed or does not give a figure per launch; it names ``asked_by``.
+        UsageError: if ncu is not installed or does not give a figure per launch.
     """
-    ran = _run(command(child, [*metrics, *optional], cache_control=cache_control, asked_by=asked_by))
+    ran = _run(command(child, [*metrics, *optional], cache_control=cache_control))
     said = ran.stdout + ran.stderr
     while optional and not parse(ran.stdout):
         known = [metric for metric in optional if metric not in said]
         optional = known if len(known) < len(optional) else ()
-        ran = _run(command(child, [*metrics, *optional], cache_control=cache_control, asked_by=asked_by))
+        ran = _run(command(child, [*metrics, *optional], cache_control=cache_control))
         said = ran.stdout + ran.stderr
-    return complete(ran.stdout, metrics, launches=launches, asked_by=asked_by, said=ran.stderr or ran.stdout)
+    return complete(ran.stdout, metrics, launches=launches, said=ran.stderr or ran.stdout)
 
 
-def command(child: Sequence[str], metrics: Sequence[str], *, cache_control: str, asked_by: str) -> list[str]:
+def command(child: Sequence[str], metrics: Sequence[str], *, cache_control: str) -> list[str]:
     """The command that counts metrics of a child process.
 
     Raises:
-        UsageError: if ncu is not installed; it names ``asked_by``.
+        UsageError: if ncu is not installed.
     """
     options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    return [installed(asked_by), *options, *output, *_python(child)]
+    return [installed(), *options, *output, *_python(child)]
 
 
-def complete(output: str, metrics: Sequence[str], *, launches: int, asked_by: str, said: str) -> dict[str, list[float]]:
+def complete(output: str, metrics: Sequence[str], *, launches: int, said: str) -> dict[str, list[float]]:
     """Each metric of each launch in ncu's output.
 
     Raises:
-        UsageError: if there is not a figure per launch; it names ``asked_by`` and ends with what ncu ``said`` last.
+        UsageError: if there is not a figure per launch; it ends with what ncu ``said`` last.
     """
     found = parse(output)
     for metric in metrics:
         if (count := len(found.get(metric, ()))) != launches:
             last = " ".join(said.split())[-300:]
-            raise UsageError(f"{asked_by}: ncu gave {count} of {launches} figures of {metric}: {last}")
+            raise UsageError(f"ncu gave {count} of {launches} figures of {metric}: {last}")
     return found
 
 
-def installed(asked_by: str) -> str:
+def installed() -> str:
     """The path of ncu.
 
     Raises:
-        UsageError: if it is not installed; it names ``asked_by``.
+        UsageError: if it is not installed.
     """
     ncu = shutil.which("ncu")
     if ncu is None:
-        raise UsageError(f"{asked_by}: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+        raise UsageError("ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
     return ncu
 
 
-def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float, asked_by: str) -> list[float]:
+def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float) -> list[float]:
     """The median of our own samples per case, in ms, from a child process that checks each case first.
 
     Raises:
-        UsageError: for a wrong result or a child that fails; it names ``asked_by``.
+        UsageError: for a wrong result or a child that fails.
     """
     run = _run(_python(_child(cases, launches, samples=samples, seconds=seconds)))
     found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     for case, line in zip(cases, found, strict=False):
         if "wrong" in line:
-            raise UsageError(f"{asked_by}: {case.id}: {line['wrong']}")
+            raise UsageError(f"{case.id}: {line['wrong']}")
     if len(found) != len(cases):
         said = " ".join(run.stderr.split())[-300:]
-        raise UsageError(f"{asked_by}: {len(found)} of {len(cases)} cases were timed: {said}")
+        raise UsageError(f"{len(found)} of {len(cases)} cases were timed: {said}")
     return [line["ms"] for line in found]
 
 

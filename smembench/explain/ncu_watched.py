@@ -25,7 +25,6 @@ def watched(
     launched: Callable[[int], None],
     *,
     launches: int,
-    asked_by: str,
 ) -> tuple[dict[str, list[float]], bool]:
     """As ``ncu.counted``, of a child that says what it has launched; also whether Ctrl-C cut it short.
 
@@ -37,7 +36,7 @@ def watched(
         UsageError: as ``ncu.counted``, unless it was cut short.
     """
     said: list[str] = []
-    run = command(child, metrics, cache_control="none", asked_by=asked_by)
+    run = command(child, metrics, cache_control="none")
     with Popen(run, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         ended = False
@@ -57,4 +56,4 @@ def watched(
     output = "".join(said)
     if stop.exists():
         return parse(output), True
-    return complete(output, metrics, launches=launches, asked_by=asked_by, said=output), False
+    return complete(output, metrics, launches=launches, said=output), False

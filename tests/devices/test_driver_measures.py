@@ -220,7 +220,7 @@ def test_doctor_counts_random_requests(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     _, err = ended(fake_driver("smembench", "doctor", "--conflicts"), 2)
-    assert err.startswith("smembench: doctor --conflicts: ncu (Nsight Compute) is not on the PATH")
+    assert err.startswith("smembench: ncu (Nsight Compute) is not on the PATH")
     (tmp_path / "ncu").write_text(NCU)
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")

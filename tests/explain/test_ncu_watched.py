@@ -50,14 +50,14 @@ def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_launch_is_told_when_it_is_done(stop: Path) -> None:
     told: list[int] = []
     child = ["launches", "3", str(stop), "0"]
-    assert watched(child, ["m"], stop, told.append, launches=3, asked_by="test") == ({"m": [1.0, 2.0, 3.0]}, False)
+    assert watched(child, ["m"], stop, told.append, launches=3) == ({"m": [1.0, 2.0, 3.0]}, False)
     assert told == [1, 2, 3]
 
 
 def test_a_count_that_lacks_launches_is_an_error(stop: Path) -> None:
     child = ["launches", "3", str(stop), "0"]
-    with pytest.raises(UsageError, match=r"^test: ncu gave 3 of 4 figures of m: ==PROF== Connected"):
-        watched(child, ["m"], stop, lambda number: None, launches=4, asked_by="test")
+    with pytest.raises(UsageError, match=r"^ncu gave 3 of 4 figures of m: ==PROF== Connected"):
+        watched(child, ["m"], stop, lambda number: None, launches=4)
 
 
 def test_ctrl_c_keeps_what_was_counted(stop: Path) -> None:
@@ -66,7 +66,7 @@ def test_ctrl_c_keeps_what_was_counted(stop: Path) -> None:
             raise KeyboardInterrupt
 
     child = ["launches", "1000", str(stop), "0.02"]
-    found, cut = watched(child, ["m"], stop, interrupt, launches=1000, asked_by="test")
+    found, cut = watched(child, ["m"], stop, interrupt, launches=1000)
     assert cut
     assert 5 <= len(found["m"]) < 1000
 
@@ -78,4 +78,4 @@ def test_ctrl_c_again_ends_the_child_at_once(stop: Path) -> None:
     stop.mkdir()  # it was made by the first
     child = ["launches", "1000", str(stop / "another"), "0.02"]
     with pytest.raises(KeyboardInterrupt):
-        watched(child, ["m"], stop, interrupt, launches=1000, asked_by="test")
+        watched(child, ["m"], stop, interrupt, launches=1000)

@@ -141,7 +141,7 @@ def test_requests_that_were_counted_before_ctrl_c_are_kept(monkeypatch: pytest.M
         return {metric: [4.0] * 3 for metric in metrics}, True
 
     monkeypatch.setattr("smembench.studies.doctor.conflicts.watched", watched)
-    monkeypatch.setattr("smembench.studies.doctor.conflicts.installed", lambda asked_by: "ncu")
+    monkeypatch.setattr("smembench.studies.doctor.conflicts.installed", lambda: "ncu")
     monkeypatch.setattr(TOOLCHAIN, "unavailable", lambda: None)
     told: list[tuple[str, int, int]] = []
     found: list[Counted] = []

@@ -14,7 +14,6 @@ from smembench.model.errors import UsageError
 from smembench.studies.doctor.requests import COUNTERS, Request, drawn, part
 from smembench.toolchains.nvrtc import TOOLCHAIN
 
-ASKED_BY = "doctor --conflicts"
 Done = Callable[[str, int, int], None]
 """Called with what is counted now, how many requests are done, and how many there are."""
 
@@ -46,8 +45,8 @@ def compare(seed: int, count: int, capability: str, done: Done) -> Iterator[Coun
         UsageError: if NVRTC or ncu is missing; the iterator does if ncu does not return a figure per launch.
     """
     if reason := TOOLCHAIN.unavailable():
-        raise UsageError(f"{ASKED_BY}: {reason}")
-    installed(ASKED_BY)
+        raise UsageError(f"doctor --conflicts: {reason}")
+    installed()
     return _counted(seed, count, capability, done)
 
 
@@ -62,7 +61,7 @@ def _counted(seed: int, count: int, capability: str, done: Done) -> Iterator[Cou
         with TemporaryDirectory() as folder:
             stop = Path(folder, "stop")
             child = ["smembench.studies.doctor.requests_child", str(seed), str(count), capability, what, str(stop)]
-            found, cut = watched(child, metrics, stop, launched, launches=len(asked), asked_by=ASKED_BY)
+            found, cut = watched(child, metrics, stop, launched, launches=len(asked))
         of_metrics = zip(*(found.get(metric, ()) for metric in metrics), strict=False)
         for request, figures in zip(asked, of_metrics, strict=False):
             yield Counted(request, round(figures[metrics.index(request.family.metric)]))

@@ -18,7 +18,6 @@ ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
 """Either is enough for agreement, since event timing itself is off by a few tenths of a microsecond."""
 _LAUNCHES, _UNCOUNTED = 14, 4
 _SAMPLES, _SECONDS = 30, 5.0
-_ASKED_BY = "doctor --timing"
 
 
 def _transpose(kernel: str, n: int, block: int) -> Case:
@@ -89,9 +88,8 @@ def compare() -> Iterator[Agreement]:
             cache_control=control,
             launches=_LAUNCHES,
             uncounted=_UNCOUNTED,
-            asked_by=_ASKED_BY,
             as_sampled=True,
         )
-        ours = sampled(cases, launches=_LAUNCHES, samples=_SAMPLES, seconds=_SECONDS, asked_by=_ASKED_BY)
+        ours = sampled(cases, launches=_LAUNCHES, samples=_SAMPLES, seconds=_SECONDS)
         for case, ours_ms, reading in zip(cases, ours, theirs, strict=True):
             yield Agreement(case, 1000 * ours_ms, reading[METRIC] / 1000)
