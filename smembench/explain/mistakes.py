@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,13 +79,17 @@ def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
     touched = _at_several_sites(tables)
     warp = touched.thread // WARP
     # Warps are ordered by barriers alone, the threads of a warp by every synchronisation.
-    contended = [
-        *_contended(touched, (touched.order // WARP_SYNCS, touched.unit), warp),
-        *_contended(touched, (touched.order, touched.unit, warp), touched.thread),
-    ]
+    contended = chain(
+        _contended(touched, (touched.order // WARP_SYNCS, touched.unit), warp),
+        _contended(touched, (touched.order, touched.unit, warp), touched.thread),
+    )
     found: dict[object, Mistake] = {}
-    for rows, member in contended:
-        writer, other = _pair(rows, member)
+    for chosen, member in contended:
+        sites = (made[number].site for number in set(touched.site[chosen].tolist()))
+        if all(pair in found for pair in _pairs_of_lines([*sites])):
+            continue
+        rows = touched.rows(chosen)
+        writer, other = _pair(rows, member[chosen])
         one, two = (made[rows.site[row]].site for row in (writer, other))
         text = (
             f"{thread(rows.thread[writer])} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
@@ -113,6 +118,13 @@ def divergent(paths: Sequence[tuple[int, ...]]) -> list[Mistake]:
 def thread(number: np.integer[Any]) -> str:
     """A thread of a block, and its lane."""
     return f"thread {number} (lane {number % WARP} of warp {number // WARP})"
+
+
+def _pairs_of_lines(sites: Sequence[AccessSite]) -> Iterator[tuple[int, int]]:
+    """The lines of a writer and another access that may race at these sites."""
+    for one, two in product(sites, sites):
+        if one.kind != "load" and (one.kind != two.kind or one.line != two.line):
+            yield one.line, two.line
 
 
 def _pair(rows: _Touched, member: Integers) -> tuple[int, int]:
@@ -146,8 +158,11 @@ def _at_several_sites(tables: Sequence[_Touched]) -> _Touched:
     return _Touched(*(np.concatenate(column) for column in zip(*chosen, strict=True)))
 
 
-def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) -> Iterator[tuple[_Touched, Integers]]:
-    """Rows with equal ``keys`` that several members have, one of which stores or adds to what another accesses."""
+def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Numbers of rows with equal ``keys`` that several members have, one of which writes what another accesses.
+
+    With them comes the member of every row.
+    """
     if not len(member):
         return
     by = np.lexsort(keys)
@@ -162,7 +177,7 @@ def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) 
     mixed = differ(touched.kind) | ((kinds == 1 << _STORE) & differ(touched.line))
     raced = differ(member) & mixed
     for start, end in zip(first[raced], np.append(first[1:], len(by))[raced], strict=True):
-        yield touched.rows(by[start:end]), member[by[start:end]]
+        yield by[start:end], member
 
 
 def _unwritten(tables: Sequence[_Touched]) -> Iterator[tuple[int, np.int64]]:

@@ -8,6 +8,7 @@ numbers, the PTX ISA does not say.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def produced(dtype: str) -> str:
     return {TF32: "float32", FLOAT8: "bfloat16"}.get(dtype, dtype)
 
 
+@cache
 def _format(dtype: str) -> np.dtype[Any]:
     import ml_dtypes
     import numpy as np

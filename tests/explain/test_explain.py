@@ -115,13 +115,11 @@ def test_of_few_blocks_each_is_its_own_kind(*, first_differ: bool) -> None:
     assert kinds_of_blocks((1, 1), (1, 1), first_differ=first_differ) == {(0, 0): 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel",
-    [
-        pytest.param(kernel, id=kernel.name, marks=[pytest.mark.slow] if kernel.problem == "matmul" else [])
-        for kernel in NUMBA
-        if kernel.problem in ("transpose", "matmul", "reduction") and kernel.name != "memcpy"
-    ],
+    [kernel for kernel in NUMBA if kernel.problem in ("transpose", "matmul", "reduction") and kernel.name != "memcpy"],
+    ids=lambda kernel: kernel.name,
 )
 def test_of_kernels_that_do_not_say_so_the_first_blocks_do_not_differ(
     monkeypatch: pytest.MonkeyPatch, kernel: Kernel

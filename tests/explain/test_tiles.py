@@ -56,13 +56,14 @@ def sectors_bytes(rows: int, columns: int, itemsize: int, piece: int = 128, star
 
     ``starts``: the element at which pieces of the first rows begin, and of the others in turn.
     """
-    width = columns * itemsize
-    pieces = (
-        (row * width + max(begin, 0), row * width + min(begin + piece, width))
-        for row in range(rows)
-        for begin in range(starts[row % len(starts)] * itemsize, width, piece)
-    )
-    return 32 * sum((end - 1) // 32 - begin // 32 + 1 for begin, end in pieces)
+    width, total = columns * itemsize, 0
+    for number, start in enumerate(starts):
+        row = np.arange(number, rows, len(starts))[:, None] * width
+        begins = np.arange(start * itemsize, width, piece)
+        total += int(
+            ((row + np.minimum(begins + piece, width) - 1) // 32 - (row + np.maximum(begins, 0)) // 32 + 1).sum()
+        )
+    return 32 * total
 
 
 def sides(case: Case) -> tuple[int, int]:

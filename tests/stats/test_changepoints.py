@@ -46,6 +46,7 @@ def share_found(make: Callable[[np.random.Generator], list[float]], repeats: int
     return sum(bool(some and some[-1].ratio > 1) for some in found) / repeats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [NORMAL, HEAVY, bad_nights], ids=["normal", "heavy tails", "bad nights"])
 @pytest.mark.parametrize("width", [0.003, 0.01])
 @pytest.mark.parametrize("count", [12, 40, 120])

@@ -96,6 +96,7 @@ def test_what_all_series_share_is_no_ones_noise_unless_it_is_large() -> None:
     assert levels(series, 7).open.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [3, 4, 7, 10, 20])
 @pytest.mark.parametrize(("slower", "step"), [(30, 0.1), (30, 0.05), (18, 0.1), (12, -0.1)])
 def test_what_most_series_share_never_becomes_the_level_either(before: int, slower: int, step: float) -> None:
