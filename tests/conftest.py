@@ -88,6 +88,11 @@ def assert_failed(rows: Mapping[str, Mapping[str, str]], expected: Mapping[str, 
         assert rows[kernel]["elapsed_ms"] == rows[kernel]["effective_gb_s"] == ""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The simulator's process begins first: it works for minutes, and the others would wait for it at the end."""
+    items.sort(key=lambda item: item.name != "test_cuda_kernels_in_the_simulator")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """A test that times something has the GPU to itself, fixtures included; ``untimed`` ones share it.

@@ -126,16 +126,19 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
 
 
 @pytest.mark.parametrize(
-    ("apart", "dtype", "b_layout"),
-    [(2, "bfloat16", BY_ROWS), (8, "float16", BY_COLUMNS), (8, TF32, BY_COLUMNS)],
+    ("apart", "n", "dtype", "b_layout"),
+    [(2, 264, "bfloat16", BY_ROWS), (8, 136, "float16", BY_COLUMNS), (8, 136, TF32, BY_COLUMNS)],
 )
 @pytest.mark.parametrize("tile", [wgmma_clustered.SWAPPED[0], wgmma_clustered.SHARED[0]], ids=lambda tile: tile.rows)
 def test_tiles_whose_rows_lie_apart_are_right(
-    monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, b_layout: str
+    monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, n: int, dtype: str, b_layout: str
 ) -> None:
-    """Rows of A begin at several places within lines, and every second or eighth at the same; tiles are ragged."""
+    """Rows of A begin at several places within lines, and every second or eighth at the same; tiles are ragged.
+
+    Two tiles lie across, or one, of which both consumers have columns.
+    """
     monkeypatch.setattr(wgmma_clustered, "tile_of", replace(tile, apart=apart).of)
-    verify("wgmmaClustered", (8 * (tile.rows // apart + 3), 264, 136), dtype, b_layout)
+    verify("wgmmaClustered", (8 * (tile.rows // apart + 3), n, 136), dtype, b_layout)
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
