@@ -160,7 +160,7 @@ REFUSED = [
     ("explain transposeSmem --best-swizzle --best-pad", "--best-pad and --best-swizzle: give one"),
     ("explain transposeSmemPad --best-pad --measure", "--measure and --best-pad"),
     ("explain transposeSmem --csv x.csv", "--csv x.csv --measure"),
-    ("explain transposeSmem --measure", "--measure ncu PATH"),
+    ("explain transposeSmem --measure", "ncu PATH toolkit"),
     # the other commands
     ("doctor --conflicts --timing", "--timing and --conflicts: give one"),
     ("doctor --seed 3", "--seed 3: goes with --conflicts"),
