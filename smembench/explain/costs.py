@@ -17,6 +17,7 @@ from smembench.explain.trace import Trace
 from smembench.explain.traffic import GlobalTraffic
 from smembench.model.errors import UsageError
 from smembench.model.groups import grouped
+from smembench.model.hardware import SECTOR_BYTES
 from smembench.toolchains.machine_code import MachineCode
 
 
@@ -135,12 +136,22 @@ class Costs:
 
     @property
     def loads(self) -> tuple[GlobalTraffic, ...]:
-        """The loads of global arrays."""
+        """The loads of the problem's arrays; ``memory`` has those of partial sums and flags, too."""
         return tuple(access for access in self.traffic if access.kind == "load")
 
     def sectors(self, kind: str) -> float | None:
         """Sectors per request of all global loads, or of all stores; None if there are none."""
         return mean((access.sectors, access.requests) for access in self.memory if access.site.kind == kind)
+
+    @property
+    def load_requests(self) -> int:
+        """Requests of all global loads."""
+        return sum(access.requests for access in self.memory if access.site.kind == "load")
+
+    @property
+    def load_bytes(self) -> int:
+        """Bytes of the sectors that all global loads touch."""
+        return SECTOR_BYTES * round(sum(access.of_all for access in self.memory if access.site.kind == "load"))
 
     def worst(self, kind: str | None = None) -> float:
         """The highest degree of conflict of a shared access, of one ``kind`` if given; 1 without any."""

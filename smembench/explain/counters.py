@@ -28,14 +28,12 @@ class Shared(NamedTuple):
 _WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared{}.sum"
 _REQUESTS = "smsp__inst_executed_op_{}.sum"
 PLAIN = (
-    Shared("a shared load", "load", _WAVEFRONTS.format("_op_ld"), _REQUESTS.format("shared_ld")),
-    Shared("a shared store", "store", _WAVEFRONTS.format("_op_st"), _REQUESTS.format("shared_st")),
+    Shared("shared load", "load", _WAVEFRONTS.format("_op_ld"), _REQUESTS.format("shared_ld")),
+    Shared("shared store", "store", _WAVEFRONTS.format("_op_st"), _REQUESTS.format("shared_st")),
 )
 OTHER = (
-    Shared("a matrix load", "load", _WAVEFRONTS.format("_op_ldsm"), _REQUESTS.format("ldsm"), "matrix"),
-    Shared(
-        "an asynchronous copy", "store", _WAVEFRONTS.format("_op_ldgsts"), _REQUESTS.format("ldgsts"), "asynchronous"
-    ),
+    Shared("matrix load", "load", _WAVEFRONTS.format("_op_ldsm"), _REQUESTS.format("ldsm"), "matrix"),
+    Shared("asynchronous copy", "store", _WAVEFRONTS.format("_op_ldgsts"), _REQUESTS.format("ldgsts"), "asynchronous"),
 )
 """``ldmatrix`` and ``cp.async``, which the counters of loads and stores do not see."""
 
@@ -135,11 +133,11 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
         if {each.wavefronts, each.requests} <= reading.keys():
             counted = reading[each.wavefronts], reading[each.requests]
             predicted = explained.wavefronts(each.kind, each.way)
-            found = _judged(case, f"wavefronts {each.name}", predicted, *counted)
+            found = _judged(case, f"wavefronts per {each.name}", predicted, *counted)
             yield from (replace(one, agrees=None) for one in found) if each.way == "asynchronous" else found
     for kind, short in _SHORT.items():
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
-        figure = f"sectors a global {kind}"
+        figure = f"sectors per global {kind}"
         found = _judged(case, figure, explained.sectors(kind), sectors, requests)
         unknown = ("global", kind) in explained.untraced or (kind == "load" and explained.waits)
         yield from (replace(one, agrees=None) for one in found) if unknown else found
@@ -154,8 +152,8 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
         )
         yield Comparison(case, "shared wavefronts", wavefronts, reading[_ALL])
     requests, moved = reading[_GLOBAL_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
-    yield Comparison(case, "global load requests", sum(load.requests for load in explained.loads), requests)
-    yield Comparison(case, "global load bytes", sum(load.bytes for load in explained.loads), moved)
+    yield Comparison(case, "global load requests", explained.load_requests, requests)
+    yield Comparison(case, "global load bytes", explained.load_bytes, moved)
     compulsory = float(explained.work.memory_bytes) or None  # 0 for problems of shared memory alone
     yield Comparison(case, "DRAM bytes", compulsory, reading[_DRAM])
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction

@@ -159,7 +159,7 @@ def sentences(explained: Costs) -> list[str]:
     said += _coalescing(explained.memory)
     counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
     if counts:
-        moved = scaled(sum(load.bytes for load in explained.loads), "B")
+        moved = scaled(explained.load_bytes, "B")
         said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
     if updates := [f"{each.array} {_times(each.per_element)}" for each in explained.traffic if each.kind == "atomic"]:
         said.append(f"Atomics change each element of {' and '.join(updates)}, one after the other.")

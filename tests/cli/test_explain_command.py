@@ -146,7 +146,7 @@ def test_a_prediction_that_the_counters_contradict_is_a_failure(program: Program
     rows = records(path.read_text())
     assert list(rows[0]) == ["case_id", "figure", "predicted", "counted", "agrees"]
     assert len({row["case_id"] for row in rows}) == 4
-    sectors = [row for row in rows if row["figure"] == "sectors a global load"]
+    sectors = [row for row in rows if row["figure"] == "sectors per global load"]
     assert [(row["predicted"], row["counted"], row["agrees"]) for row in sectors] == [("4.0", "1.0", "false")] * 4
 
 

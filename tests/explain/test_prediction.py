@@ -115,8 +115,8 @@ def test_predictions_are_held_against_counters(
 ) -> None:
     *judged, requests, moved, dram, occupancy = counted(monkeypatch, case("transposeSmemPad"), wavefronts, sectors)
     assert [item.figure for item in judged] == [
-        *("wavefronts a shared load", "wavefronts a shared store"),
-        *("sectors a global load", "sectors a global store"),
+        *("wavefronts per shared load", "wavefronts per shared store"),
+        *("sectors per global load", "sectors per global store"),
     ]
     assert [item.agrees for item in judged] == [agree for agree in agreeing for _ in range(2)]
     assert [item.predicted for item in judged] == [1, 1, 4, 4]
@@ -156,7 +156,7 @@ def test_matrices_and_asynchronous_copies_have_counters_of_their_own(monkeypatch
     planned = case("mmaAsync", "16x16", "bfloat16", n=256)
     found = counted(monkeypatch, planned, 4, 16, ways=counters.OTHER)
     shared = {item.figure: item for item in found if "wavefronts" in item.figure}
-    assert shared.keys() == {"wavefronts a matrix load", "wavefronts an asynchronous copy"}
+    assert shared.keys() == {"wavefronts per matrix load", "wavefronts per asynchronous copy"}
     assert all((item.predicted, item.counted) == (4, 4) for item in shared.values())
     # Copies' data arrive in parts, so that counters see more of them.
     assert [item.agrees for item in shared.values()] == [True, None]
@@ -166,8 +166,8 @@ def test_matrices_and_asynchronous_copies_have_counters_of_their_own(monkeypatch
 def test_a_comparison_as_table_and_records() -> None:
     padded, copy = case("transposeSmemPad"), case("copyGmem", "16x16")
     found = [
-        Comparison(padded, "wavefronts a shared load", 1.0, 1.25, False),
-        Comparison(copy, "sectors a global load", 4.0, 4.0, True),
+        Comparison(padded, "wavefronts per shared load", 1.0, 1.25, False),
+        Comparison(copy, "sectors per global load", 4.0, 4.0, True),
         Comparison(copy, "occupancy %", None, 93.5),
     ]
     section = comparison(found, "heading")
@@ -175,7 +175,7 @@ def test_a_comparison_as_table_and_records() -> None:
     assert "1 of 2 predictions agree" in section.sentence
     lines = as_csv(counter_records(found)).splitlines()
     assert lines[0] == "case_id,figure,predicted,counted,agrees"
-    assert lines[1] == f"{padded.id},wavefronts a shared load,1.0,1.25,false"
+    assert lines[1] == f"{padded.id},wavefronts per shared load,1.0,1.25,false"
     assert lines[3] == f"{copy.id},occupancy %,,93.5,"
 
 
