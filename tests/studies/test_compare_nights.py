@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +14,7 @@ import pytest
 
 from smembench.model.case import Case
 from smembench.stats.differs import timer_step
-from smembench.stats.noise import Noise, weigh
+from smembench.stats.noise import Evidence, Noise, weigh
 from smembench.studies.compare.comparison import judge
 from smembench.studies.compare.pairing import Pair
 from smembench.studies.compare.verdicts import CaseComparison, Rules, Side, Verdict
@@ -200,3 +203,42 @@ def test_more_rounds_see_less() -> None:
         told = [evidence for pair in units if (evidence := weigh(pair[0].tolist(), pair[1].tolist()))]
         least.append(float(np.median(Noise(told).critical(0.01 / len(told)))))
     assert least[1] < 0.6 * least[0]
+
+
+def of_runs(count: int, *, first: float, **fields: Any) -> list[Pair]:
+    """Cases whose runs have noise of 0.3 %, as seven nights told; all but the first have no effect."""
+    effects = [first, *np.random.default_rng(5).normal(0, 0.003, count - 1).tolist()]
+    return [
+        Pair(
+            Case("transpose", "copyGmem", "cuda:0", "float32", number + 1, number + 1),
+            Side(1.0, 7, 1980.0),
+            Side(math.exp(effect), 1, 1980.0),
+            evidence=Evidence(effect, variance=0.003**2, freedom=6.0, spread=1.15),
+            **fields,
+        )
+        for number, effect in enumerate(effects)
+    ]
+
+
+def test_weight_for_a_case_that_was_off_before_is_taken_from_the_others() -> None:
+    pairs = of_runs(100, first=0.02)
+    plain, open_all = (judge([replace(pair, open=value) for pair in pairs], Rules()).cases for value in (False, True))
+    assert [found.q for found in open_all] == pytest.approx([found.q for found in plain])
+    judged = judge([replace(pairs[0], open=True), *pairs[1:]], Rules()).cases
+    assert judged[0].q < plain[0].q  # type: ignore[operator]  # a case with evidence has a rate
+    assert all(found.q >= before.q for found, before in zip(judged[1:], plain[1:], strict=True))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("returned", "verdict"), [(0.0, "slower"), (0.029, "slower"), (0.031, "ambiguous")])
+def test_a_change_is_over_twice_of_what_came_and_went(returned: float, verdict: str) -> None:
+    pairs = of_runs(20, first=0.06, returned=returned)
+    assert judge(pairs, Rules()).cases[0].verdict == verdict
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(0.0, "slower"), (0.05, "ambiguous")])
+def test_a_lower_clock_is_why_a_case_is_slower_where_noise_between_runs_is_known(least: float, verdict: str) -> None:
+    slower, *others = of_runs(20, first=0.2, least=least)
+    lower = replace(slower, new=replace(slower.new, sm_clock_mhz=1980 / math.exp(0.2)))
+    found = judge([lower, *others], Rules()).cases[0]
+    assert found.verdict == verdict
+    assert "the SM clock was 1980 MHz" in found.reason
