@@ -166,6 +166,17 @@ def test_time_and_cycles_must_agree(
     assert ("the SM clock was" in only(found)[1]) == (verdict is Verdict.AMBIGUOUS)
 
 
+@pytest.mark.parametrize(("kind", "verdict"), [("cuda", Verdict.AMBIGUOUS), ("cpu", Verdict.SLOWER)])
+def test_rounds_that_agree_are_as_noisy_as_the_events_that_time_them(make: Make, kind: str, verdict: Verdict) -> None:
+    """Readings of events lie 0.13 µs apart, and a round has one of them: 7 % of 2 µs."""
+    device = {"name": "cpu", "kind": "cpu", "uuid": "host"} if kind == "cpu" else {}
+    base, new = (
+        make({"memcpy": [time] * 3}, device=device, row={"device": "cpu" if kind == "cpu" else "cuda:0"})
+        for time in (0.00200, 0.00214)
+    )
+    assert only(compare_runs([base], [new]))[0] is verdict
+
+
 def test_runs_of_one_round_are_ambiguous_and_say_why(make: Make) -> None:
     found = compare_runs([make({"memcpy": [1.0]})], [make({"memcpy": [2.0]})])
     assert only(found)[0] is Verdict.AMBIGUOUS

@@ -145,8 +145,14 @@ def test_a_run_that_claims_to_begin_after_now_is_set_aside_wherever_a_series_is_
     odd = night(6, started_at_utc="2099-01-01T00:00:00+00:00")
     newest = night(7, {**TIMES, "copyGmem": 1.2})
     why = f"{odd}: it claims to begin at 2099-01-01T00:00:00+00:00, after now; correct started_at_utc in its run.json"
+    others: list[dict[str, Any]] = [{"config": "other"}, {"devices": [{**H200, "uuid": "GPU-2"}]}]
+    for day, other in enumerate(others, start=8):
+        night(day, **other, started_at_utc="2099-01-01T00:00:00+00:00")  # of no night that could be compared
     code, printed = finished(Nightly(compare_to="last:3"), results, newest)
     assert (code, f"left out {why}" in printed.replace("\n", "")) == (3, True), printed
+    assert "more such runs" not in printed
+    for path in results.glob("2026010[89]*"):
+        shutil.rmtree(path)
     with pytest.warns(Dropped, match=re.escape(why)):
         assert load(results / "last").path == newest
     with pytest.warns(Dropped, match=re.escape(why)):
