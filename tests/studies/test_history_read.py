@@ -347,6 +347,7 @@ DRIFT = [1.0] * 10 + [1 + 0.002 * night for night in range(30)]
         (STEP, [meant("9", "matmul/*")], Newest.SLOWER),
         (STEP, [meant("9", device="GPU-2")], Newest.SLOWER),
         ([*STEP, *[1.1] * 4], [meant("12")], Newest.SLOWER),  # and slower again
+        ([*STEP, *[1.1] * 8], [meant("9")], Newest.SLOWER),
         ([*STEP, *[1.1] * 4], [meant("12"), meant("14")], Newest.ACCEPTED),
         ([*STEP, *[1.03] * 4], [], Newest.SLOWER),  # a part of it came back
         ([*STEP, *[1.0] * 4], [], Newest.FASTER),
@@ -362,6 +363,7 @@ def test_a_slower_level_is_news_until_it_is_accepted_or_gone(
     nights_of(store, times)
     (series,) = series_of(read(tmp_path)[0], accepted=accepted)
     assert series.newest is newest
+    assert len({turn.change.index for turn in series.turns}) == len(series.turns)
     (section,) = history_sections([series], fine=True)
     assert section.sentence.startswith(f"Slower, and not accepted: {int(newest is Newest.SLOWER)} of 1")
     assert any("as agreed" in note for note in section.notes) == any(turn.accepted for turn in series.turns)
