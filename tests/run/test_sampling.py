@@ -134,6 +134,7 @@ def test_rounds_that_use_their_limit_use_all_of_a_case_s(rounds: int, most: floa
 def test_the_first_round_is_short_on_a_cpu_only() -> None:
     rules = rules_of(from_flags({"sweep": [{"problem": "matmul"}], "max_seconds": 30.0}))
     assert [rules[kind].seconds(0, 0.0) for kind in ("cpu", "cuda")] == pytest.approx([3.0, 10.0])
+    assert [rules[kind].ci_width for kind in ("cpu", "cuda")] == [0.02, 0.005]
 
 
 @pytest.mark.parametrize(
