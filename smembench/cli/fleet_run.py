@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -206,7 +207,7 @@ def _finish(finished: Finished) -> None:
     verdict = judged(finished.folder)
     tell(verdict)
     say(stderr, f"wrote {finished.folder}")
-    again = f"continue with: smembench fleet run --resume {finished.folder}"
+    again = f"continue with: smembench fleet run --resume {quote(str(finished.folder))}"
     if isinstance(finished.error, KeyboardInterrupt):
         raise Interrupted(f"interrupted: what was measured is kept; {again}")
     if finished.error is not None:

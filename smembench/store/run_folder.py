@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
@@ -164,6 +165,11 @@ def _made(path: Path) -> bool:
         path.mkdir()
         return True
     return False
+
+
+def again(path: Path) -> str:
+    """The command, for a shell, that continues a run that was cut off."""
+    return f"smembench run --resume {quote(str(path))}"
 
 
 def to_json(data: object) -> str:

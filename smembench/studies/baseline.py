@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.store.files import resolved, there, write_whole
-from smembench.store.run_folder import CASES, RUN, read_description, to_json
+from smembench.store.run_folder import CASES, RUN, again, read_description, to_json
 from smembench.store.run_json import ahead, read_json
 from smembench.studies.load import named
 
@@ -40,7 +40,7 @@ def pin(folder: Path) -> str:
         raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")
     described = read_description(folder)
     if not described.complete:
-        raise UsageError(f"{folder}: the run is not complete; continue it with: smembench run --resume {folder}")
+        raise UsageError(f"{folder}: the run is not complete; continue it with: {again(folder)}")
     if why := ahead(described.started_at_utc):
         raise UsageError(f"{folder}: {why}: no change would be accepted after it")
     _write(folder.parent, {**_read(folder.parent), name: folder.name})

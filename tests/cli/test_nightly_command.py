@@ -124,7 +124,8 @@ def test_a_night_that_fails_says_so_on_stderr(program: Program, tmp_path: Path) 
 
 
 def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -> None:
-    assert "no baseline; pin one with: smembench baseline set" in program("baseline", "show", tmp_path).stderr
+    (empty := tmp_path / "my results").mkdir()
+    assert f"no baseline; pin one with: smembench baseline set '{empty}'/" in program("baseline", "show", empty).stderr
     run = Path(shutil.copytree(DOCUMENTS, tmp_path / DOCUMENTS.name))
     assert "is now the baseline of documents" in program("baseline", "set", run).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
