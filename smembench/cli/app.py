@@ -127,26 +127,19 @@ def main() -> None:
         warnings.simplefilter("always", Dropped)
         warnings.showwarning = _warn
         code: Any = app(standalone_mode=False, prog_name=app.info.name)  # for python -m, too
-        # Flush here: a failure when Python flushes at exit would be a traceback.
-        sys.stdout.flush()
+        sys.stdout.flush()  # here, so that it is known whether anything is lost
         if code == _SIGNALLED:
             code = _say("interrupted", exit_code())
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         code = _failed(error)
-    if not code and lost_output():
-        code = _say("stdout is closed; what was to be printed is lost", 1)
+    if not code and (why := lost_output()):
+        code = _say(f"stdout {why}; what was to be printed is lost", 1)
     ignore()
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _failed(error: BaseException) -> int:
     """Say what went wrong, in one line, and return the exit code."""
-    from smembench.views.console import drop_stdout
-
-    left = error.__context__ if isinstance(error, SystemExit) else error  # Typer's own way out
-    if isinstance(left, BrokenPipeError):
-        drop_stdout()  # its reader has what it wants
-        return 0
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return _say("interrupted", exit_code())
     if isinstance(error, SystemExit):
@@ -158,7 +151,6 @@ def _failed(error: BaseException) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
         return _say(f"{_message(error)} (see: {command} --help)", 2)
     if isinstance(error, OSError):
-        drop_stdout()
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", 2 if error.errno in _OF_THE_CALLER else 1)
     if os.environ.get(_TRACEBACK):

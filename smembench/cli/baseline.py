@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -57,7 +58,7 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
             "\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["does not exist any more"])])
         )
     if not pinned:
-        say(stderr, f"{root}: no baseline; pin one with: smembench baseline set {root}/<run>")
+        say(stderr, f"{root}: no baseline; pin one with: smembench baseline set {quote(str(root))}/<run>")
 
 
 @app.command()

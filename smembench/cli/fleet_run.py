@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -162,6 +164,7 @@ def run(
       smembench fleet run quick --device cpu --workers 4
     """
     from smembench.run.config import from_toml
+    from smembench.store.run_folder import made
     from smembench.studies.fleet.options import Options
     from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import quiet as in_silence
@@ -179,7 +182,8 @@ def run(
     if chosen is None and (set_ or flags or names or workers > 1 or anonymous):
         raise UsageError(f"--resume {resume}: goes on with the fleet's own config and devices; give no options of them")
     if dry_run:
-        _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)
+        with made(output) if chosen is not None else nullcontext():
+            _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)
         return
     argv = () if anonymous else tuple(sys.argv[1:])
     how = Options(where, cluster.host_timeout, stall_timeout, force=force, argv=argv)
@@ -206,7 +210,7 @@ def _finish(finished: Finished) -> None:
     verdict = judged(finished.folder)
     tell(verdict)
     say(stderr, f"wrote {finished.folder}")
-    again = f"continue with: smembench fleet run --resume {finished.folder}"
+    again = f"continue with: smembench fleet run --resume {quote(str(finished.folder))}"
     if isinstance(finished.error, KeyboardInterrupt):
         raise Interrupted(f"interrupted: what was measured is kept; {again}")
     if finished.error is not None:

@@ -71,7 +71,7 @@ def measure(
     csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
     files = exports(running.csv, running.export, force=running.force)
     if running.dry_run:  # before what it does not need is imported
-        _show_plan(config, json=running.json)
+        _show_plan(config, resume, running)
         return
     from smembench.model.interrupts import held
     from smembench.studies.run import SILENT, run
@@ -156,23 +156,30 @@ def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple
     return files
 
 
-def _show_plan(config: Config, *, json: bool) -> None:
+def _show_plan(config: Config, resume: RunFolder | None, running: Running) -> None:
     from smembench.run.session import open_plan
     from smembench.views.console import say, stderr
 
     with open_plan(config) as (planned, infos, notes):
+        if resume is not None:
+            from smembench.studies.run import changed_since
+
+            planned = list(planned)
+            devices = {item.case.device for item in planned}
+            infos = {name: info for name, info in infos.items() if name in devices}
+            changed_since(resume, config, planned, infos.values(), force=running.force)
         used = dict.fromkeys(infos, 0)
         cases = []
         for item in planned:
             used[item.case.device] += 1
-            if json:
+            if running.json:
                 cases.append({"case_id": item.case.id, "skipped": item.skip})
             else:
                 typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
-        if json:
+        if running.json:
             print_json(cases=cases)
         for note in notes:
             say(stderr, note)
-        devices = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
+        on = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
         count = sum(used.values())
-        say(stderr, f"{number_of(count, 'case')} on {devices}; nothing was measured")
+        say(stderr, f"{number_of(count, 'case')} on {on}; nothing was measured")

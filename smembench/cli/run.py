@@ -57,7 +57,6 @@ def run(
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_stored, from_toml
-    from smembench.store.files import there
     from smembench.store.run_folder import RunFolder, made
     from smembench.studies.load import named
 
@@ -74,9 +73,8 @@ def run(
             then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
             measure(chosen, running, resume=folder, after=then)
     elif given is not None:
-        if nights.asked and not running.dry_run:
-            made(output)  # --json-lines and --openmetrics may name a file in it
-        then = after(nights, output, given.name, given.threshold) if there(output) else None
-        measure(given, running, output=output, anonymous=anonymous, after=then)
+        with made(output):  # --json-lines and --openmetrics may name a file in it
+            then = after(nights, output, given.name, given.threshold)
+            measure(given, running, output=output, anonymous=anonymous, after=then)
     else:
         raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")

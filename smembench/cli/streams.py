@@ -18,19 +18,38 @@ class _Forgiving(io.FileIO):
             return len(data)
 
 
-class _Closed(io.FileIO):
-    """A stdout that the caller had closed: writes do not fail, so that all else is done, but are remembered."""
+class _Stdout(io.FileIO):
+    """A stdout whose writes never fail, so that all else is done: a night is compared though nobody can read of it.
 
-    lost = False
+    Why they are lost is remembered, except of a pipe: its reader has what it wants.
+
+    Args:
+        fault: why every write is lost.
+    """
+
+    lost = ""
+
+    def __init__(self, fault: str = "") -> None:
+        super().__init__(1, "w", closefd=False)
+        self._fault = fault
+        self._read = True
 
     def write(self, data: Any) -> int:
-        _Closed.lost = True
+        if self._read and not self._fault:
+            try:
+                return super().write(data)
+            except BrokenPipeError:
+                self._read = False
+            except OSError as error:
+                self._fault = f"cannot be written ({error.strerror})"
+        if self._read:
+            _Stdout.lost = self._fault
         return len(data)
 
 
-def lost_output() -> bool:
-    """Whether anything was written to a stdout that the caller had closed."""
-    return _Closed.lost
+def lost_output() -> str:
+    """Why what was printed on stdout is lost; "" if it is not."""
+    return _Stdout.lost
 
 
 def open_streams() -> None:
@@ -41,9 +60,13 @@ def open_streams() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
     sys.stdin = sys.stdin or io.TextIOWrapper(io.FileIO(0, closefd=False))
-    sys.stdout = sys.stdout or io.TextIOWrapper(io.BufferedWriter(_Closed(1, "w", closefd=False)))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    encoding = sys.stdout.encoding if sys.stdout else None
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Stdout("" if sys.stdout else "is closed")),
+        encoding=encoding,
+        errors="backslashreplace",
+        line_buffering=os.isatty(1),
+    )
     encoding = sys.stderr.encoding if sys.stderr else None
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(_Forgiving(2, "w", closefd=False)),

@@ -52,7 +52,9 @@ def tune(
     """
     from smembench.cli.measure import Interrupted
     from smembench.model.interrupts import held
+    from smembench.run.config import from_flags
     from smembench.store.files import Output
+    from smembench.studies.ladder.climb import problems
     from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
     from smembench.views.export import cases
     from smembench.views.run import watch
@@ -60,6 +62,7 @@ def tune(
 
     best = Output(output, force=force, what="--output") if output is not None else None
     watching = watch()
+    from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
     found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
     if dry_run:
         if json:

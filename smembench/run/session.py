@@ -97,7 +97,7 @@ def open_session(
 
 
 @contextmanager
-def open_plan(config: Config) -> Iterator[tuple[Iterator[Planned], Mapping[str, DeviceInfo], Sequence[str]]]:
+def open_plan(config: Config) -> Iterator[tuple[Iterable[Planned], Mapping[str, DeviceInfo], Sequence[str]]]:
     """The cases of a config one after another, to be shown, with all devices and the notes.
 
     Raises:

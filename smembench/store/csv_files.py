@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import UsageError
 from smembench.model.ranges import Count, Milliseconds
+from smembench.model.text import number_of
 from smembench.store import schema
 from smembench.store.files import read_whole
 from smembench.store.schema import Row
@@ -41,11 +42,17 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.DictReader(_text(path))
+    reader = csv.reader(text_of(path))
     try:
-        if missing := [column for column in schema.REQUIRED if column not in (reader.fieldnames or ())]:
+        header = next(reader, [])
+        if missing := [column for column in schema.REQUIRED if column not in header]:
             raise UsageError(f"{path}: not a cases.csv: the column {missing[0]} is missing")
-        return [schema.from_fields(record) for record in reader]
+        rows = []
+        for record in filter(None, reader):
+            if len(record) != len(header):
+                raise ValueError(uneven(record, header))
+            rows.append(schema.from_fields(dict(zip(header, record, strict=True))))
+        return rows
     except (ValueError, csv.Error) as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
 
@@ -56,7 +63,7 @@ def read_samples(path: Path) -> dict[str, Samples]:
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(_text(path))
+    reader = csv.reader(text_of(path))
     try:
         cases, rounds, times = _samples_from(next(reader, []), (record for record in reader if record))
     except csv.Error as error:
@@ -83,12 +90,9 @@ def _samples_from(header: Sequence[str], records: Iterable[list[str]]) -> tuple[
     wanted = itemgetter(*map([*header, *absent].index, _READ))
     found: list[str | int | None] = []
     for line, record in enumerate(records, 2):
-        if len(record) > len(header):
-            raise ValueError(f"line {line}: the column {len(header) + 1} has no name")
-        if more or len(record) < len(header):
-            found += wanted([*record, *[None] * (len(header) - len(record)), *more])
-        else:
-            found += wanted(record)
+        if len(record) != len(header):
+            raise ValueError(f"line {line}: {uneven(record, header)}")
+        found += wanted([*record, *more] if more else record)
     try:
         cases, rounds, times, versions = _SAMPLES.validate_python(
             tuple(found[place :: len(_READ)] for place in range(len(_READ)))
@@ -102,7 +106,17 @@ def _samples_from(header: Sequence[str], records: Iterable[list[str]]) -> tuple[
     return cases, rounds, times
 
 
-def _text(path: Path) -> io.StringIO:
+def uneven(record: Sequence[str], header: Sequence[str]) -> str:
+    """What is wrong with a record that was cut off or joined with another."""
+    return f"it has {number_of(len(record), 'field')}, and the first line {len(header)}"
+
+
+def text_of(path: Path) -> io.StringIO:
+    """The text of a CSV file.
+
+    Raises:
+        UsageError: if it cannot be read.
+    """
     try:
         return io.StringIO(read_whole(path).decode(), newline="")
     except OSError as error:

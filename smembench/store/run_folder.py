@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
@@ -135,16 +136,26 @@ class RunFolder:
         self._journal.close()
 
 
-def made(root: Path) -> None:
-    """Make the folder that is to hold runs, if it is missing.
+@contextmanager
+def made(root: Path) -> Iterator[None]:
+    """Make the folder that is to hold runs, if it is missing; what was made and is empty at the end is removed.
 
     Raises:
-        UsageError: if it cannot be made.
+        UsageError: if it cannot be made or written.
     """
+    what = f"--output {root}"
+    missing = [path for path in (root, *root.parents) if not there(path)]
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--output {root}: cannot be made ({error.strerror})") from None
+        raise UsageError(f"{what}: cannot be made ({error.strerror})") from None
+    try:
+        check_folder(root, what)
+        yield
+    finally:
+        for path in missing:
+            with suppress(OSError):
+                path.rmdir()
 
 
 def _made(path: Path) -> bool:
@@ -154,6 +165,11 @@ def _made(path: Path) -> bool:
         path.mkdir()
         return True
     return False
+
+
+def again(path: Path) -> str:
+    """The command, for a shell, that continues a run that was cut off."""
+    return f"smembench run --resume {quote(str(path))}"
 
 
 def to_json(data: object) -> str:

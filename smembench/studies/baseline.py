@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.store.files import resolved, there, write_whole
-from smembench.store.run_folder import CASES, RUN, read_description, to_json
+from smembench.store.run_folder import CASES, RUN, again, read_description, to_json
 from smembench.store.run_json import ahead, read_json
-from smembench.studies.load import named
+from smembench.studies.load import load, named
 
 BASELINE = "baseline.json"
 
@@ -31,8 +31,8 @@ def pin(folder: Path) -> str:
     ``DIR/last`` names the newest run of a folder.
 
     Raises:
-        UsageError: for a folder without a complete run, a run that claims to begin after now, and a file that cannot
-            be written.
+        UsageError: for a folder without a complete run, one that cannot be read, one that claims to begin after now,
+            and a file that cannot be written.
     """
     folder = resolved(named(folder))
     name = config_of(folder)
@@ -40,9 +40,10 @@ def pin(folder: Path) -> str:
         raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")
     described = read_description(folder)
     if not described.complete:
-        raise UsageError(f"{folder}: the run is not complete; continue it with: smembench run --resume {folder}")
+        raise UsageError(f"{folder}: the run is not complete; continue it with: {again(folder)}")
     if why := ahead(described.started_at_utc):
         raise UsageError(f"{folder}: {why}: no change would be accepted after it")
+    load(folder, shown=False)  # else every later night would be refused
     _write(folder.parent, {**_read(folder.parent), name: folder.name})
     return name
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,11 @@ from smembench.model.progress import unseen
 from smembench.model.text import duration
 from smembench.run.config import Config
 from smembench.run.environment import describe_run, differences
+from smembench.run.plan import Planned
 from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
 from smembench.store.run import Run
-from smembench.store.run_folder import RunFolder, new_run_id
+from smembench.store.run_folder import RunFolder, again, new_run_id
 from smembench.store.run_json import Description
 
 
@@ -110,17 +111,17 @@ def run(
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
-        anonymous = resume.description.host is None if resume else anonymous
-        described = describe_run(
-            new_run_id(config.name), config, session.seed, infos, anonymous=anonymous, argv=list(argv)
-        )
         folder = resume
         if resume is not None:
-            _check_same(resume, described, session, force=force)
+            if found := changed_since(resume, config, session.planned, infos, force=force):
+                _go_on(resume, found)
             described = resume.description
-        elif output is not None:
-            folder = RunFolder.create(output, described)
-            described = folder.description
+        else:
+            run_id = new_run_id(config.name)
+            described = describe_run(run_id, config, session.seed, infos, anonymous=anonymous, argv=list(argv))
+            if output is not None:
+                folder = RunFolder.create(output, described)
+                described = folder.description
         count = sum(not item.skip for item in session.planned)
         models = ", ".join(info.model for info in infos)
         limit = (
@@ -196,25 +197,36 @@ class _Measuring:
     @property
     def _again(self) -> str:
         """How to continue a run that was cut off, if it has a folder."""
-        return f"; continue with: smembench run --resume {self._folder.path}" if self._folder else ""
+        return f"; continue with: {again(self._folder.path)}" if self._folder else ""
 
     def _cannot_write(self, error: OSError) -> SmembenchError:
         where = self._folder.path if self._folder else "the results"
         return SmembenchError(f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed")
 
 
-def _check_same(resume: RunFolder, now: Description, session: Session, *, force: bool) -> None:
-    planned = {item.case for item in session.planned}
-    if stray := [trial.case.id for trial in resume.trials if trial.case not in planned]:
+def changed_since(
+    resume: RunFolder, config: Config, planned: Iterable[Planned], infos: Iterable[DeviceInfo], *, force: bool
+) -> list[str]:
+    """What differs from when a run began that is to be resumed with this config, on these devices.
+
+    Raises:
+        UsageError: for a trial of a case that is not planned, and without ``force`` for what differs.
+    """
+    cases = {item.case for item in planned}
+    if stray := [trial.case.id for trial in resume.trials if trial.case not in cases]:
         raise UsageError(f"--resume {resume.path}: has {stray[0]}, which this configuration does not plan")
-    found = differences(resume.description, now)
-    if not found:
-        return
-    if not force:
+    before = resume.description
+    now = describe_run(before.run_id, config, before.seed or 0, infos, anonymous=before.host is None, argv=())
+    found = differences(before, now)
+    if found and not force:
         raise UsageError(
             f"--resume {resume.path}: {'; '.join(found)}; the figures would not be comparable: "
             "start a new run, or add --force to continue and record the difference"
         )
+    return found
+
+
+def _go_on(resume: RunFolder, found: list[str]) -> None:
     try:
         resume.go_on(found)
     except OSError as error:

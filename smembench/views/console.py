@@ -5,29 +5,13 @@ What is printed through ``plain`` cannot control the terminal, whoever wrote it.
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-
 from rich.console import Console
 from rich.text import Text
 
 from smembench.model.text import visible
 
-
-def drop_stdout() -> None:
-    """Discard what is printed to stdout from now on."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Continue without a reader: a run has more to do than to print."""
-        drop_stdout()
-
-
-stdout = _Console(highlight=False)
-stderr = _Console(stderr=True, highlight=False)
+stdout = Console(highlight=False)
+stderr = Console(stderr=True, highlight=False)
 
 _ASCII = str.maketrans({"×": "x", "±": "+-", "·": "|", "✓": "ok", "…": "...", "²": "^2", "–": "-"})
 

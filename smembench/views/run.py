@@ -65,7 +65,8 @@ def device_line(info: DeviceInfo) -> str:
 class Rounds:
     """What is said when a round is over: how long it took, and the times of a first round that took long.
 
-    A round is over when a case begins again.
+    A round is over when a case begins again. The first round of a resumed run may have few cases or only one, so it is
+    also over when a trial of another round is added.
 
     Args:
         note: receives the line, for where there is no progress bar.
@@ -81,13 +82,17 @@ class Rounds:
         self._trials: list[Trial] = []
 
     def add(self, trial: Trial) -> None:
-        """Add a trial of the current round."""
+        """Add a trial of the current round, or the first of the next."""
+        if self._trials and trial.round > self._trials[-1].round:
+            self._over()
         self._trials.append(trial)
 
     def begin(self, case: Case) -> None:
         """Say that the round is over if it has this case already."""
-        if all(trial.case != case for trial in self._trials):
-            return
+        if any(trial.case == case for trial in self._trials):
+            self._over()
+
+    def _over(self) -> None:
         number, passed = self._trials[-1].round + 1, duration(self._clock() - self._begun)
         self._note(f"round {number} done after {passed}")
         few, long = len(self._trials) <= _FEW, sum(trial.seconds for trial in self._trials) >= _LONG

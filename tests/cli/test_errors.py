@@ -185,6 +185,8 @@ REFUSED = [
     ("tune sort", "tune 'sort': no such problem with kernels to choose from"),
     ("tune matmul --kernel tild --device cpu", "did you mean tiled?"),
     ("tune transpose --kernel copyGmem --device cpu", "none of them is a candidate"),
+    ("tune transpose --device cpu --samples 0 --dry-run", "smembench: --samples 0: give 3 or more"),
+    ("fleet run good.toml --device cpu --dry-run -o good.toml/x", "--output good.toml/x: cannot be made"),
     ("tune transpose -o /no/such/best.toml", "--output /no/such/best.toml: there is no folder /no/such"),
     ("compilers transpose --static --kernel transposeHalfWarp --block 8x7", "not 8x7"),
     ("baseline show nowhere", "nowhere: there is no such folder"),

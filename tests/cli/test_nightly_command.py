@@ -90,6 +90,29 @@ def test_the_first_night_makes_the_folder_that_its_files_are_in(program: Program
     assert len((tmp_path / "new/results/nights.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--keep", "0"), "--keep 0: keep at least 1"),
+        (("--compare-to", "last:0"), "last:0: give a number"),
+        (("--compare-to", "nowhere"), "--compare-to: nowhere: there is no such"),
+        (("--openmetrics", "night.txt"), "--openmetrics night.txt: "),
+        (("--json-lines", "nowhere/nights.jsonl"), "--json-lines nowhere/nights.jsonl: there is no folder"),
+        (("--output", "tiny.toml/runs"), "--output tiny.toml/runs: cannot be made"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_dry_run_refuses_what_the_first_night_would(
+    program: Program, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "tiny.toml").write_text(CONFIG)
+    for really in ((), ("--dry-run",)):
+        refused = program("run", "tiny.toml", *options, *really, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"smembench: {said}")
+        assert list(tmp_path.iterdir()) == [tmp_path / "tiny.toml"]
+
+
 def test_a_night_that_fails_says_so_on_stderr(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG.replace("copyGmem", "wrong"))
     night = ("run", "tiny.toml", "--compare-to", "last", "--output", "results")
@@ -101,8 +124,14 @@ def test_a_night_that_fails_says_so_on_stderr(program: Program, tmp_path: Path) 
 
 
 def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -> None:
-    assert "no baseline; pin one with: smembench baseline set" in program("baseline", "show", tmp_path).stderr
+    (empty := tmp_path / "my results").mkdir()
+    assert f"no baseline; pin one with: smembench baseline set '{empty}'/" in program("baseline", "show", empty).stderr
     run = Path(shutil.copytree(DOCUMENTS, tmp_path / DOCUMENTS.name))
+    samples = (run / "samples.csv").read_text()
+    (run / "samples.csv").write_text(samples[:-60])
+    refused = program("baseline", "set", run)
+    assert (refused.returncode, "samples.csv: line" in refused.stderr) == (2, True), refused.stderr
+    (run / "samples.csv").write_text(samples)
     assert "is now the baseline of documents" in program("baseline", "set", run).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
     run.rename(tmp_path / "elsewhere")

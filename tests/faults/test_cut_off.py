@@ -120,7 +120,7 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
 
 
 def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path, resume: Resume) -> None:
-    root = tmp_path / "results"
+    root = tmp_path / "my results"
     process = start(config, "--output", root)
     wait_for_trials(root, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "interrupted" in err
-    assert f"--resume {folder}" in err
+    assert f"smembench run --resume '{folder}'" in err
     assert "sleepy" in out  # the table of what is there
     assert "ok" in {row["status"] for row in table(folder, "cases.csv")}
     assert not described(folder).complete
@@ -211,8 +211,12 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     del head["crc32"]
     lines = [head, *({"visit": json.loads(line)["visit"]} for line in trials)]  # as older versions wrote them
     (folder / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    refused = resume(folder, config)
-    assert refused.returncode == 2
+    before = (folder / JOURNAL).read_bytes()
+    for dry in ([], ["--dry-run"]):
+        refused = resume(folder, config, *dry)
+        assert (refused.returncode, refused.stdout) == (2, "")
+    assert resume(folder, config, "--dry-run", "--force").returncode == 0
+    assert (folder / JOURNAL).read_bytes() == before
     (line,) = refused.stderr.splitlines()
     in_git = (ROOT / ".git").exists()
     assert not in_git or "git revision was 111111111111, is " in line
@@ -228,9 +232,10 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
 
 def test_resume_refuses_a_config_without_the_cases_measured(folder: Path, config: Path, resume: Resume) -> None:
     config.write_text(CONFIG.replace("16, 17", "20"))
-    refused = resume(folder, config, "--force")
-    assert refused.returncode == 2
-    assert "does not plan" in refused.stderr
+    for dry in ([], ["--dry-run"]):
+        refused = resume(folder, config, "--force", *dry)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "does not plan" in refused.stderr
 
 
 @pytest.mark.parametrize(("space", "code"), [(0, 2), (3500, 1)], ids=["when it begins", "on the way"])

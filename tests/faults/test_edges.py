@@ -47,6 +47,7 @@ def test_no_stored_text_controls_a_terminal(program: Program, evil: Path, comman
         assert "x1b[31mred" in ran.stdout.replace("{[}", "[")
 
 
+FULL = "stdout cannot be written (No space left on device); what was to be printed is lost\n"
 LOST = "smembench: stdout is closed; what was to be printed is lost\n"
 
 
@@ -120,5 +121,22 @@ def test_an_output_that_is_full_is_one_line_and_a_full_stderr_none() -> None:
     program = [sys.executable, "-m", "smembench"]
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run([*program, "list"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert (ran.returncode, ran.stderr) == (1, "smembench: No space left on device\n")
+        assert (ran.returncode, ran.stderr) == (1, f"smembench: {FULL}")
         assert subprocess.run([*program, "no such command"], stderr=full, timeout=60).returncode == 2
+
+
+@pytest.mark.parametrize("printed", ["", "--json"])
+def test_a_night_whose_stdout_is_full_or_not_read_is_compared(tmp_path: Path, printed: str) -> None:
+    measured = "samples=3\nrounds=1\nmax_seconds=0.1\nprecision=90\n[[sweep]]\nproblem='transpose'\nkernel='memcpy'\n"
+    (tmp_path / "tiny.toml").write_text(f"{measured}n=8\ndevice='cpu'\n")
+    night = f"{sys.executable} -m smembench run tiny.toml --compare-to last --json-lines told {printed}"
+    env = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    for count, (output, code) in enumerate([("> /dev/full", 1), ("| true", 0)], 1):
+        line = f"set -o pipefail; {night} {output}"
+        ran = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ran.returncode == code, ran.stderr
+        assert ran.stderr.endswith(FULL) is (code == 1)
+        assert len((tmp_path / "told").read_text().splitlines()) == count
+        assert len(list(tmp_path.glob("results/*/summary.md"))) == count

@@ -179,14 +179,14 @@ def listening(pid: int) -> set[str]:
 
 
 def test_ctrl_c_keeps_what_was_measured_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
-    root = tmp_path / "results"
+    root = tmp_path / "my results"
     process = start(config, "--device", "cpu", "--output", root)
     until(lambda: trials(root))
     os.killpg(process.pid, signal.SIGINT)
     _, err = ended(process, 130, 30)
     folder = fleet_folder(root)
     assert reasons(folder) == ["interrupted"]
-    assert err.splitlines()[-1].endswith(f"continue with: smembench fleet run --resume {folder}")
+    assert err.splitlines()[-1].endswith(f"continue with: smembench fleet run --resume '{folder}'")
     before = stored(folder)
     assert before
 

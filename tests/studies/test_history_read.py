@@ -159,10 +159,10 @@ def test_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> Non
         "run.json: damaged: it is not JSON": lambda run: (run / RUN).write_text("{"),
         "cases.csv: the column run_id is missing": lambda run: (run / CASES).write_text(""),
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),
-        "cases.csv, line 2: torn": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
+        "cases.csv, line 2: it has ": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
         "an ok case has the elapsed_ms ''": lambda run: replace(run, ",1.0,", ",,"),
         "an ok case has the elapsed_ms 'nan'": lambda run: replace(run, ",1.0,", ",nan,"),
-        "utf-8": lambda run: (run / CASES).write_bytes(b"\xff\xfe\x00"),
+        "cases.csv: cannot be read ('utf-8'": lambda run: (run / CASES).write_bytes(b"\xff\xfe\x00"),
         "an ok case has the elapsed_ms '1e-320'": lambda run: replace(run, ",1.0,", ",1e-320,"),
         "field larger than field limit": lambda run: (run / CASES).write_text(
             ",".join(schema.COLUMNS) + "\n" + '"' + "x" * 200_000

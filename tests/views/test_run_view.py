@@ -48,6 +48,11 @@ def test_the_times_of_a_slow_first_round_are_shown_once_before_the_others() -> N
     assert "±" not in drawn([shown])
 
 
+def test_rounds_of_a_run_that_was_resumed_within_one_are_over_once() -> None:
+    lines, _ = told(trials(1, 6, CASES[:1]), trials(2, 6, CASES[::-1]), trials(3, 6))
+    assert [line.split(" after ")[0] for line in lines] == ["round 2 done", "round 3 done"]
+
+
 @pytest.mark.parametrize(
     "rounds",
     [

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import StringIO
 from operator import itemgetter
 from pathlib import Path
 from reprlib import repr as shortened
@@ -19,9 +18,10 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.model.progress import Step, unseen
 from smembench.model.ranges import Milliseconds
-from smembench.store.files import read_whole, resolved, there
+from smembench.store.csv_files import text_of, uneven
+from smembench.store.files import resolved, there
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, read_description
+from smembench.store.run_folder import CASES, JOURNAL, again, read_description
 from smembench.store.run_json import Description, ahead
 from smembench.store.schema import REQUIRED
 from smembench.studies.compare.comparability import distrust, fault
@@ -186,7 +186,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     if (path / JOURNAL).exists() and not (run.complete and (path / CASES).exists()):
         stored = load(path, shown=False)
         if not stored.rows:
-            raise UsageError(f"nothing is measured yet; continue with: smembench run --resume {path}")
+            raise UsageError(f"nothing is measured yet; continue with: {again(path)}")
         return None if since and began(stored) < since else night_of(stored)
     devices = devices_of(run)
     usable: dict[tuple[str, Device], tuple[str, str, str]] = {}
@@ -220,7 +220,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
 
 def _records(path: Path) -> Iterator[tuple[str, ...]]:
     """The fields of ``_COLUMNS`` of every row; empty for columns that an older version did not have."""
-    reader = csv.reader(StringIO(read_whole(path).decode(), newline=""))
+    reader = csv.reader(text_of(path))
     try:
         header = next(reader, [])
         if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
@@ -229,7 +229,7 @@ def _records(path: Path) -> Iterator[tuple[str, ...]]:
         absent = [""] * (not set(_COLUMNS) <= set(header))
         for record in reader:
             if len(record) != len(header):
-                raise UsageError(f"{path.name}, line {reader.line_num}: torn")
+                raise UsageError(f"{path.name}, line {reader.line_num}: {uneven(record, header)}")
             yield wanted(record + absent if absent else record)
     except csv.Error as error:
         raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.measurement import Status
@@ -43,7 +44,8 @@ def check(compare_to: str, root: Path, config: str) -> None:
     """
     pinned = baselines(root)
     if compare_to == BASELINE and config not in pinned:
-        raise UsageError(f"{compare_to}: no run is pinned for {config}: smembench baseline set {root}/<run>")
+        way_out = f"smembench baseline set {quote(str(root))}/<run>"
+        raise UsageError(f"{compare_to}: no run is pinned for {config}: {way_out}")
     for path in [pinned[config]] if config in pinned else []:
         _load(path, BASELINE)
     if not is_named(compare_to):
