@@ -38,6 +38,7 @@ from smembench.model.formats import carried
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
+from smembench.model.text import number_of
 from smembench.toolchains.registry import Compiled, toolchain_of
 
 if TYPE_CHECKING:
@@ -91,7 +92,9 @@ class CudaDevice:
         if reason := why_unusable():
             raise DeviceUnavailable(f"device cuda: {reason} (see: smembench doctor)")
         if index >= len(cuda.gpus):
-            raise DeviceUnavailable(f"device cuda:{index}: there are {len(cuda.gpus)} GPUs, counted from cuda:0")
+            raise DeviceUnavailable(
+                f"device cuda:{index}: found {number_of(len(cuda.gpus), 'GPU')}, counted from cuda:0"
+            )
         cuda.select_device(index)
         self._index = index
         self._context = checked(driver.cuCtxGetCurrent())

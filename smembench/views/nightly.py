@@ -11,7 +11,7 @@ from shlex import quote
 from rich.console import Console
 from rich.text import Text
 
-from smembench.model.text import visible
+from smembench.model.text import number_of, visible
 from smembench.studies.accept import patterns_of
 from smembench.studies.compare import Comparison, Verdict
 from smembench.studies.nightly.against import is_named
@@ -106,7 +106,7 @@ def next_steps(found: Finished, folder: Path) -> list[str]:
         lines.append(f"next: smembench history {quote(str(folder.parent))} shows what changed with it")
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
-            lines.append(f"next: smembench compare {asked} {where} --all lists the {count} ambiguous cases")
+            lines.append(f"next: smembench compare {asked} {where} --all lists {number_of(count, 'ambiguous case')}")
     return lines
 
 

@@ -286,7 +286,7 @@ def test_runs_that_do_not_say_which_gpu_are_not_pooled_and_it_is_said(
     newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if told else unnamed)
     code, printed = finished(Nightly(compare_to="last:3", keep=1), results, newest)
     assert code == 0
-    assert "left out 4 runs that do not say on which device" in printed
+    assert "left out 4 runs without the device" in printed
     assert "there is no run before it" in printed
     assert "removed" not in printed
 

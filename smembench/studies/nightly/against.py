@@ -105,7 +105,7 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
         unnamed, elsewhere = unlike(root, new.description) if len(before) < count else ([], [])
         if unnamed:
             held.notes.append(
-                f"{compare_to}: left out {len(unnamed)} runs that do not say on which device they were measured, such "
+                f"{compare_to}: left out {number_of(len(unnamed), 'run')} without the device it was measured on, such "
                 f"as {unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
             )
         damaged, late = set_aside(root, new.description) if count else ("", "")
@@ -129,7 +129,7 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
                 continue
             _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
     if fresh := [case for case, one in meant.items() if one.started_at_utc == began(new)]:
-        held.notes.append(f"{len(fresh)} cases are accepted from this run on: {meant[fresh[0]].reason}")
+        held.notes.append(f"accepted from this run on, {number_of(len(fresh), 'case')}: {meant[fresh[0]].reason}")
     if not held.compared and not held.problems:
         held.notes.append("there is no run before it to compare with")
     return held
