@@ -116,7 +116,7 @@ class Tiling:
 
     @property
     def fragments(self) -> tuple[int, int]:
-        """Elements per access of A's and B's tiles: a vector, or a pair where the results are no whole vectors."""
+        """Elements per access of A's and B's tiles: a vector, or a pair where the results are not whole vectors."""
         of_a, of_b = (vector.PAIR if results % self.vector else self.vector for results in (self.down, self.across))
         return of_a, of_b
 
