@@ -1,4 +1,4 @@
-"""``smembench accept``: a change that is intended, and not reported any more."""
+"""``smembench accept``: a change that is intended, and no longer reported."""
 
 from __future__ import annotations
 

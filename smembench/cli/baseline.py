@@ -54,9 +54,7 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
         print_json(pinned=records)
         return
     for name, folder in sorted(pinned.items()):
-        typer.echo(
-            "\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["does not exist any more"])])
-        )
+        typer.echo("\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["no longer exists"])]))
     if not pinned:
         say(stderr, f"{root}: no baseline; pin one with: smembench baseline set {quote(str(root))}/<run>")
 

@@ -67,7 +67,7 @@ def compilers(
     from smembench.views.console import say, stderr
 
     def shown(found: list[Section]) -> list[Section]:
-        """The tables, once what is not in them for want of a package has been named."""
+        """The tables, after a line for each package whose absence leaves something out of them."""
         for toolchain in toolchains():
             if missing := toolchain.not_installed():
                 say(stderr, missing)

@@ -20,18 +20,16 @@ def doctor(
     ] = False,
     conflicts: Annotated[
         bool,
-        typer.Option(
-            "--conflicts", help="Hold the rules of bank conflicts against random requests; needs a GPU and ncu."
-        ),
+        typer.Option("--conflicts", help="Check the rules of bank conflicts on random requests; needs a GPU and ncu."),
     ] = False,
     requests: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="With --conflicts: so many, and a few of other instructions. (default: 1000)"
+            min=1, metavar="N", help="With --conflicts: how many, besides a few of other instructions. (default: 1000)"
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="With --conflicts: draw those of this seed. (default: a new one)")
+        int | None, typer.Option(metavar="N", help="With --conflicts: the seed of the requests. (default: a new one)")
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write the times, or the requests and their counts, as CSV.")
@@ -131,4 +129,4 @@ def _conflicts(requests: int, seed: int | None, csv: Path | None, *, json: bool,
     if interrupted:
         raise Interrupted(f"interrupted: {len(found)} requests were counted")
     if wrong := failures(found):
-        raise SmembenchError(f"{number_of(len(wrong), 'request')} counted otherwise than predicted")
+        raise SmembenchError(f"{number_of(len(wrong), 'request')} not counted as predicted")

@@ -54,11 +54,11 @@ class Cluster:
         typer.Option(
             metavar="TIME",
             parser=SECONDS,
-            help="How long a host may take to come, out of a queue too, and to answer. (default: 60s)",
+            help="How long a host may take to join, waiting in a queue included, and to answer. (default: 60s)",
             show_default=False,
         ),
     ] = 60.0
-    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the authority.")] = None
+    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the certificate of the authority.")] = None
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.")] = None
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its key.")] = None
 
@@ -76,7 +76,7 @@ class Cluster:
         jobqueue, job_options = "slurm" if self.slurm else self.jobqueue, self.job_option or ()
         tls = given(ca=self.tls_ca, cert=self.tls_cert, key=self.tls_key)
         if jobqueue and jobqueue not in SYSTEMS:
-            raise UsageError(f"--jobqueue {jobqueue}: none of {', '.join(SYSTEMS)}")
+            raise UsageError(f"--jobqueue {jobqueue}: not one of {', '.join(SYSTEMS)}")
         if job_options and not jobqueue:
             raise UsageError(f"--job-option {job_options[0]}: goes with --slurm or --jobqueue")
         if self.jobs > 1 and not jobqueue:
@@ -125,18 +125,18 @@ def run(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the fleet's folder; hosts share it.")
     ] = Path("results"),
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Go on with a fleet: what is not complete, on each GPU.")
+        Path | None, typer.Option(metavar="DIR", help="Continue a fleet: what is not complete, on each GPU.")
     ] = None,
     anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Pseudonyms in place of host names and UUIDs; no arguments.")
+        bool, typer.Option("--anonymous", help="Store pseudonyms in place of host names and UUIDs, and no arguments.")
     ] = False,
     stall_timeout: Annotated[
         float | None,
         typer.Option(
             metavar="TIME",
             parser=SECONDS,
-            help="Kill a GPU's process after so long without progress. (default: the config's timeout and max_seconds, "
-            "and 60s)",
+            help="Kill a GPU's process after this long without progress. (default: the config's timeout and "
+            "max_seconds, and 60s)",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Resume even if something differs.")] = False,
@@ -147,12 +147,12 @@ def run(
 ) -> None:
     """Measure a config on every GPU at once, a process per GPU, into one folder: DIR/<UTC time>-<config>-fleet/.
 
-    Without further options on this host; with --scheduler on the hosts of a Dask cluster that is there, with --slurm or
+    Without further options on this host; with --scheduler on the hosts of a running Dask cluster, with --slurm or
     --jobqueue on those of jobs that are submitted. All hosts need this version of smembench and the same DIR. What uses
-    the hosts' memory, such as copies, is measured on one GPU of a host after the other.
+    the hosts' memory, such as copies, is measured on one GPU of a host at a time.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
-    --resume goes on with what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed.
+    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed.
 
     Examples:
 
@@ -180,7 +180,7 @@ def run(
         raise UsageError("give a CONFIG, such as fleet or my.toml, or --resume DIR, not both")
     chosen = from_toml(config, set_ or (), flags) if config is not None else None
     if chosen is None and (set_ or flags or names or workers > 1 or anonymous):
-        raise UsageError(f"--resume {resume}: goes on with the fleet's own config and devices; give no options of them")
+        raise UsageError(f"--resume {resume}: continues with the fleet's config and devices; leave out their options")
     if dry_run:
         with made(output) if chosen is not None else nullcontext():
             _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)

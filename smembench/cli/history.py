@@ -32,7 +32,7 @@ def history(
 
     A new level has to hold for three runs, so one bad night is not a change. A slow drift is a change once it adds up
     to the threshold. Cases that became slower come first, until they are as fast as before or accepted with `smembench
-    accept`. `run --compare-to last:7` reports a small change earlier, as it knows more of the noise, and no drift.
+    accept`. `run --compare-to last:7` reports a small change earlier, as it knows more about the noise, but no drift.
     Only times that `compare` would use count: verified, and measured neither on a throttled GPU nor on a busy host.
     Each GPU has its own series; runs that do not identify their GPU are left out.
 

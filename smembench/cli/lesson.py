@@ -28,7 +28,7 @@ def lesson(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="LESSON", help=f"{', '.join(LESSONS)}; lists them without it.", autocompletion=complete_lesson
+            metavar="LESSON", help=f"{', '.join(LESSONS)}; listed if none is given.", autocompletion=complete_lesson
         ),
     ] = None,
     runs: Annotated[
@@ -45,7 +45,7 @@ def lesson(
     """Run a listing of the documents, its mistakes included, and say what it should show and what it showed.
 
     Without a GPU Numba's simulator runs the kernels, as far as it can show something, and rows that need a GPU say so.
-    What may never end is killed, which is a row too. The exit code is 1 if a row shows what nothing explains.
+    A kernel that may never end is killed, and its row says so. The exit code is 1 if a row shows something unexplained.
 
     Examples:
 

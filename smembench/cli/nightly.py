@@ -47,7 +47,7 @@ class Nightly:
             "--keep",
             metavar="N",
             help="Remove complete runs of this config on these devices beyond the newest N; never the baseline, nor "
-            "those since before a change that is still reported.",
+            "runs that a change still reported is measured against.",
         ),
     ] = None
     json_lines: Annotated[

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of the command's kernels, after those of a list that are there."""
+    """Names of the command's kernels; of a list the last name is completed."""
     from smembench.kernels import registry
     from smembench.kernels.problems import COMMANDS, PROBLEMS
 
@@ -218,7 +218,7 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """How a run goes and where its output does."""
+    """How a run proceeds, and where its output goes."""
 
     panel: ClassVar[str] = "Running and output"
     csv: Annotated[

@@ -33,9 +33,9 @@ def probe(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Measure what shared memory this GPU has: each figure with its method, its 95 % interval, and a published one.
+    """Measure the shared memory of this GPU: each figure with its method, its 95 % interval, and a published one.
 
-    What the device lacks, and what fails, is a line that says so. Exit code 1: something failed.
+    A line says what the device lacks and what failed. Exit code 1: something failed.
 
     Examples:
 

@@ -28,7 +28,7 @@ def report(
     fleet: Annotated[
         bool,
         typer.Option(
-            "--fleet", help="The runs of a folder as those of a fleet: which GPU is slow. (default: if it is one)"
+            "--fleet", help="Treat the runs of a folder as a fleet: which GPU is slow? (default: if it is a fleet's)"
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
@@ -36,8 +36,8 @@ def report(
     """Write stored runs as one self-contained HTML file.
 
     The page begins with the findings, then shows what changed between runs, then each run: ladders, sizes, rooflines
-    and every case. Of a folder, all runs in it are read. Of several runs of one configuration, the newest is shown and
-    compared with the one before. Of a fleet's folder the page shows which GPU is slow, with strips and tables of all.
+    and every case. All runs in a folder are read. Of several runs of one configuration, the newest is shown and
+    compared with the one before. For a fleet's folder the page shows which GPU is slow, with strips and tables of all.
     --png and --svg write the charts as files, and HTML only if -o is given. Needs the report extra: pip install
     'smembench\\[report]'.
 

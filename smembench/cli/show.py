@@ -26,7 +26,7 @@ def show(
         bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")
     ] = False,
     break_even: Annotated[
-        bool, typer.Option("--break-even", help="Only from which size on a GPU's kernels are faster than the CPU.")
+        bool, typer.Option("--break-even", help="Only the size from which a GPU's kernels are faster than the CPU.")
     ] = False,
     case: Cases = None,
     json: Json = False,

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Forgiving(io.FileIO):
-    """A file whose writes never fail: what is said on stderr is not worth a run."""
+    """A file whose writes never fail: losing a line on stderr must not end a run."""
 
     def write(self, data: Any) -> int:
         try:

@@ -40,8 +40,8 @@ def tune(
 ) -> None:
     """Find the fastest kernel, block and pad for a problem on this device.
 
-    Candidates over a block's limits or with too much predicted memory traffic are left out. The others are measured
-    quickly and ranked by the lower end of the median's 95 % interval; the finalists are then measured in one
+    Candidates that exceed a block's limits or have too much predicted memory traffic are left out. The others are
+    measured quickly and ranked by the lower end of the median's 95 % interval; the finalists are then measured in one
     interleaved run.
 
     Examples:

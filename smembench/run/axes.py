@@ -99,7 +99,7 @@ def parse_kernels(text: str, allowed: Sequence[str], *, name: str = "--kernel", 
     """Expand a list of kernels' names.
 
     Raises:
-        UsageError: for an unknown name; for a mistake in a kernel file, which may have it, if there is one.
+        UsageError: for an unknown name, or for a mistake in a kernel file, which may be the one that has the kernel.
     """
     try:
         return parse_names(text, allowed, name=name, what=what)

@@ -232,7 +232,7 @@ _WANTED = {
     "int_from_float": "give a whole number",
     "bool_parsing": "give true or false",
     "bool_type": "give true or false",
-    "string_type": "give a text",
+    "string_type": "give a string",
     "string_pattern_mismatch": "give letters, digits and ._-, a letter or digit first",
     "string_too_long": "give at most {max_length} characters",
     "tuple_type": _SWEEP,

@@ -85,7 +85,7 @@ def code_hash() -> str:
 
 
 def kernel_hashes() -> dict[str, str]:
-    """Hashes of the files that ``SMEMBENCH_KERNELS`` names, by their names; of the same names together."""
+    """Hashes of the files that ``SMEMBENCH_KERNELS`` names, by file name; files of the same name share one."""
     found: dict[str, str] = {}
     for path in map(Path, filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
         with suppress(OSError):  # a file that cannot be read declares no kernel
@@ -104,7 +104,7 @@ def differences(before: Description, now: Description) -> list[str]:
 
 
 def _given(config: StoredConfig) -> StoredConfig:
-    """What the config says about measuring, without the sweeps' empty lists: an axis of a later version differs not."""
+    """What the config says about measuring, without the sweeps' empty lists, as those of axes of a later version."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
     return config.model_copy(update={"sweep": sweeps, "threshold": None})
 

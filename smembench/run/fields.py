@@ -28,7 +28,7 @@ def _as_text(value: Any, label: str) -> str:
             return ",".join(map(str, items))
     except ValueError:  # Python writes no number of thousands of digits
         pass
-    raise UsageError(f"{label} {shown(value)}: write a number, a text or a list of them")
+    raise UsageError(f"{label} {shown(value)}: write a number, a string or a list of them")
 
 
 def shown(value: Any) -> str:

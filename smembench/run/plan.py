@@ -1,4 +1,4 @@
-"""The plan of a run: its cases in order, from the config, the kernels and the devices' limits. Pure."""
+"""The plan of a run: its cases in order, from the config, the kernels and the devices' limits. No side effects."""
 
 from __future__ import annotations
 

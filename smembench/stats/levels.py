@@ -25,14 +25,14 @@ _LEAST = 0.01
 _FIRST = 3
 """Nights whose median is the first level: one bad night among them is not it."""
 RECENT = 60
-"""Newest nights that tell what is noise and what comes and goes, however old the level is; and nights in a row after
-which what is faster is the level. What is slower never becomes it."""
+"""Newest nights from which noise and deviations that come and go are estimated, however old the level is; and nights in
+a row after which faster times become the level. Slower times never do."""
 _SELDOM = 12
-"""Nights among which one may deviate and come back without its being a habit."""
+"""Nights among which one may deviate and come back without being counted in ``Levels.returned``."""
 _MANY = 20
-"""Fewest series whose median is what they share, whatever one of them does."""
+"""Fewest series whose median tells what they share, whatever one of them does."""
 _LEAST_SHARED = 0.002
-"""Smallest difference shared by all series that is no noise."""
+"""Smallest difference, shared by all series, that is more than noise."""
 _LIKE = 15
 """Series of similar length of time that share what they show of the noise between nights."""
 _QUARTILE = 0.6745
@@ -49,10 +49,10 @@ class Levels:
         variance: of a night around its level, by the newest ``RECENT`` nights at it, estimated with ``freedom`` degrees
             of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
-        returned: by series, what nights make of nothing: the largest deviation of any like it that came and went, of
-            the second worst of the newest ``RECENT`` nights, the third from 12 nights on and so on. One bad night is
-            left out, a habit is not.
-            Nights off one after the other, as until a repair, are one, the first of them.
+        returned: by series, the deviation that nights show without a change of level: the largest, of any series of the
+            family, that came and went, in the second worst of the newest ``RECENT`` nights, from 12 nights on in the
+            third worst, and so on. So one bad night is left out, a habit is not. Nights that are off the level one
+            after the other, as until a repair, count as one, the first of them.
         shared: a difference that all series share is noise up to this; 0 for few series or nights.
     """
 
@@ -117,10 +117,10 @@ def levels(
 
 
 def _common(series: Floats, count: int) -> tuple[Floats, float]:
-    """What all series of a night are off by together, as far as it is noise, and how large such noise may be.
+    """By night the deviation that all series share, as far as it is noise, and how large such noise may be.
 
-    Off from the level of what they share, not from all nights: else a step of most series, once it has lasted for more
-    nights than there were before it, would be what the nights before it are off by.
+    It is the deviation from the level of what they share, not from the median of all nights: else a step of most
+    series, once it has lasted for more nights than there were before it, would be a deviation of the nights before it.
     """
     nothing = np.zeros(series.shape[1])
     if len(series) < _MANY or series.shape[1] < _FIRST:

@@ -22,7 +22,7 @@ from smembench.stats.noise import Evidence, Floats, Noise
 Flags = NDArray[np.bool_]
 
 FEWEST = 3
-"""Members of which one can be told from the others: of two that differ, either may be the normal one."""
+"""Fewest members among which one can be told from the others: of two that differ, either may be the normal one."""
 _GROUPS = 1e-3
 """Probability with which normal variation may look like two groups."""
 _FAR = 12.0

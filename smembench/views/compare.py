@@ -103,7 +103,7 @@ def _counted(found: Comparison, listed: Mapping[Verdict, int]) -> str:
 def _shared(shared: float) -> str:
     """What every ratio leaves out."""
     by = f"{100 * abs(shared):.1g} % {'slower' if shared > 0 else 'faster'}"
-    return f"all cases together were {by}, as nights are: no ratio includes it"
+    return f"all cases together were {by}, within nightly variation: no ratio includes it"
 
 
 def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:

@@ -135,7 +135,7 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
     assert "is now the baseline of documents" in program("baseline", "set", run).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
     run.rename(tmp_path / "elsewhere")
-    assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tdoes not exist any more\n"
+    assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tno longer exists\n"
     assert "no longer pinned: documents" in program("baseline", "clear", tmp_path).stderr
     assert "nothing was pinned" in program("baseline", "clear", tmp_path).stderr
 

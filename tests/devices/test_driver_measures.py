@@ -177,7 +177,7 @@ def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wro
 def test_a_matrix_that_a_kernel_does_not_copy_is_refused(fake_driver: FakeDriver) -> None:
     odd = ("--kernel", "wgmma", "--dtype", "bfloat16", "--n", "100")
     _, err = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *odd), 2)
-    assert "wgmma copies tiles by the TMA, for which rows are a multiple of 8 elements, not 100" in err
+    assert "wgmma copies tiles by the TMA, which needs rows of a multiple of 8 elements, not 100" in err
 
 
 def test_each_of_two_gpus_gets_its_own_work(fake_driver: FakeDriver, kernels: Path) -> None:

@@ -210,7 +210,7 @@ def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: st
 def test_a_pair_begins_at_an_even_index() -> None:
     elements: Any = np.arange(8, dtype=np.float32)
     assert load_pair(elements, 6) == (6, 7)
-    with pytest.raises(ValueError, match="index 3 of a 8-byte access is no multiple of its 2 elements"):
+    with pytest.raises(ValueError, match="index 3 of a 8-byte access is not a multiple of its 2 elements"):
         load_pair(elements, 3)
 
 

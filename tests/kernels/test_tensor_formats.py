@@ -145,8 +145,8 @@ def test_who_takes_float8() -> None:
     own = {name for name, kernel in kernels.items() if kernel.takes(FLOAT8) and not kernel.peer}
     assert own == {name for name in kernels if name.startswith("wgmma")}
     by_rows = replace(case, b_layout=BY_ROWS, k=64)
-    assert kernels["wgmma"].refusal(by_rows) == "wgmma takes float8_e4m3 with B by columns alone, as wgmma reads it"
-    assert kernels["torch"].refusal(by_rows) == "cuBLASLt takes float8_e4m3 with B by columns alone"
+    assert kernels["wgmma"].refusal(by_rows) == "wgmma takes float8_e4m3 only with B by columns, as wgmma reads it"
+    assert kernels["torch"].refusal(by_rows) == "cuBLASLt takes float8_e4m3 only with B by columns"
     odd = "cuBLASLt takes sides of float8_e4m3 that are multiples of 16, not 70"
     assert kernels["torch"].refusal(replace(case, n=64)) == odd
     assert not kernels["cublas"].takes(FLOAT8)

@@ -105,7 +105,7 @@ def test_what_all_cases_share_is_taken_off_and_said() -> None:
     found = compare_with_last(before, made.next(all_by=0.006), 7, Rules())
     assert not found.regressions
     assert 0.003 < found.shared < 0.012
-    said = f"all cases together were {100 * found.shared:.1g} % slower, as nights are: no ratio includes it"
+    said = f"all cases together were {100 * found.shared:.1g} % slower, within nightly variation: no ratio includes it"
     assert said in verdict_section(found, "nights").notes
 
 

@@ -92,7 +92,7 @@ def test_overrides(
         (f'samples = "many"\n{SWEEPS}', [], ["samples 'many'"]),
         (f"max_seconds = inf\n{SWEEPS}", [], ["max_seconds inf"]),
         (f'name = "../x"\n{SWEEPS}', [], ["name '../x'"]),
-        (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a text or a list"]),
+        (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a string or a list"]),
         (f"{SWEEPS}n = true", [], ["n True"]),
         (f"{SWEEPS}n = 0", [], ["n '0'", "least allowed"]),
         (f'{SWEEPS}block = "32y"', [], ["block '32y'", "write 32x32"]),

@@ -182,7 +182,7 @@ def test_an_access_is_of_sixteen_bytes(function: Callable[..., None], dtype: str
 
 @pytest.mark.parametrize("function", [copy, copy_at_once, copy_streaming, copy_async])
 def test_an_index_between_two_vectors_is_an_error(function: Callable[..., None]) -> None:
-    with pytest.raises(ValueError, match="index 3 of a 16-byte access is no multiple of its 4 elements"):
+    with pytest.raises(ValueError, match="index 3 of a 16-byte access is not a multiple of its 4 elements"):
         run(function, 8, "float32", 3)
 
 

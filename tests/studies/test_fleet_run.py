@@ -246,7 +246,7 @@ def _begin_and_end(path: Path) -> tuple[datetime, datetime]:
     [
         (["quick", "--workers", 2], "--device cpu"),
         (["quick", "--device", "auto"], "all GPUs are the default"),
-        (["quick", "--jobqueue", "cron"], "none of slurm"),
+        (["quick", "--jobqueue", "cron"], "not one of slurm"),
         (["quick", "--job-option", "queue=gpu"], "goes with --slurm"),
         (["quick", "--slurm", "--job-option", "queue"], "write key=value"),
         (["quick", "--slurm", "--job-option", "colour=red", "--dry-run"], "argument 'colour'\n"),
@@ -259,7 +259,7 @@ def _begin_and_end(path: Path) -> tuple[datetime, datetime]:
         (["quick", "--slurm", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
         (["quick", "--resume", "results/x"], "not both"),
         ([], "give a CONFIG"),
-        (["--resume", "results/x", "--device", "cpu"], "own config and devices"),
+        (["--resume", "results/x", "--device", "cpu"], "fleet's config and devices"),
         (["--resume", "results/x"], FLEET),
     ],
 )

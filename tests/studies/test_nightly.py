@@ -424,7 +424,7 @@ def test_what_changed_before_and_cannot_be_judged_is_no_success(
     rows = [replace(row, throttle_reasons=why) if row.kernel == "copyGmem" else row for row in new.rows]
     found = compare("last:3", results, replace(new, rows=rows), Rules())
     case = new.rows[0].case_id
-    said = f"last:3: of cases that had changed 1 could not be compared: {case}: new: the GPU throttled ({why})"
+    said = f"last:3: not compared, though changed before: {case}: new: the GPU throttled ({why})"
     assert (found.problems, len(found.compared[0][1].regressions)) == (([said], 0) if throttled else ([], 1))
 
 
@@ -457,19 +457,19 @@ SWEPT: dict[str, Any] = {"sweep": SWEEPS, "code": "one"}
 @pytest.mark.parametrize(
     ("described", "code", "said"),
     [
-        pytest.param({}, 1, "without a result though the config is as it was", id="nothing explains it"),
+        pytest.param({}, 1, "without a result, although the config is unchanged", id="nothing explains it"),
         pytest.param(
             {"sweep": SWEEPS[::-1]},
             1,
-            "without a result though the config is as it was",
+            "without a result, although the config is unchanged",
             id="its sweeps in another order",
         ),
-        pytest.param({"code": "other"}, 0, "not measured any more", id="another version"),
-        pytest.param({"kernels": {"mine.py": "1"}}, 0, "not measured any more", id="other files of kernels"),
+        pytest.param({"code": "other"}, 0, "no longer measured", id="another version"),
+        pytest.param({"kernels": {"mine.py": "1"}}, 0, "no longer measured", id="other files of kernels"),
         pytest.param(
             {"sweep": [{"problem": "transpose", "kernel": ["transposeSmem"]}]},
             0,
-            "not measured any more",
+            "no longer measured",
             id="another config",
         ),
         pytest.param(
@@ -478,7 +478,7 @@ SWEPT: dict[str, Any] = {"sweep": SWEEPS, "code": "one"}
                 "devices": [{**H200, "name": "cuda:1", "uuid": "GPU-2"}, {"name": "cpu", "uuid": "CPU-1"}],
             },
             1,
-            "without a result though the config is as it was",
+            "without a result, although the config is unchanged",
             id="its device is gone, with another version",
         ),
     ],
@@ -494,8 +494,8 @@ def test_a_case_that_is_absent_is_named_and_a_failure_if_the_config_plans_it(
     found = compare("last:3", results, load(new), Rules())
     (line,) = (line for line in (found.problems if code else found.notes) if line.startswith(said))
     case = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b32x32/warm"
-    assert line.endswith(f"{case}; what is not to be measured any more has to leave the config" if code == 1 else case)
-    assert any("result" in line or "measured any more" in line for line in found.problems) == bool(code)
+    assert line.endswith(f"{case}; to stop measuring a case, remove it from the config" if code == 1 else case)
+    assert any("result" in line or "longer measured" in line for line in found.problems) == bool(code)
     again = compare("last:3", results, load(night(5, {"transposeSmem": 2.0}, **fewer)), Rules())
     assert any(line.startswith(said) for line in (*again.problems, *again.notes)) == bool(code)  # a failure stands
 
@@ -875,7 +875,7 @@ def test_a_case_that_is_skipped_though_it_was_measured_is_no_success(results: Pa
         for row in new.rows
     ]
     (problem,) = compare("last:3", results, replace(new, rows=rows), Rules()).problems
-    assert problem.startswith("without a result though the config is as it was: transpose/copyGmem/")
+    assert problem.startswith("without a result, although the config is unchanged: transpose/copyGmem/")
 
 
 def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Night) -> None:

@@ -27,7 +27,7 @@ def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> 
     """Start to copy the ``vector_width`` elements of a global array from ``index`` on into a tile from ``place`` on.
 
     Raises:
-        ValueError: in the simulator and in a trace, for a place or an index that is no multiple of ``vector_width``.
+        ValueError: in the simulator and in a trace, for a place or an index that is not a multiple of ``vector_width``.
     """
     copy_vector(tile, place, array, index)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TILE_ALIGNMENT = 1024
-"""Bytes: eight rows of a tile, over which the swizzle repeats."""
+"""Bytes to whose multiples tiles are aligned: eight rows, after which the swizzle repeats."""
 
 ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
 """Bytes of a tile's row at most, and of the chunks that the swizzle moves."""
@@ -57,7 +57,7 @@ LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::by
 
 
 def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
-    """``mbarrier.init``: set up a barrier for so many arrivals per phase, before ``publish_barriers``."""
+    """``mbarrier.init``: set up a barrier for ``arrivals`` per phase, before ``publish_barriers``."""
     if isinstance(barriers, np.ndarray):
         barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
     else:
@@ -77,7 +77,7 @@ def prefetch_map(source: Any) -> None:
 
 
 def expect_bytes(barriers: Array, index: Index, count: Index) -> None:
-    """``mbarrier.arrive.expect_tx``: arrive at a barrier, and announce so many bytes to it."""
+    """``mbarrier.arrive.expect_tx``: arrive at a barrier, and announce ``count`` bytes to it."""
     _change(barriers, index, 1, count)
 
 
@@ -123,7 +123,7 @@ def swizzled(box: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_bytes_of(columns: int, itemsize: int) -> int:
-    """Bytes of the rows in which so many columns are copied: 128, or 64 where the columns are no multiple of that."""
+    """Bytes of the rows in which columns are copied: 128, or 64 where the columns' bytes are not a multiple of 128."""
     return ROW_BYTES if columns * itemsize % ROW_BYTES == 0 else ROW_BYTES // 2
 
 
@@ -202,7 +202,7 @@ def _type_count(_context: Context) -> Typer:
 
 
 def type_copy(_context: Context) -> Typer:
-    """Of the start of a copy."""
+    """The typing of ``start_copy``."""
     return lambda tile, place, source, column, row, barriers, index: types.void
 
 
@@ -219,7 +219,7 @@ def lower_on_barrier(assembly: str, constraints: str) -> Any:
 
 
 def narrow(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """An integer of 32 bits."""
+    """An integer, truncated to 32 bits."""
     return value if value.type == _SHARED_POINTER else builder.trunc(value, _SHARED_POINTER)
 
 

@@ -65,11 +65,11 @@ def complete_stores() -> None:
 
 
 def see_stores() -> None:
-    """After that barrier: let this thread's copies read what tiles of other blocks were written."""
+    """After that barrier of all blocks: let this thread's copies read the tiles that other blocks wrote."""
 
 
 def type_store(_context: Context) -> Typer:
-    """Of the start of writing a tile."""
+    """The typing of ``start_store``."""
     return lambda target, column, row, tile, place: types.void
 
 
@@ -86,7 +86,7 @@ def lower_store(assembly: str) -> Any:
 
 
 TILE_STORE = (*[types.Integer] * 3, types.Array, types.Integer)
-"""Types of its arguments."""
+"""Types of the arguments of ``start_store``."""
 
 register(start_store, type_store, lower_store(STORE), *TILE_STORE)
 register_instruction(publish_tile, "fence.proxy.async.shared::cta;")

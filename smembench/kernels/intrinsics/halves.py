@@ -1,4 +1,4 @@
-"""16-bit floating-point numbers in kernels: Numba computes with none of bfloat16, which it sees as its bits.
+"""16-bit floating-point numbers in kernels, whose arrays are of bits, since Numba has no bfloat16.
 
 A kernel converts what it loads to float32 and what it stores to the array's type; both are exact or rounded to nearest,
 ties to even. For wider types the functions return the number as it is. bfloat16 needs compute capability 8.0.

@@ -41,7 +41,7 @@ ALL_LANES = 0xFFFFFFFF
 MATRICES = 4
 """8×8 matrices per ``ldmatrix``, and registers that they fill."""
 A_REGISTERS, B_REGISTERS, SUMS = 4, 2, 4
-"""Of a fragment, per lane."""
+"""Registers of a fragment of A, of one of B, and of their sums, per lane."""
 _PTX = {"bfloat16": "bf16", "float16": "f16"}
 _WORD, _FLOAT = ir.IntType(32), ir.FloatType()
 _PLACES = (types.Array, types.Integer, types.Array, types.Integer, types.Integer)
@@ -62,7 +62,7 @@ def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lan
     """``ldmatrix``: load four matrices into registers from ``place`` on; this lane's row begins at ``index``.
 
     Raises:
-        ValueError: in the simulator and in a trace, for an index that is no multiple of 8.
+        ValueError: in the simulator and in a trace, for an index that is not a multiple of 8.
     """
     row = tile[_row(tile, index)]
     for matrix in range(MATRICES):

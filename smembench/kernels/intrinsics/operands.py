@@ -3,7 +3,7 @@
 Tiles are swizzled as ``bulk_copy`` leaves them, with rows of 128 bytes. A's has rows along k: the 64 of an instruction,
 or with swapped operands all of the tile's. B's lie as their matrix does, which for other than 16-bit types is by
 columns. Then they have a row along k for each column. By rows they have a row per element along k, and for more columns
-one tile follows another; their rows have 64 bytes where the columns are no multiple of those of 128.
+one tile follows another; their rows have 64 bytes where the columns are not a multiple of those of 128.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Operand(NamedTuple):
     """A tile as a matrix descriptor states it (PTX ISA, "Matrix Descriptor Format").
 
     Attributes:
-        name: of the matrix.
-        rows: of the tile, along k if it is ``transposed``.
-        row_bytes: those over which chunks are swizzled, or a multiple: then tiles of so many follow each other.
+        name: the matrix's.
+        rows: the tile's, along k if it is ``transposed``.
+        row_bytes: as ``swizzle``, or a multiple of it: then tiles with rows of ``swizzle`` bytes follow each other.
         leading, stride: bytes from one of these to the next, and from eight rows to the next eight.
         swizzle: bytes over which chunks of 16 are swizzled: 128, or 64.
     """
@@ -51,7 +51,7 @@ def depth_of(dtype: str) -> int:
 
 
 def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
-    """So many columns of B, as they lie."""
+    """``columns`` columns of B, as they lie in shared memory."""
     if b_layout != BY_ROWS:
         return Operand("B", columns)
     depth, piece_bytes = depth_of(dtype), row_bytes_of(columns, ITEMSIZE[dtype])
@@ -78,5 +78,5 @@ def descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> ir
 
 
 def advance(operand: Operand, step_k: int) -> int:
-    """By what a descriptor grows per instruction: so many elements along k, which are rows of a transposed tile."""
+    """By what a descriptor grows per instruction: ``step_k`` elements along k, which are rows of a transposed tile."""
     return (step_k * operand.swizzle if operand.transposed else STEP_BYTES) // CHUNK

@@ -17,7 +17,7 @@ from smembench.kernels.types import Array, Index
 
 @cache
 def copying_rows(apart: int) -> DeviceFunction:
-    """``start_copy`` of tiles whose rows lie so far ``apart``, a power of two."""
+    """``start_copy`` of tiles whose rows lie ``apart`` rows of the matrix from each other, a power of two."""
     if apart == 1:
         return start_copy
 
@@ -32,7 +32,7 @@ def copying_rows(apart: int) -> DeviceFunction:
 
 @cache
 def storing_rows(apart: int) -> DeviceFunction:
-    """``start_store`` of tiles whose rows lie so far ``apart``, a power of two."""
+    """``start_store`` of tiles whose rows lie ``apart`` rows of the matrix from each other, a power of two."""
     if apart == 1:
         return start_store
 
@@ -44,7 +44,7 @@ def storing_rows(apart: int) -> DeviceFunction:
 
 
 def _with_three_coordinates(assembly: str, row: str, apart: int) -> str:
-    """An instruction in PTX with two, of which the second is ``row``."""
+    """A PTX instruction with two coordinates, the second ``row``, as one with three."""
     wide = assembly.replace(".2d.", ".3d.").replace(row, "first, far")
     bits = apart.bit_length() - 1
     return f"{{ .reg .b32 first, far; and.b32 first, {row}, {apart - 1}; shr.u32 far, {row}, {bits}; {wide} }}"

@@ -32,7 +32,7 @@ _MEET = (
 
 @cache
 def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
-    """``()``: the array of that name, of so many elements, aligned for vectors.
+    """``()``: the array of this name, with ``elements`` elements, aligned for vectors.
 
     In the simulator: an array of NumPy that is made at the first call, for all launches of a process.
     """
@@ -68,7 +68,7 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
 
 
 def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
-    """Wait until a count of blocks is as large as wanted; for how many of so many blocks this one goes on: itself.
+    """Wait until a count of blocks is ``wanted``; returns for how many of these blocks this one goes on: 1, for itself.
 
     Whatever blocks wrote before they counted is visible afterwards. All of them have to run at once, as those of a
     persistent grid do. In the simulator blocks run in order, so that only the last one goes on, for all of them.
@@ -80,7 +80,7 @@ def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
 
 
 def meet(counts: Array, blocks: Index) -> None:
-    """Wait until so many blocks have come here, those of a whole persistent grid; for one thread of each.
+    """Wait until all ``blocks`` of a persistent grid have come here; for one thread of each.
 
     What threads wrote before a barrier ahead of it is visible after a barrier behind it. Both ``counts`` are zero again
     afterwards. In the simulator for a single block; in a trace none waits.

@@ -2,7 +2,7 @@
 
 Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel (a copy: two):
 ``ld.global.v4`` for a global array, ``st.shared.v4`` for a tile, nothing for a local array, which lives in registers.
-An index counts elements and must be a multiple of ``vector_width``: hardware faults on addresses that are no multiple
+An index counts elements and must be a multiple of ``vector_width``: hardware faults on addresses that are not multiples
 of 16 bytes. Arrays must begin at such an address. Global ones do; shared and local ones take ``alignment=ALIGNMENT``.
 
 The streaming functions add the cache operator ``.cs`` (PTX ISA, "Cache Operators": likely accessed once, evicted
@@ -22,7 +22,7 @@ BYTES = 16
 """Bytes per access, the most per thread and instruction (PTX ISA, ``ld``)."""
 
 PAIR = 2
-"""Elements of the narrower access, for shared memory whose elements are no whole vectors."""
+"""Elements of the narrower access, for fragments that are not made of whole vectors."""
 
 ALIGNMENT = None if SIMULATED else BYTES
 """For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
@@ -40,7 +40,7 @@ def load_vector(array: Array, index: Index) -> Vector:
     """``vector_width`` elements of a one-dimensional array from ``index`` on, in one access.
 
     Raises:
-        ValueError: in the simulator and in a trace, for an index that is no multiple of ``vector_width``.
+        ValueError: in the simulator and in a trace, for an index that is not a multiple of ``vector_width``.
     """
     return tuple(array[_span(array, index)])
 
@@ -104,7 +104,7 @@ def _span(array: Array, index: Index, elements: int = 0) -> slice:
     count = elements or BYTES // array.itemsize
     if index % count:
         size = count * array.itemsize
-        raise ValueError(f"index {index} of a {size}-byte access is no multiple of its {count} elements")
+        raise ValueError(f"index {index} of a {size}-byte access is not a multiple of its {count} elements")
     return slice(index, index + count)
 
 

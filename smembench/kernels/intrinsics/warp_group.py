@@ -108,12 +108,12 @@ def give_registers(count: int) -> None:
 def products(
     columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped: bool = False, fresh: bool = False
 ) -> DeviceFunction:
-    """``(sums, tiles, at_left, at_right, thread)``: start the products of a tile of A and one of B of so many columns.
+    """``(sums, tiles, at_left, at_right, thread)``: start the products of a tile of A and one of B.
 
-    Args of the function: the thread's sums, ``columns // 2`` from ``first`` on, shared memory, where the tile whose
-    rows are those of the product and the other one begin in it, in elements, and the thread's number in its group.
-    If they are ``swapped`` the first is B's, and ``columns`` are rows of A. If they are ``fresh`` the sums are these
-    products alone, whatever they were before.
+    ``sums``: the thread's, ``columns // 2`` of them from ``first`` on. ``tiles``: shared memory. ``at_left``: where in
+    it, in elements, the tile begins whose rows are those of the product; ``at_right``: where the other one begins.
+    ``thread``: its number in the warp group. B's tile has ``columns`` columns. If the operands are ``swapped`` the left
+    tile is B's, and ``columns`` are rows of A. If the products are ``fresh`` they replace the sums.
     """
     groups = columns // 8
     left, right = Operand("A", ROWS), operand_b(columns, dtype, b_layout)
@@ -175,7 +175,7 @@ def settling(count: int, first: int = 0) -> DeviceFunction:
 def _pointers_to(
     context: Context, builder: ir.IRBuilder, kind: Type, sums: ir.Value, first: int, count: int
 ) -> list[ir.Value]:
-    """Pointers to so many sums from ``first`` on."""
+    """Pointers to ``count`` sums from ``first`` on."""
     data = context.make_array(kind)(context, builder, sums).data
     return [builder.gep(data, [ir.Constant(ir.IntType(64), first + index)]) for index in range(count)]
 

@@ -38,7 +38,7 @@ def write_within(tiling: Tiling, width: int) -> DeviceFunction:
 
 @cache
 def add_within(tiling: Tiling, width: int) -> DeviceFunction:
-    """``(accumulators, C, first, least)``: add what ``write_within`` would overwrite, by vectors."""
+    """``(accumulators, C, first, least)``: add to the results what ``write_within`` would overwrite, by vectors."""
     down, across = tiling.down, tiling.across
     (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
 
@@ -65,9 +65,9 @@ class Window(NamedTuple):
 class Staging(NamedTuple):
     """Writing through shared memory, some rows of each thread at a time.
 
-    ``parts``: how often. ``stage(memory, own, part)``: stores rows of the thread whose first result lies at ``own`` of
-    the block's tile. ``write(C, tile, thread, part, begun, window)``: what all threads staged of a tile; with
-    ``begun`` it is added to C instead.
+    ``parts``: how many times. ``stage(memory, own, part)``: stores rows of the thread whose first result lies at
+    ``own`` of the block's tile. ``write(C, tile, thread, part, begun, window)``: what all threads staged of a tile;
+    with ``begun`` it is added to C instead.
     """
 
     parts: int
@@ -95,7 +95,7 @@ def staging(tiling: Tiling, elements: int) -> Staging:
                 place = at + (i * columns + j // b_size * columns_apart + j % b_size)
                 store_vector(memory.tiles.b, place, load_vector(memory.accumulators, (part * at_once + i) * across + j))
 
-    # A thread writes the same column of all its lines. Those are apart by powers of two, so their rows add up.
+    # A thread writes the same column of all its lines. They are powers of two apart, so row_of can be added up.
     lines = threads // columns
     in_warps, in_turn = LANES_DOWN * at_once, LANES_DOWN * at_once // lines
 

@@ -1,4 +1,4 @@
-"""The inputs of a product: how their values are distributed, and A and B inside wider matrices.
+"""The inputs of a product: how their values are distributed.
 
 Values decide how many bits switch from one operation to the next, and so the power, and where that is limited the
 clock. Sums of small integers are exact in every order, in float32 too.
@@ -24,19 +24,19 @@ DISTRIBUTIONS = {
     INTEGERS: "-4 to 4",
     ZEROS: "nothing else, after a check on normal ones",
 }
-"""What they are, by name."""
+"""The values of each distribution, by its name."""
 LARGEST_INTEGER = 4
 _PART = 2**20
-"""Elements."""
+"""Elements that are drawn from one stream of random numbers."""
 
 
 def usual(dtype: str) -> str:
-    """The default: of types for tensor cores normal, as matrices of networks are; of others uniform."""
+    """The default: normal for types for tensor cores, as matrices of neural networks are, else uniform."""
     return NORMAL if dtype in NARROW else UNIFORM
 
 
 def draw(rng: np.random.Generator, count: int, dtype: str, distribution: str) -> Array:
-    """So many random elements: of a large matrix in parts, each from a stream of its own, on all cores."""
+    """``count`` random elements: those of a large matrix in parts, each from a stream of its own, on all cores."""
     import numpy as np
 
     if count <= _PART:

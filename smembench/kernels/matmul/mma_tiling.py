@@ -24,7 +24,7 @@ RESULTS = (8, 8)
 """Results per thread, across and down."""
 BLOCKS = (Block(16, 16), Block(16, 8))
 _REGISTERS = 128
-"""Most per thread where all accesses are wide."""
+"""Most registers per thread where all accesses are wide; twice as many where any is of a single element."""
 _SM_REGISTERS = 64 * 1024
 
 
@@ -53,26 +53,26 @@ class MmaTiling:
         return RESULTS[0] * self.block.x
 
     def pitch(self, width: int) -> int:
-        """From one row of a tile of this width to the next."""
+        """Elements from one row of a tile of this width to the next."""
         return width + (vector_width(self.dtype) if self.layout == "padded" else 0)
 
     @property
     def a_elements(self) -> int:
-        """A tile of A in shared memory."""
+        """Elements of a tile of A in shared memory."""
         return self.rows * self.pitch(DEPTH)
 
     @property
     def b_elements(self) -> int:
-        """A tile of B in shared memory."""
+        """Elements of a tile of B in shared memory."""
         return DEPTH * self.pitch(self.columns)
 
     @property
     def elements(self) -> int:
-        """All tiles in shared memory."""
+        """Elements of all tiles in shared memory."""
         return self.stages * (self.a_elements + self.b_elements)
 
     def program(self, function: DeviceFunction, case: Case) -> NumbaKernel:
-        """The program that computes a case by a function for this tiling and the case's widths."""
+        """The program that runs ``function`` on a case; the case's widths tell its variants apart."""
         grid = covering(case.n, case.m, Block(self.columns, self.rows))
         variant = "A by {}, B by {}, C by {}".format(*self.widths(case))
         bounds = self.launch_bounds(case)

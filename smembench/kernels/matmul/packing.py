@@ -33,7 +33,7 @@ def height(dtype: str) -> int:
 
 
 def packing(dtype: str, threads: int) -> DeviceFunction:
-    """``(shared, From, copy_map)``: copy a matrix into that of a tensor map, in blocks of so many ``threads``."""
+    """``(shared, From, copy_map)``: copy a matrix into that of a tensor map, in blocks of ``threads`` threads."""
     itemsize, element = ITEMSIZE[dtype], number(dtype)
     width, place_of = ROW_BYTES // itemsize, place_in_tile(itemsize)
     rows = height(dtype)
@@ -69,7 +69,7 @@ def packing(dtype: str, threads: int) -> DeviceFunction:
 
 
 def copied(described: TensorMap, itemsize: int) -> TensorMap:
-    """The same, of a copy with rows of whole 128 bytes if the TMA does not take the array's."""
+    """The same tensor map, or that of a copy with rows of whole 128 bytes if the TMA does not take the array's."""
     if described.stride * itemsize % ALIGNED_BYTES == 0:
         return described
     width = ROW_BYTES // itemsize

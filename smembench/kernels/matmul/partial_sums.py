@@ -2,7 +2,7 @@
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
    slices stored. Each thread ends up with 1 / slices of its results, in vectors that are ``slices`` apart.
-2. Blocks: each writes its sums to scratch memory, and counts itself. When all of a tile's blocks have done so, each
+2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks have done so, each
    adds up an equal share of the tile's vectors, block after block, and so to the same bits in every launch.
 
 A block shares at most two tiles with others, its first and its last, so it has two places in scratch memory. A tile's
@@ -120,7 +120,7 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
 
     @device
     def place_of(block: Index, contributors: Contributors) -> Index:
-        """Of a block: first for the tile that it begins, then for one that it goes on with."""
+        """Where a block's sums lie: first those of the tile that it begins, then those of a tile that it continues."""
         return (2 * block + uint32(block != contributors.first)) * elements
 
     def pass_on(accumulators: Array, thread: Index, block: Index, contributors: Contributors) -> None:

@@ -45,7 +45,7 @@ def predication(tiling: Tiling, case: Case) -> Predication:
         return predicated(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
         return Predication(
-            "whole tiles", device(_in_grid), device(_nothing), tile_steps.all_of_k, *_straight(tiling, case)
+            "whole tiles", device(_in_grid), device(_nothing), tile_steps.all_of_k, *_unchecked(tiling, case)
         )
 
     def short(k: Index) -> Index:
@@ -54,7 +54,7 @@ def predication(tiling: Tiling, case: Case) -> Predication:
     def first(k: Index, short: Index) -> Index:
         return depth - short
 
-    return Predication("tiles moved inwards", device(_inwards), device(short), device(first), *_straight(tiling, case))
+    return Predication("tiles moved inwards", device(_inwards), device(short), device(first), *_unchecked(tiling, case))
 
 
 def predicated(tiling: Tiling, case: Case) -> Predication:
@@ -85,7 +85,7 @@ def _nowhere(A: Matrix, B: Matrix, share: Share) -> Offsets:
     return Offsets(uint32(0), uint32(0))
 
 
-def _straight(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunction]:
+def _unchecked(tiling: Tiling, case: Case) -> tuple[DeviceFunction, DeviceFunction]:
     """``start`` and ``load_tiles`` for tiles without bounds checks."""
     a_width, b_width = tiling.widths(case)
     depth, threads = tiling.depth, tiling.threads

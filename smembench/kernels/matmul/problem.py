@@ -25,15 +25,15 @@ _AHEAD = 64
 _OFFSET = 16
 """Where sub-matrices begin in wider matrices, in rows and columns: a multiple of this, as of the guide's BLOCK_SIZE."""
 _POISON = -1
-"""Of an integer as wide as an element, all of whose bytes are 0xFF: NaN in every format."""
+"""An integer as wide as an element, all of whose bytes are 0xFF: NaN in every format."""
 
 
 class Matmul(Problem):
     """2·m·n·k floating-point operations over (m·k + k·n + m·n)·itemsize compulsory bytes.
 
-    A and C lie by rows, B by rows or by columns, which is as its transpose by rows. With a stride they lie inside wider
-    matrices, as the programming guide's sub-matrices do: below other rows and between other columns, and their own rows
-    begin that many elements apart. Without one rows follow each other.
+    A and C are stored by rows (row-major), B by rows or by columns. With a stride they lie inside wider matrices, as
+    the programming guide's sub-matrices do: below other rows and between other columns, and their own rows begin that
+    many elements apart. Without a stride, rows follow each other.
     """
 
     name = "matmul"
@@ -43,10 +43,10 @@ class Matmul(Problem):
     Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
 
     Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
-    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are added up in float32. Their
+    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are accumulated in float32. Their
     inputs are normal unless --inputs says otherwise: values decide the power, and with it the clock. tf32 is float32
-    with 10 bits of fraction. A product of float8_e4m3 is bfloat16. --b-layout columns has B as networks' weights lie,
-    the only way in which tensor cores of compute capability 9.0 read tf32 and float8_e4m3.
+    with 10 bits of fraction. The product of float8_e4m3 matrices is bfloat16. --b-layout columns stores B by columns,
+    as neural networks store weights; tensor cores of compute capability 9.0 read tf32 and float8_e4m3 in no other way.
 
     Examples:
 
@@ -116,7 +116,7 @@ class Matmul(Problem):
         return clauses
 
     def unsupported(self, case: Case) -> str | None:
-        """A stride that is shorter than the longest row."""
+        """Why a stride is too short for the longest row, or None."""
         assert case.k is not None
         least = max(case.k, case.n)
         if case.stride is None or case.stride >= least:
@@ -132,11 +132,11 @@ class Matmul(Problem):
         return BY_COLUMNS if dtype in (TF32, FLOAT8) else BY_ROWS
 
     def array_types(self, case: Case) -> tuple[str, ...]:
-        """C has the type that products of A's and B's have."""
+        """C has the type of the product of A and B."""
         return (produced(case.dtype), case.dtype, case.dtype)
 
     def tried_on(self, case: Case) -> Case:
-        """Zeros prove nothing: normal inputs before them."""
+        """Normal inputs before zeros, whose products prove nothing."""
         return replace(case, inputs=NORMAL) if case.inputs == ZEROS else case
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
@@ -167,9 +167,9 @@ class Matmul(Problem):
         return (case.m * case.n, case.m * case.k, case.k * case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
-        """``(m, n, k, lda, ldb, ldc)``, the latter the elements from one row of A, B or C to the next.
+        """``(m, n, k, lda, ldb, ldc)``; the last three are the elements from one row of A, B or C to the next.
 
-        Of B by columns, from one column to the next.
+        If B is stored by columns, ldb is from one column to the next.
         """
         assert case.k is not None
         return (case.m, case.n, case.k, *_leading_dimensions(case))
@@ -207,7 +207,7 @@ class Matmul(Problem):
         return _narrowed(replace(super().pattern(case, results), k=k), case)
 
     def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
-        """The steps are those of the loop over k."""
+        """The periods are steps of the loop over k."""
         assert case.k is not None
         assert smaller.k is not None
         period = _step(case)
@@ -232,7 +232,7 @@ def _step(case: Case) -> int:
 
 
 def _narrowed(smaller: Case, case: Case) -> Case:
-    """With the least stride that rows of the smaller case fit in, of the same remainder as the case's."""
+    """The smaller case with the least stride that its rows fit in and that leaves the same remainder as the case's."""
     if case.stride is None:
         return smaller
     assert smaller.k is not None
@@ -265,7 +265,7 @@ def _place(case: Case) -> tuple[int, int]:
 
 
 def _matrix(case: Case, array: Array, columns: int) -> Array:
-    """A view of the matrix of so many columns that lies in an array."""
+    """A view of the matrix of ``columns`` columns that lies in an array."""
     above, left = _place(case)
     return array.reshape(-1, case.stride or columns)[above:, left : left + columns]
 

@@ -24,7 +24,7 @@ class StepShares(NamedTuple):
 
 @device
 def step_shares(steps: Index, blocks: Index) -> StepShares:
-    """The shares of so many blocks in so many steps."""
+    """How ``blocks`` share ``steps``."""
     fewest = steps // blocks
     return StepShares(steps, blocks, fewest, steps - fewest * blocks)
 

@@ -34,7 +34,7 @@ def box_rows(tile: Tile) -> int:
 
 
 def map_of_c(case: Case, tile: Tile) -> TensorMap:
-    """Boxes of a buffer."""
+    """The tensor map by which the boxes of a buffer are written."""
     return TensorMap(0, case.m, case.n, case.n, box_rows(tile), apart=tile.apart)
 
 

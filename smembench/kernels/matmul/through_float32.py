@@ -1,6 +1,6 @@
 """Products on the CPU of matrices that its kernels do not read: of 16-bit and 8-bit types, and with B by columns.
 
-Such matrices are converted to float32 and B to rows, the product is rounded. The conversions are part of a launch's
+Such matrices are converted to float32 and B to rows, and the product is rounded. The conversions are part of a launch's
 time. tf32 is float32 there.
 """
 

@@ -1,9 +1,9 @@
 """Tile loads, tile stores, the MMA step and the epilogue of a Tiling, as device functions.
 
 An element goes from global memory to registers (``load_tiles``), to shared memory (``store_tiles``), and back to
-registers in a fragment (``mma_step``); a result goes to C (``write_results``). ``width`` is the
-elements per global access: a vector, or one where rows do not begin and end at multiples of 16 bytes. Consecutive
-threads take consecutive parts of a row either way.
+registers in a fragment (``mma_step``); a result goes to C (``write_results``). ``width`` is the number of elements per
+global access: a vector, or one element where rows do not begin and end at multiples of 16 bytes. Consecutive threads
+take consecutive parts of a row either way.
 
 Rows and columns beyond the edge of C are read as the last one and their results are not written, so the loop tests k
 only: beyond k the tiles are zero.
@@ -211,7 +211,7 @@ def _store_b(tiling: Tiling, width: int) -> DeviceFunction:
 def first_tiles(tiling: Tiling, a_width: int, b_width: int, first: DeviceFunction) -> DeviceFunction:
     """``(memory, A, B, share, k0)``: clear the accumulators, load and store the tiles at ``k0``; barrier.
 
-    ``first(k, short)`` is where those tiles end. It is asked for each of them, which settles the order of instructions.
+    ``first(k, short)`` is where those tiles end; a call for each of them settles the order of instructions.
     """
     load_a, load_b = _load_a(tiling, a_width), _load_b(tiling, b_width)
     store, results, zero = store_tiles(tiling, a_width, b_width), tiling.results, number(tiling.dtype)(0)

@@ -116,7 +116,7 @@ class Tiling:
 
     @property
     def fragments(self) -> tuple[int, int]:
-        """Elements per access of A's and B's tiles: a vector, or a pair where the results are no whole vectors."""
+        """Elements per access of A's and B's tiles: a vector, or a pair where the results are not whole vectors."""
         of_a, of_b = (vector.PAIR if results % self.vector else self.vector for results in (self.down, self.across))
         return of_a, of_b
 
@@ -143,9 +143,9 @@ class Tiling:
         return self.threads, _REGISTERS // (self.threads * self.registers)
 
     def program(self, function: DeviceFunction, case: Case, label: str = "", *, few: bool = False) -> NumbaKernel:
-        """The program that computes a case by a function for this tiling, the case's widths and what the label says.
+        """The program that runs ``function`` on a case; the case's widths and ``label`` tell its variants apart.
 
-        With ``few`` the function computes what whole tiles leave over, and there are no others.
+        With ``few`` the grid has whole tiles only, and the function computes the few rows and columns beyond them.
         """
         grid = covering(case.n, case.m, Block(self.columns, self.rows))
         if few:

@@ -28,7 +28,7 @@ from smembench.model.problem import ITEMSIZE
 BUFFERS = 2
 """Buffers for results per warp, or per warp group, whichever fills them."""
 ALIGNED_BYTES = 16
-"""A row of a matrix with a tensor map begins at a multiple of these."""
+"""A row of a matrix with a tensor map begins at a multiple of this."""
 
 
 class Maps(NamedTuple):
@@ -101,37 +101,37 @@ class Tile:
 
     @property
     def threads(self) -> int:
-        """Of the producer's warp group and the consumers."""
+        """Threads of the block: those of the producer's warp group and of the consumers."""
         return (1 + self.consumers) * GROUP
 
     @property
     def depth(self) -> int:
-        """Elements along k."""
+        """Elements of a stage along k."""
         return depth_of(self.dtype)
 
     @property
     def a_elements(self) -> int:
-        """Of a stage, elements of A; those of B follow."""
+        """Elements of A in a stage; those of B follow."""
         return self.rows * self.depth
 
     @property
     def elements(self) -> int:
-        """Of a stage."""
+        """Elements of a stage."""
         return (self.rows + self.columns) * self.depth
 
     @property
     def piece_bytes(self) -> int:
-        """Of a row of B in which columns are copied, where it lies by rows: 128, or 64."""
+        """Bytes of a row of B per copy, where B is stored by rows: 128, or 64."""
         return row_bytes_of(self.columns, ITEMSIZE[self.dtype])
 
     @property
     def result_bytes(self) -> int:
-        """Of a row in which results are written: 128, or 64."""
+        """Bytes of a row of C that are written at a time: 128, or 64."""
         return row_bytes_of(self.columns, ITEMSIZE[produced(self.dtype)])
 
     @property
     def shared_bytes(self) -> int:
-        """Of all stages and buffers, for every case."""
+        """Bytes of all stages and buffers, the same for every case."""
         return (self.stages * (self.rows + self.columns) + self.buffers) * ROW_BYTES
 
     @property
@@ -140,15 +140,15 @@ class Tile:
         return self.stages * self.elements * ITEMSIZE[self.dtype] // ITEMSIZE[produced(self.dtype)]
 
     def tile_elements(self, case: Case) -> int:
-        """Of all stages and buffers."""
+        """Elements of A's type in all stages and buffers."""
         return self.shared_bytes // ITEMSIZE[case.dtype]
 
     def grid(self, case: Case) -> tuple[int, int]:
-        """A block per tile."""
+        """Tiles across and down, a block for each."""
         return ceil_div(case.n, self.columns), self.apart * ceil_div(case.m // self.apart, self.rows)
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
-        """Of A and B."""
+        """The tensor maps of A and B."""
         assert case.k is not None
         of_b = TensorMap(2, case.k, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
         if self.b_layout == BY_COLUMNS:
@@ -219,7 +219,7 @@ def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFun
 
 
 def epilogue(columns: int, dtype: str) -> DeviceFunction:
-    """``(C, accumulators, place, thread)``: write a warp group's 64 rows of so many columns to C at ``place``.
+    """``(C, accumulators, place, thread)``: write a warp group's 64 rows of ``columns`` columns to C at ``place``.
 
     ``dtype`` is that of A and B.
     """
@@ -250,22 +250,22 @@ def hand_over(member: Member) -> None:
 
 
 def shared_elements(tile_of: Callable[[Case], Tile]) -> Callable[[Case], int]:
-    """Of a case: elements of the stages and buffers of its tile, all in dynamic shared memory."""
+    """``tile_elements`` of a case's tile, all in dynamic shared memory, as a function of the case."""
     return lambda case: tile_of(case).tile_elements(case)
 
 
 def unsupported(case: Case, *, stored: bool = False) -> str | None:
-    """Rows of A or rows or columns of B that do not begin at multiples of 16 bytes, odd rows of C, or None.
+    """Why the TMA cannot copy rows of A, or rows or columns of B, or why rows of C are odd; None if a case suits.
 
     With ``stored`` (the TMA writes the results) rows of C must be aligned as well.
     """
     assert case.k is not None
     aligned = ALIGNED_BYTES // ITEMSIZE[case.dtype]
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
-        return f"{case.kernel} takes {case.dtype} with B by columns alone, as wgmma reads it"
+        return f"{case.kernel} takes {case.dtype} only with B by columns, as wgmma reads it"
     mapped = (case.k, case.n) if case.b_layout == BY_ROWS else (case.k,)
     if odd := next((side for side in mapped if side % aligned), None):
-        return f"{case.kernel} copies tiles by the TMA, for which rows are a multiple of {aligned} elements, not {odd}"
+        return f"{case.kernel} copies tiles by the TMA, which needs rows of a multiple of {aligned} elements, not {odd}"
     if stored and case.n % (aligned := ALIGNED_BYTES // ITEMSIZE[produced(case.dtype)]):
-        return f"{case.kernel} writes tiles by the TMA, for which n is a multiple of {aligned}, not {case.n}"
-    return f"{case.kernel} writes results by pairs, and n is {case.n}" if case.n % 2 else None
+        return f"{case.kernel} writes tiles by the TMA, which needs an n that is a multiple of {aligned}, not {case.n}"
+    return f"{case.kernel} writes results in pairs, which needs an even n, not {case.n}" if case.n % 2 else None

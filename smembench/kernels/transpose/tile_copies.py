@@ -1,8 +1,8 @@
 """Copies of a square tile by 128-bit accesses, as device functions: each moves a thread's share of it.
 
-In shared memory vector v of row r lies at v XOR (r / vector width modulo 8), counted from ``base``. Elements beyond the
-edge of the matrix are neither read nor written. Each function is cached by its arguments, since Numba keeps every
-function it meets.
+Vector v of row r is stored as vector v XOR (r / vector width modulo 8) of that row. ``base`` is the element of shared
+memory at which a tile begins. Elements beyond the edge of the matrix are neither read nor written. Each function is
+cached by its arguments, since Numba keeps every function it meets.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def tile_prefetch(block: Block, dtype: str) -> Callable[[Array, Array, Corner, S
 
 @cache
 def tile_store(block: Block, dtype: str) -> Callable[[Array, Index, Array, Share], None]:
-    """``(tile, base, held, share)``: registers to shared memory; beyond the edge whatever they hold."""
+    """``(tile, base, held, share)``: registers to shared memory, also what they hold for elements beyond the edge."""
     wide = vector_width(dtype)
     by, count, place_of = block.y, wide * block.x // block.y, swizzled_place(block, dtype)
 

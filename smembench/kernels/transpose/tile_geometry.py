@@ -9,13 +9,13 @@ from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
 
 ACROSS = 8
-"""Neighbouring lanes of a warp in 128-bit accesses: 128 bytes of a row, a cache line."""
+"""Lanes of a warp side by side in a row: by 128-bit accesses they cover 128 bytes of it, a cache line."""
 
 WARP_ROWS = 4
-"""Rows that a warp then covers."""
+"""Rows of a tile that a warp covers, with ACROSS lanes in each."""
 
 BYTES_IN_FLIGHT = 64 * 1024
-"""Of tiles, per SM."""
+"""Bytes of tiles that an SM should have in flight."""
 
 
 def rows_fit(case: Case) -> str | None:
@@ -60,7 +60,7 @@ def vectors_fit(case: Case) -> str | None:
 
 
 def unaligned_elements(case: Case) -> int:
-    """Elements of a tile of unaligned rows: a vector more per row, rows above for any shift, and unused vectors."""
+    """Elements of a tile of unaligned rows: a vector more per row, rows above it for any shift, and unused vectors."""
     wide, bx = vector_width(case.dtype), block_of(case).x
     rows = vector_side(case) + wide - 1
     return wide * (rows * (bx + 1) + bx)

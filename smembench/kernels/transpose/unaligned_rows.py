@@ -1,4 +1,4 @@
-"""Transposes by 128-bit accesses where rows begin at any element, for sizes that are no multiples of 16 bytes.
+"""Transposes by 128-bit accesses where rows begin at any element, for rows that are not multiples of 16 bytes.
 
 1. A row of the tile is read from the vector in which it begins, one vector more than the tile is wide, and stored as
    it lies in the input.
@@ -7,12 +7,12 @@
 3. Each element is fetched from where its row's shift has put it. Shifts repeat every ``vector_width`` rows, so a
    thread computes them once.
 
-Ends of output rows, and what follows the last whole vector of the input, go element by element. What two tiles read,
-1.1 times the bytes, comes from the L2 twice, and vectors begin within sectors.
+The ends of output rows, and what follows the last whole vector of the input, are copied element by element.
+Neighbouring tiles overlap: together they read 1.1 times the input's bytes. Vectors may begin within a sector.
 
 Row r lies behind r // ``vector_width`` unused vectors, so that neighbouring vectors of the output come from different
-groups of four banks. Where nx · ny leaves 1 divided by ``vector_width``, as an odd square does, loads have 4-way
-conflicts, in float64 2-way. Findings: results/reference/notes/unaligned_rows.md.
+groups of four banks. Where nx · ny modulo ``vector_width`` is 1, as for an odd square, loads have 4-way conflicts, in
+float64 2-way. Findings: results/reference/notes/unaligned_rows.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def unaligned(
     copy: CopyVector = copy_vector,
     store: StoreVector = store_vector,
 ) -> NumbaKernel:
-    """Program for ``(out, inp, nx, ny)``, with arguments as transposeVectorized's."""
+    """Program for ``(out, inp, nx, ny)``; the arguments are those of ``transpose_vectorized.vectorized``."""
     block = block_of(case)
     bx, side, wide = block.x, vector_side(case), vector_width(case.dtype)
     elements, dtype = unaligned_elements(case), number(case.dtype)
@@ -71,7 +71,7 @@ def unaligned(
         own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
         write_tile(out, tile, corner, upper, sides, own)
 
-    # In the first tiles down, what an output row has of the vector in which it begins goes element by element.
+    # The topmost tiles write what an output row has of the vector in which it begins element by element.
     return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned", first_differ=True)
 
 
@@ -104,14 +104,14 @@ def tile_load(block: Block, dtype: str, copy: CopyVector) -> Callable[[Array, Ar
         x0, upper = corner
         whole = nx * ny // wide * wide
         for first in range(0, rows * across, threads):
-            number = min(thread + first, rows * across - 1)
-            row = number // across
+            vector = min(thread + first, rows * across - 1)
+            row = vector // across
             iy = upper + row
             begin = iy * nx
-            within = begin + x0 + number % across * wide
+            within = begin + x0 + vector % across * wide
             start = within - within % wide
             if iy < ny and start < min(begin + nx, whole):
-                copy(tile, (number + row // wide) * wide, inp, start)
+                copy(tile, (vector + row // wide) * wide, inp, start)
         # What follows the last whole vector of the input, one element per thread.
         if thread < nx * ny - whole:
             index = whole + thread

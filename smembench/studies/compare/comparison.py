@@ -65,7 +65,7 @@ def compare_runs(
 
 
 class Judged(NamedTuple):
-    """A verdict for each pair, and what all effects share and nights do: the fraction that was taken off each."""
+    """A verdict for each pair, and the fraction, taken off each effect, that all share and that nights differ by."""
 
     cases: list[CaseComparison]
     shared: float
@@ -93,8 +93,9 @@ def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rul
 def smallest_seen(pairs: Sequence[Pair], rules: Rules, share: float) -> Floats:
     """By case with evidence: the change, in logarithms, detected with probability ``share`` if no other changed.
 
-    What is measured is the change and noise. It must be what the verdict asks for (``judge``; for a single discovery
-    Benjamini and Hochberg's bound is the rate over the number of cases), though noise takes off it what it rarely does.
+    What is measured is the change with noise. Even with the most that noise takes off it at that probability, it must
+    reach what the verdict asks for (``judge``; for a single discovery Benjamini and Hochberg's bound is the rate over
+    the number of cases).
     """
     told = [pair for pair in pairs if pair.evidence is not None]
     noise = Noise([pair.evidence for pair in told if pair.evidence is not None])

@@ -80,8 +80,8 @@ class Pair:
 
     ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
     ids of the base's usable runs, also if it is not comparable. ``least`` is the effect below which nothing is a
-    change, whatever the threshold.
-    ``open`` is whether the newest nights before were off their level, ``returned`` what nights make of nothing.
+    change, whatever the threshold. ``open`` is whether the newest nights before were off their level, ``returned`` the
+    deviation that nights show without a change of level (``Levels.returned``).
     """
 
     case: Case

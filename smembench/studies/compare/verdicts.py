@@ -37,8 +37,7 @@ class Side:
 
     ``elapsed_ms`` is the centre of its runs' centres (``stats.summary.centre``), a run's being that of its rounds'
     medians. ``units`` is the number of runs, or of rounds where two runs are compared and nothing tells what lies
-    between runs. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if
-    it was not recorded.
+    between runs. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if it was not recorded.
     """
 
     elapsed_ms: float | None
@@ -56,9 +55,10 @@ class CaseComparison:
     not comparable, the last four if the noise is unknown. ``reason`` says why a verdict is ambiguous or not
     comparable, or that the clock is why a case is slower; empty otherwise. ``noise`` is the standard deviation of
     the effect if nothing changed, as a fraction; None if it is unknown. ``held_against`` are the ids of the base's
-    runs that the case was held against, or would have been were it comparable, oldest first. ``open`` is whether
-    newer runs than these were off their level, so that the case was slower or faster before, too. ``hidden`` is
-    whether it would be slower or faster had similar cases not been off their level on some nights, and come back.
+    runs that the case was compared with, or would have been were it comparable, oldest first. ``alone`` is whether
+    nothing tells what lies between runs, so that only a large effect counts. ``open`` is whether newer runs than
+    these were off their level, so that the case was slower or faster before, too. ``hidden`` is whether it would be
+    slower or faster had similar cases not been off their level on some nights, and come back.
     """
 
     case: CaseById
@@ -82,7 +82,7 @@ class CaseComparison:
 class Rules:
     """The rules for verdicts, as fractions.
 
-    ``threshold``: a case is slower or faster only if its true effect is beyond it, as far as noise lets tell.
+    ``threshold``: a case is slower or faster only if its true effect is beyond it, as far as the noise shows.
     ``fdr`` is the false discovery rate over the cases of a comparison, ``confidence`` that of the intervals shown.
 
     Raises:

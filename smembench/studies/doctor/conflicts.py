@@ -1,4 +1,4 @@
-"""The rules of bank conflicts and of coalescing, held against counters on random requests: ``doctor --conflicts``."""
+"""The rules of bank conflicts and of coalescing, checked by counters on random requests: ``doctor --conflicts``."""
 
 from __future__ import annotations
 

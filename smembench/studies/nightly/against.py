@@ -79,7 +79,7 @@ class Held:
 
 
 def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = unseen) -> Held:
-    """Hold a run against others.
+    """Compare a run with others.
 
     ``last`` is the previous run, ``last:N`` the previous N, each case's those with its device, driver and clocks. If a
     baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
@@ -155,8 +155,9 @@ def not_judged(found: Comparison) -> Iterator[str]:
         if all(case in missed for case in cases):
             yield f"nothing on {device} could be compared: {cases[0].reason}"
     if changed := [case for case in missed if case.open]:
-        first = changed[0]
-        yield f"of cases that had changed {len(changed)} could not be compared: {first.case.id}: {first.reason}"
+        first, *others = changed
+        some = f"{first.case.id}{f' and {len(others)} more' if others else ''}"
+        yield f"not compared, though changed before: {some}: {first.reason}"
 
 
 def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
@@ -171,15 +172,15 @@ def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
     left = [case for case in gone if case not in planned and newest[case][0] is before[-1]]
     if planned:
         held.problems.append(
-            f"without a result though the config is as it was: {_folded(planned, newest)}; what is not to be measured "
-            "any more has to leave the config"
+            f"without a result, although the config is unchanged: {_folded(planned, newest)}; to stop measuring a "
+            "case, remove it from the config"
         )
     if left:
-        held.notes.append(f"not measured any more, as the config or the code changed: {_folded(left, newest)}")
+        held.notes.append(f"no longer measured, since the config or the code changed: {_folded(left, newest)}")
 
 
 def _still_planned(before: Run, device: str, new: Run) -> bool:
-    """Whether nothing that run.json records explains why a case on a device is not measured any more."""
+    """Whether nothing that run.json records explains why a case on a device is no longer measured."""
     was, now = before.description, new.description
     if not was.config.sweep or _in_any_order(was.config.sweep) != _in_any_order(now.config.sweep):
         return False

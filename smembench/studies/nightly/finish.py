@@ -23,7 +23,7 @@ from smembench.studies.nightly.runs import prune
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to do with a run other than storing it: compare it with ``last``, ``last:N``, ``baseline`` or a folder; keep
-    only so many runs; write files for a monitoring system.
+    the newest ``keep`` runs alone; write files for a monitoring system.
     """
 
     compare_to: str | None = None
@@ -79,7 +79,7 @@ class Finished:
 
 
 def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], step: Step = unseen) -> Finished:
-    """Hold a complete run against those before it in its folder.
+    """Compare a complete run with those before it in its folder.
 
     Args:
         compare_to: ``last``, ``last:N`` or ``baseline``.

@@ -15,8 +15,8 @@ from smembench.store.run_json import Description, ahead
 from smembench.studies.history.read import devices_of
 
 READ = 400
-"""Runs before a new one that are read, over a year of nights: an alarm that nobody accepts stands for so many. A folder
-of which ``--keep`` removes runs has fewer."""
+"""Most runs before a new one that are read, over a year of nights: a slower case that nobody accepts is reported for as
+long. A folder from which ``--keep`` removes runs has fewer."""
 SUMMARY = "summary.md"
 _OWN = (JOURNAL, CASES, SAMPLES, SUMMARY, RUN)
 """The files of a run, in the order of removal. run.json is last: a folder with it is still a run."""
@@ -146,8 +146,8 @@ def prune(
 
     See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
     they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
-    cases that are at their level would else seem to have jumped where runs are missing. The three are looked for among
-    all runs: the oldest that is compared with may be none of the surplus ones, or pinned, and still need those before.
+    cases that are at their level would else seem to have jumped where runs are missing. The two are looked for among
+    all runs, since the oldest run of an alarm may be pinned or among those to keep, and still needs the two before it.
     """
     said, failed = [], []
     paths = surplus(root, run, folder, keep, pinned)

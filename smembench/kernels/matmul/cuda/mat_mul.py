@@ -26,7 +26,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """A block that is not square, and a cold cache: the copies fill it within the time."""
+    """Why a block is not square or a cache mode makes no sense, or None: the timed copies would fill a cold cache."""
     if case.cache != "warm":
         return f"cache {case.cache}: {case.kernel} copies its arrays to the device, and is timed warm only"
     return square_only(case)
@@ -37,7 +37,7 @@ KERNEL = replace(
     name="MatMul",
     summary="the programming guide's host function: allocate, copy, MatMulKernel, copy back, free",
     build=build,
-    computes="the product, with its copies",  # so tune does not choose it among kernels without
+    computes="the product, with its copies",  # so that tune does not rank it among kernels without copies
     unsupported=unsupported,
     strided=False,
 )

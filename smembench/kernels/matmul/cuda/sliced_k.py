@@ -2,7 +2,7 @@
 
 1. A block loads 16 columns of A and 16 rows of B at a time (8 in float64).
 2. Each group of threads multiplies its slice of them.
-3. At the end all groups but the first pass their sums to it through shared memory, a few at a time.
+3. At the end all other groups pass their sums to the first through shared memory, a few at a time.
 
 A thread has 8 × 8 results again, half as many as in tiled16x8.
 

@@ -2,8 +2,8 @@
 
 1. As in streamK the blocks of a persistent grid, one per multiprocessor, share the steps along k of all tiles evenly;
    where that leaves few multiprocessors idle, all tiles have equally many blocks.
-2. A block has 256 threads. Those of its shape compute a tile, 8 × 8 results each. The smaller the tile, the more slices
-   there are, each of which takes a part of every step, as in slicedK.
+2. A block has 256 threads, in slices of as many as its shape has. Each slice computes the tile, 8 × 8 results per
+   thread, from its part of every step, as in slicedK. The smaller the tile, the more slices there are.
 3. A tile's blocks write their sums to scratch memory, wait for each other, and each add up a part of the tile
    (partial_sums.py).
 
@@ -50,11 +50,11 @@ SUMS_AT_ONCE = 16
 """Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
 
 EVEN = 4
-"""At most one block in so many is given up, so that all tiles have equally many."""
+"""At most one block in EVEN is given up, so that all tiles have equally many."""
 
 
 def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
-    """Blocks that share ``tiles`` of ``steps`` along k, at most ``most``, on a device of so many multiprocessors."""
+    """Blocks, at most ``most``, that share ``tiles`` of ``steps`` along k on a device with ``multiprocessors``."""
     blocks = min(most, multiprocessors, tiles * steps)
     idle = blocks % tiles
     return blocks - idle if idle * EVEN <= blocks else blocks
@@ -76,7 +76,7 @@ def tiling_of(case: Case) -> Tiling:
 
 
 def stages_of(tiling: Tiling) -> int:
-    """How many tiles of A and of B are on the way or in use: three where they fit."""
+    """How many tiles of A, and of B, are in flight or in use: three where they fit, else two."""
     return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
 
 

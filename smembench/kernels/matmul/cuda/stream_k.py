@@ -42,7 +42,7 @@ FEWEST = 16
 """Fewest steps per block where there are more blocks than tiles; fewer were not tried."""
 
 EVEN = 16
-"""One in so many multiprocessors may be idle, so that all tiles have equally many blocks."""
+"""At most one multiprocessor in EVEN is left idle, so that all tiles have equally many blocks."""
 
 VARIANT = Variant(8, 8, ResultOrder(by_rows=False))
 

@@ -5,7 +5,7 @@
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
 So with tiles of 128 × 256 a block takes 32 KiB per stage from the L2, not 48. Tiles of 128 rows may leave most of the
-last round empty. So the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B, and two
+last wave empty. So the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B, and two
 consumers take any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes, most copied rows
 touch two lines. Then tiles may be taller, 192 rows by three consumers, with more products per line. Or they have every
 second, fourth or eighth row of C: more of these begin at the same place in a line, and a tile's copies along k begin
@@ -52,11 +52,11 @@ from smembench.model.formats import produced
 from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2
-"""Blocks; the simulator runs one block after another."""
+"""Blocks per cluster; the simulator runs one block after another."""
 TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)
 """With three consumers."""
 BUFFER_ROWS = {80: 80, 144: 48, 160: 32}
-"""By a swapped tile's rows: those of a buffer, with results of 16 bits."""
+"""Rows of a buffer with results of 16 bits, by the rows of a swapped tile."""
 SWAPPED = tuple(
     Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, swapped=True)
     for rows, written in BUFFER_ROWS.items()
@@ -64,11 +64,11 @@ SWAPPED = tuple(
 SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
 """Tiles of whose columns both blocks can copy half: multiples of 128."""
 APART = (1, 2, 4, 8)
-"""A tile's rows are so far apart in C, where that divides the number of C's rows."""
+"""Distances between neighbouring rows of a tile, in rows of C, that are tried where they divide the number of these."""
 REGISTERS = {2: (PRODUCER_REGISTERS, CONSUMER_REGISTERS), 3: (32, 160)}
-"""Of a thread of the producer's group and of a consumer's, by the number of consumers."""
+"""Registers per thread of the producer's group and of a consumer's, by the number of consumers."""
 LINE_CYCLES = 2.5
-"""Of a multiprocessor, per line of 128 bytes that its copies touch; fitted to times of rows that begin within lines."""
+"""Cycles of a multiprocessor per line of 128 bytes that it copies; fitted to times of rows that begin within lines."""
 SLOWDOWN = 1.05
 """By this factor a swapped tile is slower than counted, and one with fewer than four stages; fitted to times, too."""
 
@@ -83,16 +83,16 @@ def cycles(tile: Tile, case: Case) -> float:
     of_b = case.n if case.b_layout == BY_ROWS else case.k
     rows = ((tile.rows, tile.apart * case.k), (tile.columns // CLUSTER, of_b))
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * stride) / ROW_BYTES) for count, stride in rows)
-    rounds = ceil_div(prod(pair_of(tile).grid(case)), MULTIPROCESSORS // CLUSTER)
+    waves = ceil_div(prod(pair_of(tile).grid(case)), MULTIPROCESSORS // CLUSTER)
     more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
-    return rounds * more * max(step_cycles(tile), LINE_CYCLES * lines)
+    return waves * more * max(step_cycles(tile), LINE_CYCLES * lines)
 
 
 def tile_of(case: Case) -> Tile:
     """The one with the fewest ``cycles``.
 
     It is a tall one for rows in two lines, since it has more products per copy, or one of rows that lie apart, since
-    fewer lie in two lines, and a swapped one where its rows fill rounds that others leave half empty.
+    fewer lie in two lines, and a swapped one where its rows fill waves that others leave half empty.
     """
     tiles = [replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0]
     return min(tiles, key=lambda tile: cycles(tile, case)).of(case)
@@ -150,9 +150,9 @@ def waiting(count: int) -> DeviceFunction:
 
 
 def line_before(tile: Tile) -> DeviceFunction:
-    """``(place, stride)``: the element along k, 0 or before it, at which the line begins where a tile's first row does.
+    """``(place, stride)``: where along k a tile's copies begin: at the line of memory in which its first row begins.
 
-    ``place``: the tile's. ``stride``: of A. What is copied from before a row is zeros.
+    ``place``: the tile's. ``stride``: of A. The result is 0 or negative; what precedes a row is copied as zeros.
     """
     apart, depth = tile.apart, tile.depth
 

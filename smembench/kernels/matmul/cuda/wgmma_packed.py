@@ -81,7 +81,7 @@ def writing(tile: Tile) -> DeviceFunction:
 
 
 def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:
-    """Of A and B, or of their copies."""
+    """The tensor maps of A and B, or of their copies."""
     of_a, of_b = tile.maps(case)
     return copied(of_a, ITEMSIZE[case.dtype]), copied(of_b, ITEMSIZE[case.dtype])
 
@@ -157,7 +157,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def needless(case: Case) -> str | None:
-    """What the kernel does not take of a case, or that no row needs a copy, or None."""
+    """Why the kernel does not take a case, or that none of its rows needs a copy; None if it takes the case."""
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return unsupported(case)
     if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:

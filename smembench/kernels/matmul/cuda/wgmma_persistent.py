@@ -4,7 +4,7 @@
 2. Tiles are numbered down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same time
    share tiles of A and B in the L2. Bands of four rows are faster where all tiles run at once, and bands of twelve
    where k is long, but not in clusters.
-3. Where fewer blocks need no more rounds, fewer run: 128 for 512 tiles, four each, since most of 132 would have four
+3. Where fewer blocks need no more waves, fewer run: 128 for 512 tiles, four each, since most of 132 would have four
    too. Findings: results/reference/notes/tensor_cores.md.
 """
 
@@ -39,7 +39,7 @@ from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
 
 MULTIPROCESSORS = 132
-"""Of an H200 or an H100 SXM."""
+"""Multiprocessors of an H200 or an H100 SXM."""
 BAND, LONG_BAND, NARROW_BAND = 16, 12, 4
 """Rows of tiles in a band, in one where k is long, and in one of so few tiles that all run at once."""
 LONG_K = 12288
@@ -69,12 +69,12 @@ def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
 
 
 def fewest(tiles: int, most: int) -> int:
-    """Blocks, at most so many, with which the tiles take as few rounds as with all of them."""
+    """The fewest blocks with which the tiles take as few waves as with ``most`` blocks."""
     return ceil_div(tiles, ceil_div(tiles, most))
 
 
 def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
-    """Which tile of a case, across and down, has this number."""
+    """``tile_of(number)``: which tile of a case, across and down, has a number in this order."""
     place_of, (tiles_across, tiles_down) = placing(tile.of(case), cluster), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:

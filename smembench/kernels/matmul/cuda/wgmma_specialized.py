@@ -43,7 +43,7 @@ from smembench.model.formats import NARROW
 TILE = Tile(rows=128, columns=256, stages=4)
 CONSUMERS, THREADS = TILE.consumers, TILE.threads
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
-"""Per thread. Together 128 · (56 + 2 · 224) = 64,512 of a multiprocessor's 65,536."""
+"""Registers per thread. Together 128 · (56 + 2 · 224) = 64,512 of a multiprocessor's 65,536."""
 
 
 class PipelineState(NamedTuple):
@@ -54,7 +54,7 @@ class PipelineState(NamedTuple):
 
 
 def next_state(stages: int) -> DeviceFunction:
-    """``(state)``: the state after this one, in a ring of so many stages."""
+    """``(state)``: the state after this one, in a ring of ``stages`` stages."""
 
     def after(state: PipelineState) -> PipelineState:
         last = state.stage + 1 == stages

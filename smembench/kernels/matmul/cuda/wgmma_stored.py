@@ -68,7 +68,7 @@ def step_cycles(tile: Tile) -> int:
 def tile_of(case: Case) -> Tile:
     """The tile with the fewest counted cycles.
 
-    It is narrow where wide tiles would leave multiprocessors idle, unless that costs another round.
+    It is narrow where wide tiles would leave multiprocessors idle, unless that costs another wave.
 
     Where rows of B begin within lines of 128 bytes it is one that copies 128 bytes of a row at a time, since copies of
     64 bytes touch more lines in all: at 5000³ in bfloat16 on an H200, tiles of 224 columns took 0.75 ms and tiles of
@@ -85,7 +85,7 @@ def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
 
 
 def buffering(dtype: str, row_bytes: int) -> DeviceFunction:
-    """``(shared, at, accumulators, part, lane)``: store so many bytes of a lane's rows in its warp's buffer.
+    """``(shared, at, accumulators, part, lane)``: store ``row_bytes`` of each of a lane's rows in its warp's buffer.
 
     ``dtype`` is that of C. ``at``: where the buffer begins. ``part``: which bytes of the rows.
     """
@@ -132,7 +132,7 @@ def storing(tile: Tile) -> DeviceFunction:
 
 
 def map_of_c(case: Case, tile: Tile) -> TensorMap:
-    """Tiles of a warp's results."""
+    """The tensor map by which a warp's buffers are written."""
     return TensorMap(0, case.m, case.n, case.n, HEIGHT, row_bytes=tile.result_bytes, apart=tile.apart)
 
 

@@ -62,7 +62,7 @@ def unsupported(case: Case) -> str | None:
     """What cuBLASLt does not take of float8, how to get PyTorch where it is not installed, or None."""
     if case.dtype == FLOAT8:
         if case.b_layout == BY_ROWS:
-            return f"cuBLASLt takes {FLOAT8} with B by columns alone"
+            return f"cuBLASLt takes {FLOAT8} only with B by columns"
         if odd := next((side for side in (case.n, case.k or 0) if side % _ALIGNED), None):
             return f"cuBLASLt takes sides of {FLOAT8} that are multiples of {_ALIGNED}, not {odd}"
     return needs("torch", "torch")(case)

@@ -5,7 +5,7 @@ for its own copies, and a barrier makes those of all threads visible.
 
 It frees the registers that held a thread's share of a tile, and hides latency: warps no longer wait for loads before
 they store. It saves no instructions: the stores are gone, but a copy needs both addresses when it starts. Where rows
-are no multiples of 16 bytes the kernel is transposeDown. Compute capability 8.0 or newer. Findings:
+are not multiples of 16 bytes the kernel is transposeDown. Needs compute capability 8.0. Findings:
 results/reference/notes/transpose_async.md.
 """
 

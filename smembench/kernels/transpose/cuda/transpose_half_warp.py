@@ -5,9 +5,9 @@ tile instead of 8 by 4.
 
 It relieves memory: the two halves of 256 bytes are no longer requested by two warps at different times. The price: 16
 columns of vectors share 8 groups of four banks, so loads from shared memory have 2-way conflicts. Blocks 8 wide are as
-before; in blocks 32 wide a warp covers 512 bytes of one row, and conflicts are 4-way. Where rows are no multiples of 16
-bytes, loads have 2-way conflicts where unaligned_rows.py says none, and never more than it says for odd squares, except
-that float16 has 4-way ones. Findings: results/reference/notes/transpose_half_warp.md.
+before; in blocks 32 wide a warp covers 512 bytes of one row, and conflicts are 4-way. Where rows are not multiples of
+16 bytes, loads have 2-way conflicts, in float16 up to 4-way, and those of odd squares have as many as unaligned_rows.py
+says. Findings: results/reference/notes/transpose_half_warp.md.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 A block goes over the tiles in strides of the grid, in the order of transposeDown. The next tile's copies are in flight
 from a block's first tile to its last, and blocks that run at the same time write contiguous rows.
 
-It hides the latency of every tile but a block's first, and saves starting blocks in rounds. The assignment of tiles is
+It hides the latency of every tile but a block's first, and saves starting blocks in waves. The assignment of tiles is
 fixed, so one slow SM delays the end. An SM gets blocks with 64 KiB of tiles in flight, as far as its threads allow;
-where fewer fit, the others follow later and the grid is not persistent. Where rows are no multiples of 16 bytes the
-kernel is transposeDown. Compute capability 8.0 or newer. Findings: results/reference/notes/transpose_persistent.md.
+where fewer fit, the others follow later and the grid is not persistent. Where rows are not multiples of 16 bytes the
+kernel is transposeDown. Needs compute capability 8.0. Findings: results/reference/notes/transpose_persistent.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A block has four tiles below each other, and shared memory for two. Per tile:
 
 It hides the latency of the loads of three tiles in four, and a block starts once for all four. The next block goes on
 below, so writes are as contiguous as in transposeDown. The hints, half-warps and pairs of columns of the steps up to
-transposePaired are left out. Where rows are no multiples of 16 bytes the kernel is transposeDown.
+transposePaired are left out. Where rows are not multiples of 16 bytes the kernel is transposeDown.
 Findings: results/reference/notes/transpose_pipelined.md.
 """
 
@@ -35,7 +35,7 @@ from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 
 TILES = 4
-"""Tiles per block: enough that most loads overlap, few enough that a matrix of 4096² has two rounds of blocks."""
+"""Tiles per block: enough that most loads overlap, few enough that a matrix of 4096² takes two waves of blocks."""
 
 
 def build(case: Case) -> NumbaKernel:

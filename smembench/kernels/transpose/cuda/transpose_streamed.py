@@ -1,7 +1,7 @@
 """transposeStreamed: transposeDown with streaming accesses, since each cache line is used only once.
 
 Global loads and stores carry the cache operator ``.cs``: likely accessed once, so evict first. That relieves the L2 of
-lines that are not used again. Where rows are no multiples of 16 bytes, lines at the edges of tiles are used again by
+lines that are not used again. Where rows are not multiples of 16 bytes, lines at the edges of tiles are used again by
 the neighbouring tile, and elements that are written one by one carry no hint. Findings:
 results/reference/notes/transpose_streamed.md.
 """

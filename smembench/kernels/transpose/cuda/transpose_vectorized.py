@@ -8,8 +8,8 @@ threads is bx vectors wide and, in elements, as high: 64 × 64 float32 for 16x32
 
 The swizzle permutes whole vectors: vector v of row r is stored at v XOR (r / vector width modulo 8). A warp covers 8
 vectors by 4 rows, a cache line per row. Neither stores nor loads have conflicts, for any element type. It relieves
-instruction issue, and hides latency, since each load in flight is 16 bytes. Rows that are no multiples of 16 bytes take
-unaligned_rows.py. Findings: results/reference/notes/transpose_vectorized.md.
+instruction issue, and hides latency, since each load in flight is 16 bytes. Rows that are not multiples of 16 bytes
+take unaligned_rows.py. Findings: results/reference/notes/transpose_vectorized.md.
 """
 
 from __future__ import annotations
