@@ -12,7 +12,8 @@ Neighbouring tiles overlap: together they read 1.1 times the input's bytes. Vect
 
 Row r lies behind r // ``vector_width`` unused vectors, so that neighbouring vectors of the output come from different
 groups of four banks. Where nx · ny modulo ``vector_width`` is 1, as for an odd square, loads have 4-way conflicts, in
-float64 2-way. Findings: results/reference/notes/unaligned_rows.md.
+float64 2-way. In float16 other sizes have up to 2-way conflicts, such as 260×260.
+Findings: results/reference/notes/unaligned_rows.md.
 """
 
 from __future__ import annotations
