@@ -55,7 +55,8 @@ class Row:
         status, reason: ``ok``, or how else the case ended and why.
         verified, converged, within_cache: true or false; see Measurement.
         max_error: a fraction: relative error of products (‖out − ref‖/‖ref‖) and sums, else elements that differ.
-        samples, samples_discarded, rounds: numbers of samples used and not used, and of trials.
+        samples, samples_discarded, rounds: numbers of samples used and not used, and of rounds that have samples; of a
+            case without a time of those that were tried.
         elapsed_ms, elapsed_ms_…: median, smallest, quartiles and largest, in ms per launch.
         precision: half-width of the 95 % interval of the samples' median, at which sampling aims, a fraction of the
             median: 0.01 is ±1 %.

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 import pytest
 
 from campaign import CAMPAIGN
 from conftest import Program
 from programs import NUMBA
 from smembench.explain.launch import launch
-from smembench.explain.mistakes import Mistake
+from smembench.explain.mistakes import Made, Mistake, in_shared_memory
 from smembench.explain.recorder import Recorder
+from smembench.explain.requests import AccessSite
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
@@ -90,6 +92,24 @@ def test_explain_names_mistakes_first_and_exits_1(program: Program) -> None:
     )
     found = json.loads(program(*flags, "--json", SMEMBENCH_KERNELS=MISTAKEN).stdout)["mistakes"]
     assert [mistake["kind"] for mistake in found] == ["outside", "outside"]
+
+
+def test_each_pair_of_lines_that_races_is_named_though_another_races_at_the_same_element() -> None:
+    """Lines 1 and 2 race at both elements, and line 3 at the second."""
+
+    def made(line: int, kind: str, addresses: dict[int, int]) -> Made:
+        """The address of each thread of three warps that makes the access."""
+        at = np.full((1, 96), -1)
+        at[0, list(addresses)] = list(addresses.values())
+        return Made(AccessSite(line, "shared", kind, "shared0", 4), at, np.zeros_like(at))
+
+    found = in_shared_memory(
+        [made(3, "store", {64: 4}), made(1, "store", {0: 0, 1: 4}), made(2, "load", {32: 0, 33: 4})]
+    )
+    assert [(one.line, one.kind, one.text.partition("in line ")[2][0]) for one in found if one.kind == "race"] == [
+        (1, "race", "2"),
+        (3, "race", "1"),
+    ]
 
 
 @pytest.mark.parametrize("kernel", FEW, ids=lambda kernel: kernel.name)

@@ -78,14 +78,14 @@ def resume(program: Program) -> Resume:
     return lambda folder, *others: program("run", *others, "--resume", folder, SMEMBENCH_KERNELS=FAULTS)
 
 
-def start(*arguments: object, limit: Callable[[], None] = heed_ctrl_c) -> subprocess.Popen[str]:
-    """Start a run in a process group of its own, as a terminal does."""
+def start(*arguments: object, limit: Callable[[], None] = heed_ctrl_c, **more: str) -> subprocess.Popen[str]:
+    """Start a run in a process group of its own, as a terminal does, with ``more`` in its environment."""
     return subprocess.Popen(
         [sys.executable, "-m", "smembench", "run", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "SMEMBENCH_KERNELS": str(FAULTS)},
+        env={**os.environ, "SMEMBENCH_KERNELS": str(FAULTS), **more},
         preexec_fn=limit,
         start_new_session=True,
     )
@@ -150,7 +150,8 @@ def in_the_background() -> None:
 @pytest.mark.parametrize("limit", [heed_ctrl_c, in_the_background])
 def test_sigterm_keeps_everything_as_ctrl_c_does(config: Path, tmp_path: Path, limit: Callable[[], None]) -> None:
     root = tmp_path / "results"
-    process = start(config, "--output", root, limit=limit)
+    # Python would leave half a compiled module behind for later processes.
+    process = start(config, "--output", root, limit=limit, PYTHONDONTWRITEBYTECODE="1")
     wait_for_trials(root, 3)
     for pid in (*children(process.pid), process.pid):  # as systemd does: every process of the service
         os.kill(pid, signal.SIGTERM)
@@ -245,7 +246,8 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path, space: int, 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (space, space))
 
-    process = start(config, "--output", root, limit=limit)
+    # Python would leave half a compiled module behind for later processes.
+    process = start(config, "--output", root, limit=limit, PYTHONDONTWRITEBYTECODE="1")
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err

@@ -52,3 +52,14 @@ def test_a_kernel_file_that_is_not_there_is_refused(program: Program) -> None:
     assert run.returncode == 2
     assert "no_such_file" in run.stderr
     assert len(run.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("code", "how"), [("os._exit(3)", "exited with 3"), ("os.abort()", "was killed by SIGABRT")])
+def test_a_kernel_file_that_ends_its_process_is_refused_and_says_how(
+    program: Program, tmp_path: Path, code: str, how: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(f"import os\n{code}\n")
+    run = program("transpose", *QUICK, SMEMBENCH_KERNELS=path)
+    assert (run.returncode, len(run.stderr.splitlines())) == (2, 1)
+    assert f"mine.py: the process that imported it {how}" in run.stderr

@@ -342,6 +342,17 @@ def test_aligned_and_ragged_sizes_are_apart_on_the_same_axes(limits: Run) -> Non
     assert {json.dumps(domain) for domain in scales[0]} == {json.dumps(domain) for domain in scales[1]}
 
 
+@pytest.mark.parametrize(("dtype", "said"), [("float32", ""), ("bfloat16", "inputs-uniform-")])
+def test_kernels_over_sizes_say_how_inputs_are_distributed_unless_all_of_the_type_are_uniform(
+    stored: Run, rows: Rows, dtype: str, said: str
+) -> None:
+    times = {"naive": [2.0] * 3, "tiled": [1.0] * 3}
+    products = [row for n in (512, 1024) for row in rows(times, problem="matmul", n=n)]
+    uniform = [replace(row, dtype=dtype, inputs="uniform", case_id=f"{row.case_id}/{dtype}") for row in products]
+    names = charts([replace(stored, rows=uniform, samples={})])
+    assert f"sizes-matmul-{dtype}-{said}warm-cache-cuda-0-aligned" in names, [*names]
+
+
 def test_sizes_that_would_be_one_dot_have_no_chart(limits: Run) -> None:
     of_transposes = {name for name in charts([limits]) if name.startswith("sizes-transpose-float32")}
     assert of_transposes == {"sizes-transpose-float32-warm-cache-cuda-0-aligned"}  # 4096 and 16384; not 4095 and 4097

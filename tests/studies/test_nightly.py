@@ -450,7 +450,7 @@ def test_a_gpu_of_which_nothing_can_be_compared_is_not_hidden_by_the_cpu(results
     assert list(not_judged(found)) == ["nothing on cuda:0 could be compared: new: the GPU throttled (hw_slowdown)"]
 
 
-SWEEPS = [{"problem": "transpose"}, {"problem": "transpose", "n": [1000]}]
+SWEEPS: list[dict[str, Any]] = [{"problem": "transpose"}, {"problem": "transpose", "n": [1000]}]
 SWEPT: dict[str, Any] = {"sweep": SWEEPS, "code": "one"}
 
 
@@ -463,6 +463,12 @@ SWEPT: dict[str, Any] = {"sweep": SWEEPS, "code": "one"}
             1,
             "without a result, although the config is unchanged",
             id="its sweeps in another order",
+        ),
+        pytest.param(
+            {"sweep": [dict(reversed(sweep.items())) for sweep in SWEEPS]},
+            1,
+            "without a result, although the config is unchanged",
+            id="their keys in another order",
         ),
         pytest.param({"code": "other"}, 0, "no longer measured", id="another version"),
         pytest.param({"kernels": {"mine.py": "1"}}, 0, "no longer measured", id="other files of kernels"),

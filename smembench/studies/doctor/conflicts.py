@@ -45,7 +45,7 @@ def compare(seed: int, count: int, capability: str, done: Done) -> Iterator[Coun
         UsageError: if NVRTC or ncu is missing; the iterator does if ncu does not return a figure per launch.
     """
     if reason := TOOLCHAIN.unavailable():
-        raise UsageError(f"doctor --conflicts: {reason}")
+        raise UsageError(f"needs NVRTC: {reason}")
     installed()
     return _counted(seed, count, capability, done)
 

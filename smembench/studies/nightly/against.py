@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -189,7 +190,7 @@ def _still_planned(before: Run, device: str, new: Run) -> bool:
 
 
 def _in_any_order(sweeps: Sequence[Mapping[str, object]]) -> list[str]:
-    return sorted(map(repr, sweeps))
+    return sorted(json.dumps(sweep, sort_keys=True) for sweep in sweeps)
 
 
 def _folded(cases: Sequence[str], every: Collection[str]) -> str:
