@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
@@ -43,7 +42,7 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
       smembench baseline show results
     """
     from smembench.model.text import visible
-    from smembench.studies.baseline import baselines
+    from smembench.studies.baseline import baselines, pin_command
     from smembench.studies.load import root_of
     from smembench.views.console import say, stderr
 
@@ -56,7 +55,7 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
     for name, folder in sorted(pinned.items()):
         typer.echo("\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["no longer exists"])]))
     if not pinned:
-        say(stderr, f"{root}: no baseline; pin one with: smembench baseline set {quote(str(root))}/<run>")
+        say(stderr, f"{root}: no baseline; pin one with: {pin_command(root)}")
 
 
 @app.command()

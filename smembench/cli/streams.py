@@ -19,9 +19,9 @@ class _Forgiving(io.FileIO):
 
 
 class _Stdout(io.FileIO):
-    """A stdout whose writes never fail, so that all else is done: a night is compared though nobody can read of it.
+    """A stdout whose writes never fail, so that all else is done: a night is compared even if nobody can read it.
 
-    Why they are lost is remembered, except of a pipe: its reader has what it wants.
+    Why output is lost is remembered, unless the reader of a pipe has gone: it has what it wants.
 
     Args:
         fault: why every write is lost.

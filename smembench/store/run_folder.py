@@ -167,7 +167,7 @@ def _made(path: Path) -> bool:
     return False
 
 
-def again(path: Path) -> str:
+def resume_command(path: Path) -> str:
     """The command, for a shell, that continues a run that was cut off."""
     return f"smembench run --resume {quote(str(path))}"
 

@@ -18,7 +18,7 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.store.files import write_whole
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, again
+from smembench.store.run_folder import CASES, resume_command
 from smembench.store.run_json import Description, ahead, read_json
 from smembench.studies.compare.comparability import fault
 from smembench.studies.load import load, newest
@@ -91,7 +91,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     run = load(folder)
     run_id = run.description.run_id or folder.name
     if not run.description.complete:
-        raise UsageError(f"{folder}: the run is not complete; continue it with: {again(folder)}")
+        raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")
     if why := ahead(run.description.started_at_utc):
         raise UsageError(f"{folder}: {why}: no other run would begin after it")
     matching = [row for row in run.rows if matches(row.case_id, pattern)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.store.files import resolved, there, write_whole
-from smembench.store.run_folder import CASES, RUN, again, read_description, to_json
+from smembench.store.run_folder import CASES, RUN, read_description, resume_command, to_json
 from smembench.store.run_json import ahead, read_json
 from smembench.studies.load import load, named
 
@@ -23,6 +24,11 @@ class _Pinned(BaseModel):
 
     schema_version: Literal[1] = 1
     pinned: dict[str, Annotated[str, Field(pattern=r"^[^/]{1,255}$")]]
+
+
+def pin_command(root: Path) -> str:
+    """The command, for a shell, that pins a run of a folder; <run> stands for its name."""
+    return f"smembench baseline set {quote(str(root))}/<run>"
 
 
 def pin(folder: Path) -> str:
@@ -40,7 +46,7 @@ def pin(folder: Path) -> str:
         raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")
     described = read_description(folder)
     if not described.complete:
-        raise UsageError(f"{folder}: the run is not complete; continue it with: {again(folder)}")
+        raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")
     if why := ahead(described.started_at_utc):
         raise UsageError(f"{folder}: {why}: no change would be accepted after it")
     load(folder, shown=False)  # else every later night would be refused

@@ -20,7 +20,7 @@ from smembench.run.plan import Planned
 from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
 from smembench.store.run import Run
-from smembench.store.run_folder import RunFolder, again, new_run_id
+from smembench.store.run_folder import RunFolder, new_run_id, resume_command
 from smembench.store.run_json import Description
 
 
@@ -197,7 +197,7 @@ class _Measuring:
     @property
     def _again(self) -> str:
         """How to continue a run that was cut off, if it has a folder."""
-        return f"; continue with: {again(self._folder.path)}" if self._folder else ""
+        return f"; continue with: {resume_command(self._folder.path)}" if self._folder else ""
 
     def _cannot_write(self, error: OSError) -> SmembenchError:
         where = self._folder.path if self._folder else "the results"

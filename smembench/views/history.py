@@ -14,7 +14,7 @@ from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.stats.changepoints import SHORTEST
-from smembench.store.run_folder import again
+from smembench.store.run_folder import resume_command
 from smembench.studies.accept import patterns_of
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
@@ -78,7 +78,7 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
         which = f"the first of them {skipped[0].path}; --json lists all"
         lines = [f"skipped {number_of(len(skipped), 'folder')}: {reasons}; {which}"]
     if cut := [night.path for night in nights if not night.complete]:
-        such = f"such as {cut[0]}; continue with: {again(cut[0])}"
+        such = f"such as {cut[0]}; continue with: {resume_command(cut[0])}"
         lines.append(f"{number_of(len(cut), 'run')} not finished, of which what was measured is used, {such}")
     lines += _never(nights)
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]

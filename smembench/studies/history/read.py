@@ -21,7 +21,7 @@ from smembench.model.ranges import Milliseconds
 from smembench.store.csv_files import text_of, uneven
 from smembench.store.files import resolved, there
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, again, read_description
+from smembench.store.run_folder import CASES, JOURNAL, read_description, resume_command
 from smembench.store.run_json import Description, ahead
 from smembench.store.schema import REQUIRED
 from smembench.studies.compare.comparability import distrust, fault
@@ -186,7 +186,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     if (path / JOURNAL).exists() and not (run.complete and (path / CASES).exists()):
         stored = load(path, shown=False)
         if not stored.rows:
-            raise UsageError(f"nothing is measured yet; continue with: {again(path)}")
+            raise UsageError(f"nothing is measured yet; continue with: {resume_command(path)}")
         return None if since and began(stored) < since else night_of(stored)
     devices = devices_of(run)
     usable: dict[tuple[str, Device], tuple[str, str, str]] = {}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from shlex import quote
 
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.measurement import Status
@@ -16,7 +15,7 @@ from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES
 from smembench.studies.accept import Acceptance, accepted, began, for_run, patterns_of
-from smembench.studies.baseline import baselines
+from smembench.studies.baseline import baselines, pin_command
 from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import alike
@@ -45,8 +44,7 @@ def check(compare_to: str, root: Path, config: str) -> None:
     """
     pinned = baselines(root)
     if compare_to == BASELINE and config not in pinned:
-        way_out = f"smembench baseline set {quote(str(root))}/<run>"
-        raise UsageError(f"{compare_to}: no run is pinned for {config}: {way_out}")
+        raise UsageError(f"{compare_to}: no run is pinned for {config}: {pin_command(root)}")
     for path in [pinned[config]] if config in pinned else []:
         _load(path, BASELINE)
     if not is_named(compare_to):
