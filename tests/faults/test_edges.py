@@ -131,12 +131,14 @@ def test_a_night_whose_stdout_is_full_or_not_read_is_compared(tmp_path: Path, pr
     (tmp_path / "tiny.toml").write_text(f"{measured}n=8\ndevice='cpu'\n")
     night = f"{sys.executable} -m smembench run tiny.toml --compare-to last --json-lines told {printed}"
     env = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    for count, (output, code) in enumerate([("> /dev/full", 1), ("| true", 0)], 1):
+    for count, (output, lost) in enumerate([("> /dev/full", 1), ("| true", 0)], 1):
         line = f"set -o pipefail; {night} {output}"
         ran = subprocess.run(
             ["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
         )
-        assert ran.returncode == code, ran.stderr
-        assert ran.stderr.endswith(FULL) is (code == 1)
-        assert len((tmp_path / "told").read_text().splitlines()) == count
+        told = (tmp_path / "told").read_text().splitlines()
+        assert len(told) == count
+        verdict = json.loads(told[-1])["exit_code"]  # a busy host may make the second night slower
+        assert ran.returncode == (verdict or lost), ran.stderr
+        assert ran.stderr.endswith(FULL) is (verdict < lost)
         assert len(list(tmp_path.glob("results/*/summary.md"))) == count
