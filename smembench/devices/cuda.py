@@ -25,7 +25,7 @@ from smembench.devices.buffers import (
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
-from smembench.devices.cuda_helpers import busy, empty, read_all
+from smembench.devices.cuda_helpers import busy, empty, launcher, read_all
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
 from smembench.kernels.kernel import Kernel
@@ -106,8 +106,7 @@ class CudaDevice:
         self._given: tuple[Array, ...] = ()
         self._placed: dict[MemoryKind, list[Any]] = {}
         self._pool = BufferPool()
-        self._flush_buffer: Any = None
-        self._read_all: Any = None
+        self._flush_l2: Enqueue | None = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
         overhead = {
             "event_pair_us": 1000 * self._residue_ms,
@@ -117,9 +116,11 @@ class CudaDevice:
 
     def _calibrate(self) -> tuple[float, float]:
         """Readings of an event pair around nothing and around an empty kernel, in ms."""
-        launch: Callable[[], Any] = cuda.jit(empty)[1, 1, self._stream]
+        capability = compute_capability(self._index)
+        launch = launcher(empty, capability, self._handle, grid=1, block=1)
         zero = cuda.to_device(np.zeros(1, np.float32))
-        before = partial(cuda.jit(busy)[1, 1, self._stream], zero, np.uint32(_BUSY_ROUNDS))
+        rounds = [np.uint32(_BUSY_ROUNDS)]
+        before = partial(launcher(busy, capability, self._handle, rounds, grid=1, block=1), zero)
         launch()
         before()
         # An idle GPU has low clocks: keep it busy until they rise.
@@ -205,11 +206,13 @@ class CudaDevice:
 
     def _flush(self) -> Callable[[], Any]:
         """A function that enqueues reads of twice the size of the L2; buffer and kernel are kept for later cases."""
-        count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
-        if self._flush_buffer is None:
-            self._flush_buffer, self._read_all = cuda.to_device(np.zeros(count, np.float32)), cuda.jit(read_all)
-        blocks = 4 * (self.info.sm_count or _SM_GUESS)
-        return partial(self._read_all[blocks, 1024, self._stream], self._flush_buffer, np.uint32(count))
+        if self._flush_l2 is None:
+            count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
+            blocks = 4 * (self.info.sm_count or _SM_GUESS)
+            capability = self.info.compute_capability or ""
+            read = launcher(read_all, capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)
+            self._flush_l2 = partial(read, cuda.to_device(np.zeros(count, np.float32)))
+        return self._flush_l2
 
     def conditions(self) -> Conditions:
         """Read from NVML."""
@@ -219,7 +222,7 @@ class CudaDevice:
         """Free the arrays, the flush buffer and the compiled kernels."""
         self._given, self._placed = (), {}
         self._pool.clear()
-        self._flush_buffer = None
+        self._flush_l2 = None
         self._compiled.clear()
 
 
