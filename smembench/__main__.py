@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # the working directory, whose files would be imported in place of the library's
+
 import gc
 import os
-import sys
 
 from smembench.model import interrupts
 

@@ -7,8 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
@@ -18,6 +18,7 @@ from typing import Any, get_type_hints
 
 from smembench.kernels.kernel import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.kernels.program import Program
+from smembench.model.child import child_command
 from smembench.model.errors import UsageError
 from smembench.model.text import ended, one_line, place
 
@@ -50,7 +51,7 @@ def _examine(path: str) -> str:
     """What is wrong with a file, from importing it in a process of its own, which it may end; "" for nothing."""
     try:
         ran = subprocess.run(
-            [sys.executable, "-m", "smembench.kernels.files", path],
+            child_command("smembench.kernels.files", path),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -80,6 +81,19 @@ def main() -> None:
     os._exit(0)
 
 
+@contextmanager
+def importable(file: Path) -> Iterator[None]:
+    """Let a user's file import others of its folder, where no library has a module of that name."""
+    folder = str(file.resolve().parent)
+    added = folder not in sys.path
+    sys.path += [folder] * added
+    try:
+        yield
+    finally:
+        if added:
+            sys.path.remove(folder)
+
+
 def _import(path: str) -> ModuleType:
     spec = spec_from_file_location(f"smembench_extra_{Path(path).stem}", path)
     if spec is None or spec.loader is None or not os.path.isfile(path):  # noqa: PTH113 - takes any path
@@ -88,7 +102,7 @@ def _import(path: str) -> ModuleType:
     # Known under its name like any import: Numba and pickle look modules up there.
     sys.modules[spec.name] = module
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), importable(Path(path)):
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise

@@ -24,5 +24,11 @@ class DeviceUnavailable(SmembenchError):
     exit_code = 4
 
 
+class WorkerUnusable(DeviceUnavailable):
+    """The process that opens devices fails for a reason of its own, on a device that may be there."""
+
+    exit_code = FAILED
+
+
 class Dropped(UserWarning):
     """What a damaged file holds and is not used, with its line; the command goes on without it."""

@@ -18,11 +18,12 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from smembench.devices.base import Device
+from smembench.model.child import child_command
 from smembench.model.device import DeviceInfo, Limits
-from smembench.model.errors import DeviceUnavailable
+from smembench.model.errors import DeviceUnavailable, WorkerUnusable
 from smembench.model.interrupts import ignore, interruptible
 from smembench.model.measurement import Trial
-from smembench.model.text import ended, one_line
+from smembench.model.text import ended, one_line, place
 from smembench.run.trial import Request, TrialRunner
 
 _OPEN_SECONDS = 120.0
@@ -42,7 +43,8 @@ class Worker:
     """A child process with open devices.
 
     Raises:
-        DeviceUnavailable: if a device does not exist, or the child does not start.
+        DeviceUnavailable: if a device does not exist.
+        WorkerUnusable: if the child does not start.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -51,7 +53,7 @@ class Worker:
         listener, self._stop = Pipe(duplex=False)
         fds = (theirs.fileno(), listener.fileno())
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "smembench.run.worker", *map(str, fds)],
+            child_command("smembench.run.worker", *fds),
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             stdout=2,
@@ -64,7 +66,7 @@ class Worker:
             self.limits: dict[str, Limits]
             self.infos, self.limits = self._ask(tuple(names), _OPEN_SECONDS)
         except WorkerFailed as error:
-            raise DeviceUnavailable(f"no worker process for {', '.join(names)}: {error}") from None
+            raise WorkerUnusable(f"{', '.join(names)}: {error}") from None
         except BaseException:
             self.kill()
             raise
@@ -164,7 +166,7 @@ def _serve(connection: Connection, listener: Connection) -> None:
             connection.send(("unavailable", str(error)))
             return
         except Exception as error:
-            connection.send(("unavailable", f"{name}: {one_line(error)}"))
+            connection.send(("failed", f"the device cannot be opened: {one_line(error)} ({place(error)})"))
             return
     import_module("numba")  # its import is no trial's time
     connection.send(("opened", (infos, limits)))
