@@ -13,17 +13,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from smembench.devices.base import Device
 from smembench.model.device import DeviceInfo, Limits
-from smembench.model.errors import DeviceUnavailable
+from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.model.interrupts import ignore, interruptible
 from smembench.model.measurement import Trial
 from smembench.model.text import ended, one_line
 from smembench.run.trial import Request, TrialRunner
+from smembench.toolchains.settings import check_optimised
 
 _OPEN_SECONDS = 120.0
 _CLOSE_SECONDS = 5.0
@@ -43,6 +43,7 @@ class Worker:
 
     Raises:
         DeviceUnavailable: if a device does not exist, or the child does not start.
+        UsageError: for settings with which kernels are not compiled or not optimised.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -115,6 +116,9 @@ class Worker:
         if kind == "unavailable":
             self.kill()
             raise DeviceUnavailable(answer)
+        if kind == "refused":
+            self.kill()
+            raise UsageError(answer)
         if kind == "failed":
             # CUDA errors such as an illegal address are sticky: the context may be broken.
             self.kill()
@@ -156,7 +160,13 @@ def _serve(connection: Connection, listener: Connection) -> None:
     devices: dict[str, Device] = {}
     infos: dict[str, DeviceInfo] = {}
     limits: dict[str, Limits] = {}
-    for name in connection.recv():
+    names = connection.recv()
+    try:
+        check_optimised()
+    except UsageError as error:
+        connection.send(("refused", str(error)))
+        return
+    for name in names:
         try:
             device = devices[name] = open_device(name)
             infos[name], limits[name] = device.info, device.limits()
@@ -166,7 +176,6 @@ def _serve(connection: Connection, listener: Connection) -> None:
         except Exception as error:
             connection.send(("unavailable", f"{name}: {one_line(error)}"))
             return
-    import_module("numba")  # its import is no trial's time
     connection.send(("opened", (infos, limits)))
     runner = TrialRunner(devices, stopped=listener.poll)
     while (request := connection.recv()) is not None:

@@ -18,6 +18,7 @@ from typing import Any
 from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.toolchains.registry import Toolchain
+from smembench.toolchains.settings import settings
 
 _MOST = 500
 """Files that are kept; of more the oldest are deleted."""
@@ -39,9 +40,8 @@ def kept(
     """
     if registry.kernel_of(case).file:
         return compiled()
-    numba = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
     made_by = (toolchain.name, [*map(_version, toolchain.packages)], toolchain.libraries())
-    name = sha256(repr((decides, _sources(), made_by, numba)).encode()).hexdigest()
+    name = sha256(repr((decides, _sources(), made_by, settings())).encode()).hexdigest()
     with suppress(OSError, RuntimeError):  # there is no home
         report, _, found = (_folder() / name).read_bytes().partition(_BETWEEN)
         return report.decode(), found

@@ -209,6 +209,7 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     head["run"]["versions"]["numba"] = "0.1"
     head["run"]["git"], head["run"]["code"] = {"revision": "1" * 40}, "2" * 64
     head["run"]["kernels"][FAULTS.name] = "3" * 64
+    head["run"]["environment"] = {"NUMBA_OPT": "2"}
     del head["crc32"]
     lines = [head, *({"visit": json.loads(line)["visit"]} for line in trials)]  # as older versions wrote them
     (folder / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -222,13 +223,13 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     in_git = (ROOT / ".git").exists()
     assert not in_git or "git revision was 111111111111, is " in line
     changes = ("numba was 0.1", "cpu model was another", "code was 222222222222", "kernel file cpu_faults.py was 3333")
-    for words in ("the configuration differs", *changes, "--force"):
+    for words in ("the configuration differs", *changes, "NUMBA_OPT was 2, is absent", "--force"):
         assert words in line
 
     forced = resume(folder, config, "--force")
     assert forced.returncode == 0, forced.stderr
     (differences,) = described(folder).resumed_with_differences
-    assert len(differences) == 5 + in_git
+    assert len(differences) == 6 + in_git
 
 
 def test_resume_refuses_a_config_without_the_cases_measured(folder: Path, config: Path, resume: Resume) -> None:
