@@ -41,7 +41,7 @@ RUN = "run.json"
 ABSENT = "absent"
 """How a difference names a fact that one of two runs does not have."""
 _SHORT_HASH = 12
-OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc")
+OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc", "checksums")
 """Fields that a run has when it ends, and not when it begins."""
 _OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
@@ -98,6 +98,7 @@ class Description(Part):
         environment: settings that decide the code or its time, by variable (see ``toolchains.settings``).
         resumed_with_differences: what differed, for each time that the run was resumed with --force.
         complete: None until the run ends, False if it was cut off.
+        checksums: of the CSV files beside it, by file name, as the end of the run wrote them.
     """
 
     schema_version: Literal[1] = 1
@@ -116,6 +117,7 @@ class Description(Part):
     resumed_with_differences: list[list[str]] = []
     complete: bool | None = None
     ended_at_utc: str | None = None
+    checksums: dict[str, str] = {}
 
     @property
     def deciding(self) -> dict[str, str]:
