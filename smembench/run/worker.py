@@ -6,13 +6,12 @@ replaced, and the run goes on with the next case.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -21,13 +20,13 @@ from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.model.interrupts import ignore, interruptible
 from smembench.model.measurement import Trial
+from smembench.model.processes import awake, die_with_parent
 from smembench.model.text import ended, one_line
 from smembench.run.trial import Request, TrialRunner
 from smembench.toolchains.settings import check_optimised
 
 _OPEN_SECONDS = 120.0
 _CLOSE_SECONDS = 5.0
-_PR_SET_PDEATHSIG = 1
 
 
 class WorkerFailed(Exception):
@@ -71,7 +70,7 @@ class Worker:
             raise
 
     def run(self, request: Request, timeout: float) -> Trial:
-        """Run a trial in the child.
+        """Run a trial in the child. Time in which the program was stopped is none that it took.
 
         Raises:
             WorkerTimeout: after ``timeout`` seconds.
@@ -79,7 +78,7 @@ class Worker:
         """
         answer = self._ask(request, timeout)
         assert isinstance(answer, Trial)
-        return answer
+        return replace(answer, seconds=max(answer.seconds - self._stopped, 0.0))
 
     def stop(self) -> None:
         """Ask the current trial to end after the sample in progress."""
@@ -102,7 +101,7 @@ class Worker:
 
     def _answer(self, timeout: float) -> Any:
         with interruptible():
-            ready = self._connection.poll(timeout)
+            ready, self._stopped = awake(self._connection.poll, timeout)
         if not ready:
             self.kill()
             raise WorkerTimeout(f"no answer within {timeout:g} s; the worker process was killed")
@@ -145,12 +144,6 @@ class Worker:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_CLOSE_SECONDS)
         self.kill()
-
-
-def die_with_parent() -> None:
-    """Have the operating system kill this process when its parent ends. Linux only; a no-op elsewhere."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _serve(connection: Connection, listener: Connection) -> None:

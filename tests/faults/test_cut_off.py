@@ -195,6 +195,23 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
     assert [row["reason"] for row in rows if row["status"] != "ok"] == ["the worker process was killed by SIGKILL"]
 
 
+def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_path: Path) -> None:
+    """As by Slurm's suspend, a frozen container or a machine that is moved."""
+    config.write_text(f"timeout = 2\nmax_seconds = 0.2\n{CONFIG}")
+    root = tmp_path / "results"
+    process = start(config, "--output", root)
+    wait_for_trials(root, 1)
+    stopped = [process.pid, *children(process.pid)]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(3)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert {row["status"] for row in table(run_folder(root), "cases.csv")} == {"ok"}
+
+
 def test_without_its_kernel_file_a_run_says_which_it_had(folder: Path, program: Program) -> None:
     ran = program("run", "--resume", folder)
     assert ran.returncode == 2
