@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
@@ -20,11 +20,12 @@ from smembench.kernels.kernel import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.kernels.program import Program
 from smembench.model.child import child_command
 from smembench.model.errors import UsageError
+from smembench.model.processes import awake, die_with_parent
 from smembench.model.text import ended, one_line, place
 
 EXAMINED = "SMEMBENCH_KERNELS_EXAMINED"
 """Files that this process or one above it has imported in a process of their own, without harm."""
-_SECONDS = 60.0
+_SECONDS = 30.0
 
 
 def load(path: str) -> list[Kernel]:
@@ -49,26 +50,33 @@ def load(path: str) -> list[Kernel]:
 
 def _examine(path: str) -> str:
     """What is wrong with a file, from importing it in a process of its own, which it may end; "" for nothing."""
-    try:
-        ran = subprocess.run(
-            child_command("smembench.kernels.files", path),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            start_new_session=True,  # Ctrl-C is the parent's to handle
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"{EXTRA_KERNELS} {path}: its import did not end within {_SECONDS:g} s"
-    try:
-        return str(json.loads(ran.stdout))
-    except ValueError:
-        return f"{EXTRA_KERNELS} {path}: the process that imported it {ended(ran.returncode)}"
+    with subprocess.Popen(
+        child_command("smembench.kernels.files", path, os.getpid()),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is the parent's to handle
+    ) as process:
+
+        def over(seconds: float) -> bool:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            return process.returncode is not None
+
+        try:
+            if not awake(over, _SECONDS)[0]:
+                return f"{EXTRA_KERNELS} {path}: its import did not end within {_SECONDS:g} s"
+            assert process.stdout is not None
+            return str(json.load(process.stdout))
+        except ValueError:
+            return f"{EXTRA_KERNELS} {path}: the process that imported it {ended(process.returncode)}"
+        finally:
+            process.kill()
 
 
 def main() -> None:
-    """Import a file, and print what is wrong with it as JSON."""
+    """Import a file, and print what is wrong with it as JSON; whatever it does ends with the parent."""
+    die_with_parent(int(sys.argv[2]))
     result = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.environ[EXTRA_KERNELS] = ""

@@ -31,4 +31,4 @@ class WorkerUnusable(DeviceUnavailable):
 
 
 class Dropped(UserWarning):
-    """What a damaged file holds and is not used, with its line; the command goes on without it."""
+    """What is wrong with a damaged or edited file, and what of it is used; the command goes on."""

@@ -127,7 +127,7 @@ def environment(base: Sequence[Description], new: Sequence[Description]) -> list
 
 def _described(run: Description) -> dict[str, str]:
     """A run.json as one text for each fact that can change a figure."""
-    found = {"git revision": revision(run), **run.versions}
+    found = {"git revision": revision(run), **run.versions, **run.deciding}
     for device in run.devices:
         found |= {
             f"{device.name} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
