@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 from cuda.bindings import driver
+from numba.cuda.cudadrv import error as numba_error
 
 from smembench.devices.buffers import (
     BufferPool,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from smembench.devices.base import Sampler
     from smembench.model.problem import Array
 
+CudaErrors = (RuntimeError, getattr(numba_error, "CudaDriverError", RuntimeError))
+"""What the driver's errors are raised as, by ``checked`` and by Numba, whose simulator has no class of its own."""
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
@@ -165,7 +168,7 @@ class CudaDevice:
         placed = self._place(inputs, program.inputs)
         of_output = np.dtype(carried(problem.array_types(case)[0]))
         output = Output(problem.output_length(case), of_output, program.output, self._pool)
-        outputs = [output]
+        outputs, given = [output], [placed]
         compiled = self._compile(case, program)
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
         if isinstance(program, GpuKernel) and program.zeroed:
@@ -179,11 +182,12 @@ class CudaDevice:
                 compiled.fill(program.constant, values, self._handle)
             if not program.on_device:
                 surround = between_allocations if program.allocates else between_copies
-                enqueue, on_device = surround(self._handle, launch, placed, output)
+                enqueue, on_device, staged = surround(self._handle, launch, placed, output)
                 outputs.append(on_device)
+                given.append(staged)
         flush = self._flush() if case.cache == "cold" else None
         timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)
-        return CudaPrepared(enqueue, outputs, compiled, *timing)
+        return CudaPrepared(enqueue, outputs, given, compiled, *timing)
 
     def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
         """The inputs where a program needs them, kept until the inputs change."""
@@ -228,10 +232,11 @@ class CudaDevice:
 
 @dataclass(slots=True)
 class CudaPrepared:
-    """A compiled kernel with its arrays; the first output is the case's."""
+    """A compiled kernel with its arrays; the first output and the first inputs are the case's."""
 
     _enqueue: Enqueue
     _outputs: Sequence[Output]
+    _inputs: Sequence[Sequence[Any]]
     _compiled: Compiled[Any]
     _stream: Any
     _handle: int
@@ -256,6 +261,13 @@ class CudaPrepared:
         wanted, *_ = [output.read() for output in self._outputs]
         return wanted
 
+    def inputs(self) -> Iterator[tuple[int, Array]]:
+        """Those of the case, and those that a kernel gets in their place, one by one on the host."""
+        self._stream.synchronize()
+        for inputs in self._inputs:
+            for number, array in enumerate(inputs):
+                yield number, array if isinstance(array, np.ndarray) else array.copy_to_host()
+
     def resources(self) -> Resources:
         """Registers and local memory per thread, if the installed libraries give them."""
         try:
@@ -278,5 +290,5 @@ class CudaPrepared:
         if self._timer is not None:
             self._timer.close()
             self._timer = None
-        self._outputs = ()
+        self._outputs = self._inputs = ()
         self._enqueue = nothing

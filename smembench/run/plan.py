@@ -145,8 +145,8 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
         _check_block(case, case.block, kernel, limits)
     sizes = problem.sizes_of_arrays(case, problem.lengths(case))
     arrays, output = sum(sizes), sizes[0]
-    # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
-    on_host = arrays + output + (4 * output if problem.flops(case) else output)
+    # Beside the inputs the host has their copies, the output copied back and the expected one, of a product in float64.
+    on_host = 2 * arrays - output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (
         ("device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
         ("host", on_host, host.free_bytes if host else None),
