@@ -55,7 +55,7 @@ def kinds_by_work(grid: tuple[int, ...], work: Callable[[tuple[int, ...]], Hasha
         axes.append(_runs(count, along))
     return {
         tuple(index for index, _ in kind): prod(count for _, count in kind)
-        for kind in product(*(axis.items() for axis in axes))
+        for kind in product(*(sorted(axis.items()) for axis in axes))
     }
 
 

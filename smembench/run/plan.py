@@ -103,7 +103,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
                 variant = replace(case, block=block, pad=pad, stride=stride)
                 skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[device].capability) or ""
                 if not skip:
-                    _check(variant, kernel, problem, limits[device], limits.get(CPU))
+                    check(variant, kernel, problem, limits[device], limits.get(CPU))
                 yield Planned(variant, skip)
 
 
@@ -130,7 +130,12 @@ def _axes(
     return (sweep.stride or problem.default_strides) if kernel.strided else (None,), blocks, pads
 
 
-def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:
+def check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None = None) -> None:
+    """Whether a device, and the host that it is in, take a case.
+
+    Raises:
+        UsageError: if not.
+    """
     where = f"{case.problem} {case.kernel} {case.size} {case.dtype} on {case.device}"
     if reason := problem.unsupported(case):
         raise UsageError(f"{where}: {reason}")
