@@ -151,10 +151,11 @@ def compare(
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
         confidence: of the ratios' intervals.
-        across: what may differ between the runs: ``device``, ``driver``, ``clocks``.
+        across: ``["device"]`` compares runs on several devices, or on one that they do not name.
 
     Raises:
         UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
+        SmembenchError: for a run on both sides.
     """
     from smembench.report.notebook import compared
     from smembench.studies.compare import Rules

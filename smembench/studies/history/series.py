@@ -21,7 +21,7 @@ from statistics import median
 from smembench.model.progress import Step, unseen
 from smembench.stats.changepoints import SHORTEST, THRESHOLD, Change, changes
 from smembench.studies.accept import Acceptance, newest_for
-from smembench.studies.compare.comparability import environment
+from smembench.studies.compare.comparability import NAMES, OF_ROWS, environment
 from smembench.studies.history.read import Device, Night, Timed
 
 SHORTEST_SERIES = 2 * SHORTEST
@@ -170,8 +170,7 @@ def _weight(series: Series) -> tuple[int, float, str]:
 
 def _environment(before: Night, after: Night) -> list[str]:
     """Differences in run.json: versions and revision, devices with driver and clocks, sampling."""
-    found = environment([before.description], [after.description])
-    return [f"{one.what} was {one.base}, is {one.new}" for one in found]
+    return list(map(str, environment([before.description], [after.description])))
 
 
 def _state(before: Timed, after: Timed) -> list[str]:
@@ -181,4 +180,9 @@ def _state(before: Timed, after: Timed) -> list[str]:
         found.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")
     if before.throttle_reasons != after.throttle_reasons:
         found.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
+    found += [
+        f"{NAMES[name]} was {was}, is {now}"
+        for name, was, now in zip(OF_ROWS, before.other, after.other, strict=True)
+        if was and now and was != now
+    ]
     return found
