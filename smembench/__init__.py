@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.model.threshold import THRESHOLD
 from smembench.model.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def compare(
     base: Side,
     new: Side,
     *,
-    threshold: float = 0.005,
+    threshold: float = THRESHOLD,
     fdr: float = 0.05,
     confidence: float = 0.95,
     across: Collection[str] = (),

@@ -15,6 +15,7 @@ from smembench.cli.options import PERCENT, Json, one_of
 from smembench.cli.output import show
 from smembench.cli.signature import takes
 from smembench.model.errors import REGRESSION, NothingCompared, UsageError
+from smembench.model.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.store.run import Run
@@ -96,7 +97,10 @@ def compare(
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change that counts. (default: 0.5)"
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help=f"Smallest change that counts. (default: {THRESHOLD_PERCENT})",
         ),
     ] = None,
     fdr: Annotated[

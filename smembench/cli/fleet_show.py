@@ -9,6 +9,7 @@ import typer
 
 from smembench.cli.options import PERCENT, Json, Markdown, one_of
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
+from smembench.model.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.studies.fleet.verdict import Verdict
@@ -20,7 +21,10 @@ def show(
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest slowdown that counts. (default: 1)"
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help=f"Smallest slowdown that counts. (default: {THRESHOLD_PERCENT})",
         ),
     ] = None,
     csv: Annotated[

@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from smembench.model.errors import UsageError
+from smembench.model.threshold import THRESHOLD
 from smembench.stats.differs import Effect
 from smembench.stats.levels import Levels
 from smembench.stats.noise import Floats, Noise, discovery_rates
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import FACETS, environment
 from smembench.studies.compare.pairing import ALONE, Pair, pair_up
-from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
+from smembench.studies.compare.verdicts import CONFIDENCE, FDR, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _MORE = 2.0

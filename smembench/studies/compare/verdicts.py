@@ -13,10 +13,10 @@ from pydantic import Field, JsonValue, PlainSerializer, TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.threshold import THRESHOLD
 
 CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
 """A case that is stored in JSON as its id."""
-THRESHOLD = 0.005
 FDR = 0.05
 CONFIDENCE = 0.95
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
+from smembench.model.threshold import THRESHOLD
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Fleet, Member
 
@@ -25,7 +26,7 @@ class Rules:
         UsageError: for a value out of range.
     """
 
-    threshold: float = 0.01
+    threshold: float = THRESHOLD
     false_alarms: float = 0.001
 
     def __post_init__(self) -> None:

@@ -201,9 +201,9 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     run_id, begun = run.run_id, run.started_at_utc
     if since is not None and begun and _moment(begun) < since:
         return None
-    for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in _records(path / CASES):
+    for record in _records(path / CASES):
+        row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
-        waiting, throttled, *other = state
         if why := distrust(
             status,
             reason,
