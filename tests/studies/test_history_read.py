@@ -124,6 +124,23 @@ def test_another_gpu_or_host_begins_another_series(tmp_path: Path, store: Store)
     assert all(one.newest is Newest.SAME for one in series)
 
 
+def test_a_gpu_has_one_series_whatever_its_host_calls_it(tmp_path: Path, store: Store) -> None:
+    for night in range(12):
+        store(night, 1.0 if night < 6 else 1.1, device={**GPU, "name": f"cuda:{night % 2}"})
+    nights, _ = read(tmp_path)
+    (series,) = series_of(nights)
+    assert (len(series.times), series.newest, series.case_id) == (12, Newest.SLOWER, CASE.replace("cuda:0", "cuda:1"))
+    accepted = Acceptance(
+        case=CASE,
+        run=nights[6].run_id,
+        started_at_utc=nights[6].started,
+        devices=frozenset({"GPU-1"}),
+        reason="as agreed",
+        accepted_at_utc=nights[6].started,
+    )
+    assert series_of(nights, [CASE], accepted=[accepted])[0].newest is Newest.ACCEPTED
+
+
 def test_a_run_that_was_cut_off_counts_with_what_its_journal_has(tmp_path: Path, store: Store) -> None:
     nights_of(store, [1.0] * 3)
     sweep = {"sweep": [{"problem": "transpose", "device": ["cuda:0"]}]}
