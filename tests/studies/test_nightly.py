@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ from smembench.model.measurement import Sample
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
-from smembench.studies.accept import accept, matches, patterns_of
+from smembench.studies.accept import accept, accepted, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
 from smembench.studies.history.read import read_nights, read_runs
@@ -604,9 +605,9 @@ def test_a_second_acceptance_leaves_the_verdicts_on_earlier_runs_as_they_were(re
         night(day)
     folders = [night(day, {**TIMES, "copyGmem": 1.2 if day < 8 else 1.5}) for day in range(6, 10)]
     codes = []
-    for accepted in (folders[0], folders[2]):
-        (case,) = (row.case_id for row in load(accepted).rows if row.kernel == "copyGmem")
-        accept(accepted, case, "as agreed")
+    for meant in (folders[0], folders[2]):
+        (case,) = (row.case_id for row in load(meant).rows if row.kernel == "copyGmem")
+        accept(meant, case, "as agreed")
         codes.append([finished(Nightly(compare_to="last:3"), results, folder)[0] for folder in folders])
     assert codes == [[0, 0, 3, 3], [0, 0, 0, 0]]
 
@@ -788,6 +789,20 @@ def test_a_json_line_is_one_line(results: Path, night: Night) -> None:
     line = json_line(stored, [], 1)
     assert line.count("\n") == 1
     assert list(json.loads(line)["failed"].values()) == ["failed"]
+
+
+def test_of_several_that_accept_and_pin_at_once_none_is_lost(results: Path, night: Night) -> None:
+    run = night(1)
+    configs = [night(2 + number, config=f"config{number}") for number in range(8)]
+    cases = [row.case_id for row in load(run).rows]
+    (results / "accepted.json").write_text('{"accepted": []}')
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [pool.submit(accept, folder, case, "as agreed") for folder in (run, *configs) for case in cases]
+        jobs += [pool.submit(pin, folder) for folder in configs]
+    assert all(job.result() for job in jobs)
+    assert len(accepted(results)) == 9 * len(cases)
+    assert set(baselines(results)) == {f"config{number}" for number in range(8)}
+    assert [path.name for path in results.iterdir() if not path.is_dir()] == ["accepted.json", BASELINE]
 
 
 def test_a_baseline_survives_a_move_of_the_results(results: Path, night: Night) -> None:
