@@ -135,7 +135,7 @@ def compare(
 
     A case is slower if its time grew by more than the threshold and beyond the noise, at the false discovery rate over
     all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from
-    other runs of the config on the same GPU in the same folder; without any, only large changes count. Differences
+    other runs of the config on the same device in the same folder; without any, only large changes count. Differences
     between the environments are listed above the verdicts, and below them what may be why a case changed: driver,
     clocks, libraries, revision. Exit code 3 always means a regression, 5 that nothing could be compared.
 

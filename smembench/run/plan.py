@@ -148,7 +148,7 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
     # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
     on_host = arrays + output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (
-        ("device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
+        ("host" if case.kind == "cpu" else "device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
         ("host", on_host, host.free_bytes if host else None),
     ):
         if free is not None and needed > free:

@@ -25,6 +25,7 @@ from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
+from smembench.studies.load import load
 from smembench.views.history import history_data, history_sections, left_out, no_series, short, sparkline
 
 Store = Callable[..., Path]
@@ -220,6 +221,20 @@ def test_other_schema_versions_and_bare_files_are_read_by_their_columns(tmp_path
     assert len(nights) == 4
     by_device = {one.device: len(one.times) for one in series_of(nights)}
     assert by_device == {Device("NVIDIA H200", "GPU-1"): 3}  # the bare file does not say which device it was
+
+
+@pytest.mark.parametrize("true", ["TRUE", "True", "true"])
+def test_a_flag_means_the_same_to_every_reader(tmp_path: Path, store: Store, true: str) -> None:
+    """As spreadsheets write it, too."""
+    folder = store(1)
+    replace(folder, ",true,", f",{true},")
+    assert load(folder).rows[0].verified
+    (night,), skipped = read(tmp_path)
+    assert (len(night.times), skipped) == (1, {})
+    replace(folder, f",{true},", ",yes,")
+    assert "'yes' is neither true nor false" in read(tmp_path)[1][folder.name]
+    with pytest.raises(UsageError, match="verified holds 'yes'"):
+        load(folder)
 
 
 def test_since_leaves_out_what_was_before(tmp_path: Path, store: Store) -> None:

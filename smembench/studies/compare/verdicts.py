@@ -163,8 +163,8 @@ class Comparison:
         if not self.alone:
             return ""
         return (
-            "one run on each side, and no others of this config on this GPU beside them: the intervals do not include "
-            f"the noise between runs, so only changes over {100 * self.alone:g} % count; --aa measures that noise"
+            "one run on each side, and no others of this config on this device beside them: the intervals do not "
+            f"include the noise between runs, so only changes over {100 * self.alone:g} % count; --aa measures that noise"
         )
 
     @property

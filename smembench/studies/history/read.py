@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -23,7 +23,7 @@ from smembench.store.files import resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description, resume_command
 from smembench.store.run_json import Description, ahead
-from smembench.store.schema import REQUIRED
+from smembench.store.schema import REQUIRED, flag
 from smembench.studies.compare.comparability import OF_ROWS, distrust, fault
 from smembench.studies.load import load
 
@@ -140,10 +140,11 @@ def night_of(stored: Run) -> Night:
     return Night(path, stored.id, began(stored), stored.description, times, unusable, stored.complete)
 
 
-def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
+def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
     """Every run at these paths once, of a folder of runs all below it; and a line for each below that is left out.
 
-    That is one that cannot be read or claims to begin after now; a run that is given by its own path counts.
+    That is one that cannot be read or claims to begin after now; a run that is given by its own path counts. Of several
+    paths, as ``*`` gives them, what is no run is left out, too.
 
     Args:
         paths: runs' folders, folders of runs, and files.
@@ -155,8 +156,9 @@ def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], li
     places: dict[Path, tuple[Path, bool]] = {}
     for path in paths:
         inside = list(_run_folders(path)) if there(path) and path.is_dir() else []
-        several = bool(inside) and path not in inside
-        places |= {resolved(one): (one, several) for one in (inside if several else [path])}
+        below = bool(inside) and path not in inside
+        beside = len(paths) > 1 and not inside and there(path)
+        places |= {resolved(one): (one, below or beside) for one in (inside if below else [path])}
     runs, skipped = [], []
     for number, (path, several) in enumerate(places.values(), 1):
         step(path.name, number, len(places))
@@ -209,7 +211,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
             reason,
             throttled or None,
             float(waiting) if waiting else None,
-            verified=verified in ("true", "True"),
+            verified=flag(verified),
         ):
             unusable[key] = why
         else:

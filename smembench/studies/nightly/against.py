@@ -143,7 +143,7 @@ def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run
     if not before and found.elsewhere:
         lines.append(
             f"{asked}: {number_of(len(found.elsewhere), 'other run')} of this config, such as {found.elsewhere[-1]}: "
-            "of other devices, or of the same ones by other names; each GPU is compared with itself alone"
+            "of other devices, or of the same ones by other names; each device is compared with itself alone"
         )
     if not before and found.unfinished:
         lines.append(
