@@ -30,6 +30,7 @@ finished cases in ``run``, which ``result(run)`` displays; that of ``tune`` has 
 from __future__ import annotations
 
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
+from smembench.model.threshold import THRESHOLD
 from smembench.model.version import VERSION as __version__
 
 TYPE_CHECKING = False  # that of typing, which ``python -m smembench`` would import from the working directory
@@ -143,7 +144,7 @@ def compare(
     base: Side,
     new: Side,
     *,
-    threshold: float = 0.005,
+    threshold: float = THRESHOLD,
     fdr: float = 0.05,
     confidence: float = 0.95,
     across: Collection[str] = (),
@@ -156,10 +157,11 @@ def compare(
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
         confidence: of the ratios' intervals.
-        across: what may differ between the runs: ``device``, ``driver``, ``clocks``.
+        across: ``["device"]`` compares runs on several devices, or on one that they do not name.
 
     Raises:
         UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
+        SmembenchError: for a run on both sides.
     """
     from smembench.report.notebook import compared
     from smembench.studies.compare import Rules

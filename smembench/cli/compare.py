@@ -14,7 +14,8 @@ import typer
 from smembench.cli.options import PERCENT, Json, one_of
 from smembench.cli.output import show
 from smembench.cli.signature import takes
-from smembench.model.errors import FAILED, REGRESSION, UsageError
+from smembench.model.errors import REGRESSION, NothingCompared, UsageError
+from smembench.model.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.store.run import Run
@@ -96,7 +97,10 @@ def compare(
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change that counts. (default: 0.5)"
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help=f"Smallest change that counts. (default: {THRESHOLD_PERCENT})",
         ),
     ] = None,
     fdr: Annotated[
@@ -111,7 +115,12 @@ def compare(
     ] = 95.0,
     across: Annotated[
         str | None,
-        typer.Option("--across", metavar="NAME,…", help="Compare even if these differ: device, driver, clocks."),
+        typer.Option(
+            "--across",
+            metavar="device",
+            help="Compare runs of different GPUs, too, or of one that they do not identify. What else differs, such as "
+            "the driver, is compared across anyway, and named.",
+        ),
     ] = None,
     fail_on: Annotated[
         FailOn | None,
@@ -126,8 +135,9 @@ def compare(
 
     A case is slower if its time grew by more than the threshold and beyond the noise, at the false discovery rate over
     all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from
-    other runs of the config on the same GPU in the same folder; without any, only large changes count. Differences
-    between the environments are listed above the verdicts. Exit code 3 always means a regression.
+    other runs of the config on the same device in the same folder; without any, only large changes count. Differences
+    between the environments are listed above the verdicts, and below them what may be why a case changed: driver,
+    clocks, libraries, revision. Exit code 3 always means a regression, 5 that nothing could be compared.
 
     With last:N or baseline as BASE, NEW is compared with the runs before it in its folder, or with the pinned one, as
     `run --compare-to` does at night, with the same verdicts and exit code. A single run is compared with the run before
@@ -143,7 +153,7 @@ def compare(
 
       smembench compare monday,tuesday wednesday,thursday --markdown --fail-on ambiguous
 
-      smembench compare results/before results/after --across driver --all
+      smembench compare results/h100 results/h200 --across device --all
 
       smembench compare last:7 results/20260102T020000Z-nightly
 
@@ -154,7 +164,7 @@ def compare(
     from smembench.run.axes import parse_names
     from smembench.studies.compare import compare_runs
     from smembench.studies.compare.beside import beside
-    from smembench.studies.compare.comparability import FACETS
+    from smembench.studies.compare.comparability import FACETS, check_apart
     from smembench.studies.compare.verdicts import Rules, Verdict
     from smembench.studies.load import LAST, load_side, named
     from smembench.studies.nightly.against import is_named
@@ -173,11 +183,13 @@ def compare(
         from smembench.views.progress import steps
 
         compared_runs = itself.load(aa)
+        for number, run in enumerate(compared_runs):
+            check_apart(compared_runs[:number], [run])
         with steps() as step:
             found = compare_with_itself(compared_runs, **rules, across=facets, step=step)
         show([self_section(found)], json=json, markdown=markdown, **(found.data if json else {}))
         if not found.judged:
-            raise UsageError("nothing was compared: no case is comparable, for the reasons above")
+            raise NothingCompared("nothing was compared: no case is comparable, for the reasons above")
         return
     if itself.measuring:
         raise UsageError(f"{itself.measuring[0]}: belongs to --aa CONFIG")
@@ -204,10 +216,10 @@ def compare(
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
         show(sections, json=json, markdown=markdown, **(night.data if json else {}))
-        for line in (*night.notes, *night.problems, *next_steps(night, folder)):
+        for line in (*night.held.notes, *night.problems, *next_steps(night, folder)):
             typer.echo(line, err=True)
         compared = [found for _, found in night.compared]
-        code = FAILED if night.problems or night.run.failed else 0
+        code = night.without_verdicts
     else:
         sides = load_side(base), load_side(new)
         others = beside(*sides)
@@ -223,12 +235,13 @@ def compare(
         ]
         show(sections_of(compared[0]), json=json, markdown=markdown, **(compared[0].data if json else {}))
         code = 0
-        if fail_on is not FailOn.NEVER and not compared[0].judged:
-            why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
-            # The reasons are the first that was found per case: behind another device are often other clocks.
-            differs = any(case.reason.startswith("another ") for case in compared[0].cases)
-            way_out = f"; to compare nevertheless: --across {','.join(FACETS)}" if differs else ""
-            raise UsageError(f"nothing was compared: {why}{way_out}")
+        if fail_on is not FailOn.NEVER:
+            check_apart(*sides)
+            if not compared[0].judged:
+                why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
+                differs = any(case.other_device for case in compared[0].cases)
+                way_out = "; to compare nevertheless: --across device" if differs else ""
+                raise NothingCompared(f"nothing was compared: {why}{way_out}")
     failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
     failed = failing.get(fail_on or FailOn.SLOWER, ())
     if any(found.counts[verdict] for found in compared for verdict in failed):

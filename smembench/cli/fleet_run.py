@@ -152,7 +152,8 @@ def run(
     the hosts' memory, such as copies, is measured on one GPU of a host at a time.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
-    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed.
+    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed;
+    5: there is nothing to compare one with.
 
     Examples:
 
@@ -201,7 +202,7 @@ def _finish(finished: Finished) -> None:
 
     Raises:
         SmembenchError: for what ended it before each GPU was complete or failed, and for Ctrl-C.
-        typer.Exit: when a GPU is slow, or a case or a GPU failed.
+        typer.Exit: when a GPU is slow, a case or a GPU failed, or there is nothing to compare one with.
     """
     from smembench.cli.measure import Interrupted
     from smembench.model.errors import SmembenchError

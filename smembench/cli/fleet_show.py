@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli.options import PERCENT, Json, Markdown, one_of
-from smembench.model.errors import UsageError
+from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
+from smembench.model.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.studies.fleet.verdict import Verdict
@@ -20,7 +21,10 @@ def show(
     threshold: Annotated[
         float | None,
         typer.Option(
-            "--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest slowdown that counts. (default: 1)"
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help=f"Smallest slowdown that counts. (default: {THRESHOLD_PERCENT})",
         ),
     ] = None,
     csv: Annotated[
@@ -48,7 +52,7 @@ def show(
     The runs may be of `smembench fleet run`, or of `smembench run` on each host with one --output. A strip shows where
     all GPUs of a model stand in a metric, and a table by how many percent each is slower than their median. A line per
     slow GPU says which it is, in what and how far, and what else was seen there; others say what failed and what
-    cannot be known. Exit code 3: a GPU is slow; 1: one failed.
+    cannot be known. Exit code 3: a GPU is slow; 1: one failed; 5: there is nothing to compare one with.
 
     Examples:
 
@@ -81,10 +85,16 @@ def show(
     else:
         tell(verdict)
     if verdict.exit_code:
+        from smembench.views.columns import some
         from smembench.views.console import say, stderr
 
-        failed = "a device has no figures or a failed case"
-        say(stderr, f"slow devices: {len(verdict.slow)}" if verdict.slow else failed)
+        why = {
+            REGRESSION: f"slow devices: {len(verdict.slow)}",
+            FAILED: "a device has no figures or a failed case",
+            INCOMPARABLE: f"nothing to compare with: {some([member.label for member in verdict.uncompared])}; "
+            "earlier runs of a device, or another of its model, would do",
+        }
+        say(stderr, why[verdict.exit_code])
         raise typer.Exit(verdict.exit_code)
 
 

@@ -10,6 +10,7 @@ import typer
 from smembench.cli.options import PERCENT, Cases, Json
 from smembench.cli.output import print_json
 from smembench.model.errors import REGRESSION, UsageError
+from smembench.model.threshold import THRESHOLD, THRESHOLD_PERCENT
 
 
 def history(
@@ -20,9 +21,14 @@ def history(
     ] = None,
     case: Cases = None,
     threshold: Annotated[
-        float,
-        typer.Option("--threshold", metavar="PERCENT", parser=PERCENT, help="Smallest change of level to report."),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help=f"Smallest change of level to report. (default: {THRESHOLD_PERCENT})",
+        ),
+    ] = None,
     json: Json = False,
     fail_on_change: Annotated[
         bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and not accepted.")
@@ -56,7 +62,7 @@ def history(
     from smembench.views.progress import steps
     from smembench.views.table import draw
 
-    if not 0 < threshold < 1000:
+    if threshold is not None and not 0 < threshold < 1000:
         raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
     with steps() as step:
         nights, skipped = read_nights(folder, day(since), step)
@@ -67,7 +73,7 @@ def history(
     meant = accepted_beside(night.path for night in nights)
     wanted = chosen({case_id for night in nights for case_id, _ in night.times}, case)
     with steps() as step:
-        series = series_of(nights, wanted, threshold / 100, meant, step)
+        series = series_of(nights, wanted, THRESHOLD if threshold is None else threshold / 100, meant, step)
     if json:
         print_json(**history_data(nights, skipped, series))
     elif not series:

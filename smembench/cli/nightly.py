@@ -11,6 +11,7 @@ import typer
 
 from smembench.cli.options import PERCENT
 from smembench.model.errors import FAILED, UsageError
+from smembench.model.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,7 @@ class Nightly:
             "--threshold",
             metavar="PERCENT",
             parser=PERCENT,
-            help="Smallest slowdown that counts. (default: the config's threshold, or that of compare)",
+            help=f"Smallest slowdown that counts. (default: the config's threshold, or {THRESHOLD_PERCENT})",
         ),
     ] = None
     keep: Annotated[

@@ -168,7 +168,8 @@ class CudaDevice:
         placed = self._place(inputs, program.inputs)
         of_output = np.dtype(carried(problem.array_types(case)[0]))
         output = Output(problem.output_length(case), of_output, program.output, self._pool)
-        outputs, given = [output], [placed]
+        outputs = [output]
+        given: list[Sequence[Any]] = [placed]
         compiled = self._compile(case, program)
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
         if isinstance(program, GpuKernel) and program.zeroed:

@@ -269,4 +269,5 @@ def bound_to(fake: Any, function: Callable[..., None]) -> Callable[..., None]:
         return copies.function(value) if isinstance(value, FunctionType) else value
 
     copies = Rebound(other)
+    assert isinstance(function, FunctionType), function
     return copies.function(function)

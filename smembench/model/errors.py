@@ -4,6 +4,8 @@ FAILED = 1
 """Exit code of a run in which a case failed."""
 REGRESSION = 3
 """Exit code of a comparison that found something slower."""
+INCOMPARABLE = 5
+"""Exit code of a comparison in which nothing could be compared, although there is something to compare with."""
 
 
 class SmembenchError(Exception):
@@ -28,6 +30,12 @@ class WorkerUnusable(DeviceUnavailable):
     """The process that opens devices fails for a reason of its own, on a device that may be there."""
 
     exit_code = FAILED
+
+
+class NothingCompared(SmembenchError):
+    """Runs of which nothing can be compared, so that nothing can be found to be slower."""
+
+    exit_code = INCOMPARABLE
 
 
 class Dropped(UserWarning):

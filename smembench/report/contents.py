@@ -12,7 +12,7 @@ from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.report.cases import cases
 from smembench.report.charts import Chart, file_name
-from smembench.report.environment import environment, overview
+from smembench.report.environment import environment, overview, run_names
 from smembench.report.figures.bars import climbed, latencies, rates
 from smembench.report.figures.comparison import changes
 from smembench.report.figures.documents import gains
@@ -33,7 +33,7 @@ from smembench.studies.ladder.climb import climb
 from smembench.studies.probe.sheet import of_run
 from smembench.views.break_even import where_it_pays
 from smembench.views.compare import comparison_sections
-from smembench.views.history import history_sections, percent, short
+from smembench.views.history import history_sections, percent, runs_of, series_names
 from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet
@@ -85,26 +85,30 @@ def contents(runs: Sequence[Run]) -> Report:
     """The report of at least one run: what changed between runs, then each run that is not replaced by a newer one."""
     ordered = by_time(runs)
     shown = whole(ordered)
-    moved = [*_history(ordered), *(_comparison(before, stored) for stored, before in shown if before is not None)]
+    name_of = run_names(ordered)
+    moved = _history(ordered)
+    moved += [_comparison(before, stored, name_of(before)) for stored, before in shown if before is not None]
     chapters = [Chapter("What changed", moved)] if moved else []
-    chapters += [_of_run(stored) for stored, _ in reversed(shown)]
+    chapters += [_of_run(stored, name_of(stored)) for stored, _ in reversed(shown)]
     text = "If several runs have the same configuration and devices, only the newest is shown in full."
-    chapters.append(Chapter("Runs", [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered)])]))
+    chapters.append(
+        Chapter("Runs", [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered, name_of)])])
+    )
     told = [text for topic in moved for text in topic.text]
     top = headline(ordered, told, Report(Headline("", "", (), None), chapters).charts)
     return _distinct(Report(top, chapters))
 
 
-def _comparison(before: Run, stored: Run) -> Topic:
+def _comparison(before: Run, stored: Run, name: str) -> Topic:
     found = compare_runs([before], [stored], beside=beside([before], [stored]))
     if not found.cases:
-        return Topic(f"Against {before.id}", [f"It has no case in common with {before.id}."])
+        return Topic(f"Against {name}", [f"It has no case in common with {name}."])
     said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in _CHANGED:
         said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
-    text = f"Of {number_of(len(found.cases), 'case')} against {before.id}: {said}."
-    return Topic(f"Against {before.id}", [text], comparison_sections(found), _known(changes(found)))
+    text = f"Of {number_of(len(found.cases), 'case')} against {name}: {said}."
+    return Topic(f"Against {name}", [text], comparison_sections(found), _known(changes(found)))
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
@@ -112,11 +116,13 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
     found = series_of([night_of(stored) for stored in ordered], accepted=meant)
     series = [one for one in found if len(one.times) >= _SERIES]
     slower = [one for one in series if one.slowed]
-    runs = len({night.run_id for one in series for night in one.nights})
-    cases_of_runs = f"{len(slower) or 'none'} of {number_of(len(series), 'case')}"
-    text = f"Slower over {number_of(runs, 'run')}, and not accepted: {cases_of_runs}"
+    runs = len(runs_of(series))
+    among = number_of(runs, "run") if runs == len(ordered) else f"{runs} of {len(ordered)} runs"
+    text = f"Slower over {among}, and not accepted: {len(slower) or 'none'} of {number_of(len(series), 'case')}"
     if slower and (turn := slower[0].slowed):
-        text += f"; {short(slower[0].case_id)} {percent(slower[0].ratio)} since {turn.night.run_id}"
+        text += (
+            f"; {series_names(series)[series.index(slower[0])]} {percent(slower[0].ratio)} since {turn.night.run_id}"
+        )
     charts = _known(over_runs(series))
     return [Topic("History", [f"{text}."], history_sections(series, fine=True), charts)] if charts else []
 
@@ -126,7 +132,7 @@ def _known(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _of_run(stored: Run) -> Chapter:
+def _of_run(stored: Run, name: str) -> Chapter:
     topics = [
         _ladders(stored),
         Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored.rows)),
@@ -136,9 +142,7 @@ def _of_run(stored: Run) -> Chapter:
         _cases(stored),
         Topic("Environment", folded=[Topic(part.heading, (), [part]) for part in environment(stored.description)]),
     ]
-    return Chapter(
-        stored.id, [topic for topic in topics if topic.sections or topic.charts or topic.text or topic.folded]
-    )
+    return Chapter(name, [topic for topic in topics if topic.sections or topic.charts or topic.text or topic.folded])
 
 
 def _documents(stored: Run) -> Topic:
@@ -173,9 +177,11 @@ def _ladders(stored: Run) -> Topic:
 
 
 def _ladder(part: Run) -> Topic:
-    name = subject(part.rows[0])
+    row = part.rows[0]
+    several = len(part.description.devices) > 1 + (part.description.device("cpu") is not None)
+    name = f"{subject(row)}, {row.device}" if several else subject(row)
     (section,) = ladder(part)
-    return Topic(name, (), [section], [climbed(part, climb(part), section, _name(part.rows[0]), name)])
+    return Topic(name, (), [section], [climbed(part, climb(part), section, _name(row), name)])
 
 
 def _cases(stored: Run) -> Topic:

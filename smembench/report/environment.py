@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from smembench.store.run import Run
 from smembench.store.run_json import Description
+from smembench.studies.history.read import devices_of
 from smembench.views.columns import Column
 from smembench.views.sections import Section, table
 
@@ -28,13 +30,30 @@ def environment(run: Description) -> list[Section]:
     return found + [_pairs(heading, values) for heading, values in pairs.items() if values]
 
 
-def overview(runs: Sequence[Run]) -> Section:
+def run_names(runs: Sequence[Run]) -> Callable[[Run], str]:
+    """The name of each run in a report: its id, with its devices if those of the runs differ.
+
+    Several that measured a GPU each may have begun in the same second, and have one id.
+    """
+    devices = [devices_of(run.description) for run in runs]
+    several = any(one != devices[0] for one in devices)
+    ids = {name: {one[name].id for one in devices if name in one} for name in dict.fromkeys(chain(*devices))}
+
+    def name_of(run: Run) -> str:
+        own = devices_of(run.description)
+        told = [f"{name} {device.id}".strip() if len(ids[name]) > 1 else name for name, device in own.items()]
+        return f"{run.id} on {', '.join(told)}" if several and told else run.id
+
+    return name_of
+
+
+def overview(runs: Sequence[Run], name_of: Callable[[Run], str]) -> Section:
     """The runs of a report, one per line."""
     return table(
         "The runs of this report",
         runs,
         {
-            "run": lambda run: run.id + ("" if run.complete else " (cut off)"),
+            "run": lambda run: name_of(run) + ("" if run.complete else " (cut off)"),
             "device": lambda run: ", ".join(device.model for device in run.description.devices),
             "cases": lambda run: str(len(run.rows)),
             "ok": lambda run: str(sum(row.ok for row in run.rows)),

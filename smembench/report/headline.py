@@ -67,7 +67,8 @@ def _facts(runs: Sequence[Run]) -> str:
     *titles, last = dict.fromkeys(PROBLEMS[row.problem].title for row in rows)
     problems = f"{', '.join(titles)} and {last}" if titles else last
     many = f"{len(runs)} runs" if len(runs) > 1 else ""
-    cases = f"{number_of(len({row.case_id for row in rows}), 'case')} of {problems}"
+    own = {(row.case_id, run.description.identity(row.device)) for run in runs for row in run.rows}
+    cases = f"{number_of(len(own), 'case')} of {problems}"
     return " · ".join(filter(None, (" to ".join(dict.fromkeys((days or [""])[:1] + days[-1:])), many, cases)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.store.run import Run
-from smembench.studies.history.read import began
+from smembench.studies.history.read import began, devices_of
 
 
 def by_time(runs: Sequence[Run]) -> list[Run]:
@@ -29,8 +29,7 @@ def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:
 
 
 def _replaces(newer: Run, older: Run) -> bool:
-    models = ([device.model for device in run.description.devices] for run in (newer, older))
-    if next(models) != next(models):
+    if devices_of(newer.description) != devices_of(older.description):
         return False
     name = newer.description.config.name
     if name and name == older.description.config.name:

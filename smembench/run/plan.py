@@ -153,7 +153,7 @@ def check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Li
     # Beside the inputs the host has their copies, the output copied back and the expected one, of a product in float64.
     on_host = 2 * arrays - output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (
-        ("device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
+        ("host" if case.kind == "cpu" else "device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
         ("host", on_host, host.free_bytes if host else None),
     ):
         if free is not None and needed > free:

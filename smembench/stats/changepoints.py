@@ -15,8 +15,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-THRESHOLD = 0.01
-"""Default for the smallest relative change of level that is reported."""
+from smembench.model.threshold import THRESHOLD
+
 SHORTEST = 3
 """Fewest nights per level: one or two bad nights are not a change."""
 _CLIP = 4.0

@@ -22,14 +22,18 @@ SCHEMA_VERSION = 1
 SAMPLE_COLUMNS = ("schema_version", "run_id", "case_id", "round", "sample", "elapsed_ms")
 
 
-def _flag(text: str) -> bool:
-    if text not in ("true", "false", "True", "False"):
-        raise ValueError("neither true nor false")
-    return text in ("true", "True")
+def flag(text: str) -> bool:
+    """A bool in a CSV field; pandas writes ``True``, spreadsheets ``TRUE``.
+
+    Raises:
+        ValueError: for any other text.
+    """
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{shortened(text)} is neither true nor false")
+    return text.lower() == "true"
 
 
-Flag = Annotated[bool, BeforeValidator(_flag)]
-"""A bool, ``true`` or ``false`` in a CSV field; pandas writes ``True`` and ``False``."""
+Flag = Annotated[bool, BeforeValidator(flag)]
 
 
 Inputs = Annotated[str, BeforeValidator(lambda text: text or UNIFORM)]

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
-from smembench.store.files import write_whole
+from smembench.store.files import locked, write_whole
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, resume_command
 from smembench.store.run_json import Description, ahead, read_json
@@ -115,8 +115,9 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     ]
     # An earlier run's stays, since the verdicts on the runs between them go by it.
     same = {(one, devices, run_id) for one in patterns}
-    known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) not in same]
-    _write(folder.parent, [*known, *stored])
+    with locked(folder.parent):
+        known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) not in same]
+        _write(folder.parent, [*known, *stored])
     return run_id, cases
 
 
@@ -145,10 +146,11 @@ def withdraw(root: Path, pattern: str | None = None) -> list[Acceptance]:
     Raises:
         UsageError: for a file that cannot be read or written.
     """
-    known = accepted(root)
-    gone = [one for one in known if pattern in (None, one.case)]
-    if gone:
-        _write(root, [one for one in known if one not in gone])
+    with locked(root):
+        known = accepted(root)
+        gone = [one for one in known if pattern in (None, one.case)]
+        if gone:
+            _write(root, [one for one in known if one not in gone])
     return gone
 
 

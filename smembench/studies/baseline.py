@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
-from smembench.store.files import resolved, there, write_whole
+from smembench.store.files import locked, resolved, there, write_whole
 from smembench.store.run_folder import CASES, RUN, read_description, resume_command, to_json
 from smembench.store.run_json import ahead, read_json
 from smembench.studies.load import load, named
@@ -50,7 +50,8 @@ def pin(folder: Path) -> str:
     if why := ahead(described.started_at_utc):
         raise UsageError(f"{folder}: {why}: no change would be accepted after it")
     load(folder, shown=False)  # else every later night would be refused
-    _write(folder.parent, {**_read(folder.parent), name: folder.name})
+    with locked(folder.parent):
+        _write(folder.parent, {**_read(folder.parent), name: folder.name})
     return name
 
 
@@ -60,10 +61,11 @@ def unpin(root: Path, name: str | None = None) -> list[str]:
     Raises:
         UsageError: for a file that cannot be read or written.
     """
-    pinned = _read(root)
-    gone = [config for config in pinned if name in (None, config)]
-    if gone:
-        _write(root, {config: folder for config, folder in pinned.items() if config not in gone})
+    with locked(root):
+        pinned = _read(root)
+        gone = [config for config in pinned if name in (None, config)]
+        if gone:
+            _write(root, {config: folder for config, folder in pinned.items() if config not in gone})
     return gone
 
 

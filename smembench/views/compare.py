@@ -73,7 +73,7 @@ def verdict_section(
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
     notes += [_rules(found)] if shown else []
-    notes += [*_reasons(told, name), *_held_against(shown, name)]
+    notes += [*_causes(shown, name), *_reasons(told, name), *_held_against(shown, name)]
     notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
     notes += [found.caution] if found.caution else []
     notes += [_shared(found.shared)] if abs(found.shared) >= _LEAST_SHARED else []
@@ -112,6 +112,15 @@ def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     return [
         f"{verdict.value}: {some([name(case.case) for case in those])}: {reason}"
         for (verdict, reason), those in by_reason.items()
+    ]
+
+
+def _causes(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
+    """What may be why cases changed, each set of it once with its cases."""
+    by_causes = grouped((case for case in cases if case.causes), lambda case: (case.verdict, tuple(case.causes)))
+    return [
+        f"probable cause of {verdict.value}: {some([name(case.case) for case in those])}: {'; '.join(map(str, causes))}"
+        for (verdict, causes), those in by_causes.items()
     ]
 
 

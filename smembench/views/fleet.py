@@ -79,8 +79,13 @@ def headline(verdict: Verdict) -> str:
     hosts = len({member.host for member in members})
     failed = sum(member.failed for member in members)
     figures = [figure for group in verdict.groups for one in group.metrics for figure in one.figures if figure]
-    known = any(figure.fleet or figure.history for figure in figures)
-    said = [f"{len(verdict.slow) or 'none'} slow" if known else "nothing to compare with"]
+    said = [f"{len(verdict.slow) or 'none'} slow"]
+    if len(verdict.uncompared) == len(members):
+        said = ["nothing to compare with"]
+    elif not any(figure.fleet or figure.history for figure in figures):
+        said = ["compared with each other alone"]
+    elif alone := sum(not member.failed for member in verdict.uncompared):
+        said.append(f"{alone} with nothing to compare with")
     said += [f"{failed} failed"] if failed else []
     return f"{many(members)} on {number_of(hosts, 'host')}: {', '.join(said)}"
 

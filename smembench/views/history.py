@@ -48,6 +48,15 @@ def sparkline(times: Sequence[float], *, fine: bool, width: int = _WIDTH) -> str
     return "".join(signs[min(int(len(signs) * (height - low) / span), len(signs) - 1)] for height in heights)
 
 
+def series_names(series: Sequence[Series]) -> list[str]:
+    """Each case's short name, with its device where there are several."""
+    devices = grouped(series, lambda one: one.device)
+    places = {device: place(device, found[0].nights) or device.id for device, found in devices.items()}
+    often = Counter(places.values())
+    told = {device: text if often[text] == 1 else f"{text} {device.id}" for device, text in places.items()}
+    return [short(one.case_id) + (f" on {told[one.device]}" if len(devices) > 1 else "") for one in series]
+
+
 def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
     """A section for every device, in the order of its first series: a row per case, and a note for every change.
 
@@ -116,7 +125,7 @@ def no_series(nights: Sequence[Night]) -> str:
 
 
 def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
-    nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
+    nights = runs_of(series)
     columns: dict[str, Callable[[Series], str]] = {
         "case": lambda one: short(one.case_id),
         "runs": lambda one: str(len(one.times)),
@@ -138,6 +147,12 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
         sentence=f"Slower, and not accepted: {len(slower)} of {number_of(len(series), 'case')}.",
         notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
     )
+
+
+def runs_of(series: Sequence[Series]) -> list[Night]:
+    """The runs of series, oldest first. Those of several GPUs may have begun in the same second, and have one id."""
+    nights = {id(night): night for one in series for night in one.nights}
+    return sorted(nights.values(), key=lambda night: night.started)
 
 
 def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:

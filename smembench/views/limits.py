@@ -7,12 +7,22 @@ from collections.abc import Callable, Sequence
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
+from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import figures
-from smembench.views.sections import Section, cautions, device_names, groups, label, table
+from smembench.views.sections import Section, cautions, device_names, label, table
+
+_APART: dict[str, Callable[[Row], str]] = {
+    "inputs": lambda row: row.inputs,
+    "B by": lambda row: row.b_layout,
+    "stride": lambda row: str(row.stride or ""),
+    "parameters": lambda row: ", ".join(f"{name} {number}" for name, number in row.case.parameters),
+    "on": lambda row: row.device,
+}
+"""What a table has columns for where its lines differ in it."""
 
 
 def limits(run: Run) -> list[Section]:
@@ -36,7 +46,8 @@ def _section(run: Run, names: Sequence[str]) -> Section:
     problem = PROBLEMS[run.rows[0].problem]
     found: dict[Row, dict[str, str]] = {}
     involved: list[Row] = []
-    for group in sorted(groups(run.rows), key=_by_size):
+    settings = grouped(run.rows, lambda row: row.case.setting).values()
+    for group in sorted(settings, key=_by_size):
         own = ((row, registry.find(row.problem, row.kernel, "cuda", row.compiler)) for row in group)
         if ours := [row for row, kernel in own if row.kernel not in names and kernel and solves(kernel)]:
             best = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
@@ -54,11 +65,12 @@ def _section(run: Run, names: Sequence[str]) -> Section:
             "size": lambda best: problem.size(best.case),
             "dtype": lambda best: best.dtype,
             "cache": lambda best: best.cache,
+            **{name: text for name, text in _APART.items() if len(set(map(text, found))) > 1},
             "best": label,
             **figures(problem, ["elapsed_ms", problem.columns[0]]),
             **{f"over\n{name}": over(name) for name in names},
         },
-        words=("size", "dtype", "cache", "best"),
+        words=("size", "dtype", "cache", *_APART, "best"),
         notes=cautions(involved),
     )
 

@@ -65,13 +65,13 @@ def summarise(found: Finished, folder: Path) -> Summary:
     for asked, comparison in found.compared:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
         lines.append(f"compared with {asked} ({_ids(comparison.base)}): {counts or 'no case in common'}")
-        lines += [f"{what.what} was {what.base}, is {what.new}" for what in comparison.environment]
+        lines += map(str, comparison.environment)
     sections = [
         verdict_section(comparison, f"Compared with {asked}", most=_MOST) for asked, comparison in found.compared
     ]
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}",
-        lines=[*lines, *found.notes, *found.problems],
+        lines=[*lines, *found.held.notes, *found.problems],
         sections=[section for section in sections if section.cells or section.notes],
         steps=next_steps(found, folder),
     )
@@ -102,8 +102,6 @@ def next_steps(found: Finished, folder: Path) -> list[str]:
             f"next: smembench accept {where} --case {quote(first)} --reason TEXT{more}, if it is to stay faster: only"
             " then is losing that reported"
         )
-    if any(case.reason.startswith("another ") for case in compared if case.verdict is Verdict.NOT_COMPARABLE):
-        lines.append(f"next: smembench history {quote(str(folder.parent))} shows what changed with it")
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
             lines.append(f"next: smembench compare {asked} {where} --all lists {number_of(count, 'ambiguous case')}")

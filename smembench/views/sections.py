@@ -14,6 +14,7 @@ from smembench.model.measurement import CROWDED
 from smembench.model.text import number_of
 from smembench.stats.summary import MIN_ROUNDS, MIN_SAMPLES
 from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.toolchains.registry import compilers, is_port
 from smembench.views.columns import FIGURES, Column, compact, figures, percentage, some, value, within
@@ -144,10 +145,24 @@ def layout_of_b(row: Row) -> str:
 
 
 def device_names(run: Run) -> str:
-    """Models of the devices that a run's rows were measured on, GPUs first; a device's name if its model is unknown."""
+    """Models of the devices that a run's rows were measured on, GPUs first; a device's name if its model is unknown.
+
+    Of a run with several of a model, ``2 × NVIDIA H200``, and ``NVIDIA H200 cuda:1`` for rows of one of them.
+    """
     models = {device.name: device.model for device in run.description.devices}
     used = sorted({row.device for row in run.rows}, key=lambda name: (name == "cpu", name))
-    return " and ".join(models.get(name, name) for name in used)
+    of_models = grouped(used, lambda name: models.get(name, name))
+    return " and ".join(
+        f"{len(names)} × {model}" if len(names) > 1 else titled(run.description, names[0])
+        for model, names in of_models.items()
+    )
+
+
+def titled(run: Description, name: str) -> str:
+    """A device's model, with its name if the run has several of that model."""
+    models = {device.name: device.model for device in run.devices}
+    model = models.get(name, name)
+    return f"{model} {name}" if list(models.values()).count(model) > 1 else model
 
 
 def _section(run: Run, remarks: Sequence[str]) -> Section:

@@ -26,8 +26,12 @@ _NEAR = 0.1
 
 
 def sentence(run: Run) -> str:
-    """The problem's summary of a run of one size; "" if there is nothing to compare."""
+    """The problem's summary of a run of one size, GPU by GPU; "" if there is nothing to compare."""
     done = [row for row in run.rows if row.ok and not row.disturbed and not is_port(row.compiler)]
+    gpus = dict.fromkeys(row.device for row in done if row.case.kind == "cuda")
+    if len(gpus) > 1:
+        of_gpu = {gpu: sentence(run.only([row for row in done if row.device in ("cpu", gpu)])) for gpu in gpus}
+        return " ".join(f"On {gpu}: {text}" for gpu, text in of_gpu.items() if text)
     clauses = PROBLEMS[done[0].problem].summary(done, partial(compared, run)) if done else []
     text = "; ".join(clauses)
     return capital(text) + "." if text else ""

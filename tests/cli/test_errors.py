@@ -120,7 +120,7 @@ REFUSED = [
     ("show {root}/results/reference/two-gpus/20261125T013946Z-fleet", "smembench fleet show compares a fleet"),
     ("compare {nightly} {documents},{documents}", "is given twice on one side"),
     ("compare {nightly} {documents} --threshold nan", "--threshold 'nan' is not a percentage"),
-    ("compare {nightly} {documents} --across cuda", "there are: device, driver, clocks"),
+    ("compare {nightly} {documents} --across driver", "there are: device"),
     ("compare {nightly} {documents} --fail-on maybe", "'maybe' for '--fail-on': 'maybe' is not one of"),
     ("compare {nightly} {documents} --json --markdown", "--json and --markdown: give one"),
     ("compare {nightly} {documents} --runs 3", "--runs: belongs to --aa"),

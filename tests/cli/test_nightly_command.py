@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import DOCUMENTS, ROOT, Program
+from smembench.studies.compare import Rules
+from smembench.studies.fleet.verdict import Rules as FleetRules
 
 READY = ROOT / "configs/nightly"
 CONFIG = """
@@ -138,6 +140,19 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tno longer exists\n"
     assert "no longer pinned: documents" in program("baseline", "clear", tmp_path).stderr
     assert "nothing was pinned" in program("baseline", "clear", tmp_path).stderr
+
+
+def test_all_commands_that_compare_have_one_default_threshold(program: Program) -> None:
+    shown = {
+        command: program(*command.split(), "--help", COLUMNS="200").stdout
+        for command in ("run", "compare", "history", "fleet show")
+    }
+    found = {
+        command: re.search(r"--threshold .*?default: (?:the config's threshold, or )?([\d.]+)\)", text, re.DOTALL)
+        for command, text in shown.items()
+    }
+    assert {command: match and match[1] for command, match in found.items()} == dict.fromkeys(found, "0.5")
+    assert Rules().threshold == FleetRules().threshold == 0.005
 
 
 def test_the_ready_files_use_options_that_exist(program: Program) -> None:

@@ -96,6 +96,24 @@ def test_a_folder_of_runs_is_read_whole(program: Program, tmp_path: Path) -> Non
     assert "over 3 runs" in text
 
 
+def test_of_what_a_star_gives_only_runs_are_read(program: Program, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(NIGHTS[0], results / NIGHTS[0].name)
+    (results / "accepted.json").write_text('{"accepted": []}')
+    (results / "nightly.jsonl").write_text("{}\n")
+    (results / "nights.csv").write_text("a,b\n1,2\n")
+    (results / "charts").mkdir()
+    every = sorted(results.iterdir())
+    made = program("report", *every, "-o", tmp_path / "report.html")
+    assert made.returncode == 0, made.stderr
+    assert [line.partition(":")[0] for line in made.stderr.splitlines()[:-1]] == [
+        f"skipped {results / name}" for name in ("accepted.json", "charts", "nightly.jsonl", "nights.csv")
+    ]
+    for paths in (["accepted.json"], ["accepted.json", "charts"], [NIGHTS[0].name, "typo"]):
+        refused = program("report", *(results / path for path in paths), "-o", tmp_path / "other.html")
+        assert (refused.returncode, len(refused.stderr.splitlines()[-1:])) == (2, 1), refused.stderr
+
+
 def test_runs_without_a_case_in_common_are_a_report(program: Program, tmp_path: Path) -> None:
     ran = program("report", ROOT / "results/reference/two-gpus", "-o", tmp_path / "report.html")
     assert ran.returncode == 0, ran.stderr

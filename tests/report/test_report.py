@@ -27,8 +27,11 @@ from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
+from smembench.studies.history.read import read_runs
 from smembench.studies.load import load
 from smembench.studies.probe.sheet import IN_RUN
+from smembench.views.limits import limits as limits_of
+from smembench.views.sections import sections
 
 H200 = {
     "name": "cuda:0",
@@ -464,6 +467,78 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
     assert any(value.endswith("from day 5 on") and "+2" in value for value in said)
     assert {value.partition(" ")[0] for value in said} == {"naiveGmem"}
     assert [line[0] for line in chart.data.cells] == [f"day {day}" for day in range(1, 9)]
+
+
+def test_each_gpu_has_its_own_lines_and_the_counts_of_runs_agree() -> None:
+    """Of twelve runs of two GPUs, two pairs began in the same second and have one id."""
+    runs, _ = read_runs([ROOT / "results/reference/two-gpus"])
+    report = contents(runs)
+    history = next(chart for chart in report.charts if chart.name == "history")
+    dots = history.spec["layer"][-1]["data"]["values"]
+    lines = {dot["case"] for dot in dots}
+    assert len(lines) == 6
+    assert all(line.endswith((" on cuda:0", " on cuda:1")) for line in lines)
+    for line in lines:
+        moments = [dot["at"] for dot in dots if dot["case"] == line]
+        assert len(moments) == len(set(moments)) == 6
+    assert len(history.data.cells) == len(runs) == 12
+    assert " · 12 runs · 20 cases " in report.headline.facts
+    assert report.headline.sentences[0] == "Slower over 12 runs, and not accepted: none of 20 cases."
+    (overview,) = report.chapters[-1].topics[0].sections
+    assert len({cells[0] for cells in overview.cells}) == 12
+    assert not any("no case in common" in text for topic in report.chapters[0].topics for text in topic.text)
+
+
+def test_runs_of_two_gpus_with_one_name_stay_apart(stored: Run) -> None:
+    """As of two hosts: each has a cuda:0 of the same model."""
+
+    def run(day: int, uuid: str, factor: float) -> Run:
+        described = {
+            **RUN,
+            "run_id": f"run{day}",
+            "started_at_utc": f"2026-01-{day:02}T02:00:00+00:00",
+            "devices": [{**H200, "uuid": uuid}],
+        }
+        rows = [
+            replace(row, run_id=f"run{day}", elapsed_ms=row.elapsed_ms and factor * row.elapsed_ms)
+            for row in stored.rows
+        ]
+        return replace(stored, rows=rows, samples={}, description=Description.model_validate(described))
+
+    runs = [run(day, f"GPU-{1 + day % 2}", 1 + day % 2) for day in range(1, 11)]
+    report = contents(runs)
+    assert "none of" in report.headline.sentences[0]
+    history = next(chart for chart in report.charts if chart.name == "history")
+    assert {dot["case"].rpartition(" on ")[2] for dot in history.spec["layer"][-1]["data"]["values"]} == {
+        "cuda:0 GPU-1",
+        "cuda:0 GPU-2",
+    }
+    assert [topic.heading for topic in report.chapters[0].topics[1:]] == [
+        "Against run7 on cuda:0 GPU-2",
+        "Against run8 on cuda:0 GPU-1",
+    ]
+
+
+def test_two_gpus_of_one_run_are_not_compared_with_each_other(stored: Run) -> None:
+    twice = [
+        replace(
+            row,
+            device="cuda:1",
+            case_id=row.case_id.replace("/cuda:0/", "/cuda:1/"),
+            elapsed_ms=row.elapsed_ms and row.elapsed_ms / 2,
+        )
+        for row in stored.rows
+        if row.device == "cuda:0"
+    ]
+    described = {**RUN, "devices": [H200, {**H200, "name": "cuda:1", "uuid": "GPU-2"}]}
+    both = Run([*stored.rows, *twice], Description.model_validate(described))
+    titles = [chart.title for chart in contents([both]).charts]
+    assert [title for title in titles if titles.count(title) > 1] == []
+    said = next(section.sentence for section in sections(both) if "transpose" in section.heading)
+    one, other = said.removeprefix("On cuda:0: ").split(" On cuda:1: ")
+    assert one == other
+    (limit,) = (section for section in limits_of(both) if "transpose" in section.heading)
+    assert [cells[3] for cells in limit.cells] == ["cuda:0", "cuda:1"] * 2
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12).map(sorted), st.floats(0.001, 0.08))

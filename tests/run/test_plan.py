@@ -213,6 +213,11 @@ def test_the_host_needs_memory_for_what_runs_on_the_gpu() -> None:
     assert planned({}, host=Limits(free_bytes=4 * 4096 * 4))
 
 
+def test_what_does_not_fit_the_host_is_said_of_the_host() -> None:
+    with pytest.raises(UsageError, match=r"memcpy 64x64 float32 on cpu: needs 0\.0 MiB of host memory"):
+        planned({"kernel": "memcpy", "device": "cpu", "block": ()}, host=Limits(free_bytes=4096))
+
+
 def test_b_lies_as_asked_or_as_is_usual_for_the_type() -> None:
     def layouts(**sweep: Any) -> list[tuple[str, str, str]]:
         of = {"problem": "matmul", "n": 64, "kernel": "wgmma,mmaPlain", "device": "cuda", "block": ()}

@@ -114,9 +114,9 @@ def test_nothing_in_common_is_said(make: Make) -> None:
             {"device": {"uuid": None}, "name": "other"},
             "other does not say which GPU it was measured on; if it is the same, add --across device",
         ),
-        ({"device": {"driver": "590.2"}}, "another driver: driver 580.1, then 590.2"),
-        ({"device": {"power_limit_w": 500.0}}, "another clock policy: power limit in W 700.0, then 500.0"),
-        ({"row": {"cpu_governor": "powersave"}}, ""),  # the other side tells none
+        ({"device": {"driver": "590.2"}}, ""),  # compared across, and named
+        ({"device": {"power_limit_w": 500.0}}, ""),
+        ({"row": {"cpu_governor": "powersave"}}, ""),
         ({"row": {"dtype": "float64"}}, "not the same case: dtype float32, then float64"),
         ({"row": {"throttle_reasons": "hw_thermal"}}, "new: the GPU throttled (hw_thermal)"),
         ({"row": {"cpu_waiting": 0.5}}, "new: measured on a busy host, where it waited for cores"),
@@ -130,14 +130,35 @@ def test_what_is_not_comparable(make: Make, side: dict[str, Any], reason: str) -
     assert only(found) == (expected, reason)
 
 
+def test_a_device_that_differs_may_be_what_is_compared(make: Make) -> None:
+    sides = [make({"memcpy": QUIET})], [make({"memcpy": scaled(2)}, device={"uuid": "GPU-2"})]
+    assert compare_runs(*sides).cases[0].other_device
+    assert only(compare_runs(*sides, across=["device"]))[0] is Verdict.SLOWER
+    with pytest.raises(UsageError, match="across driver: only device can be given"):
+        compare_runs(*sides, across=["driver"])
+
+
 @pytest.mark.parametrize(
-    ("facet", "device"),
-    [("device", {"uuid": "GPU-2"}), ("driver", {"driver": "590.2"}), ("clocks", {"sm_clock_max_mhz": 1410})],
+    ("side", "cause"),
+    [
+        ({"device": {"driver": "590.2"}}, "cuda:0 driver was 580.1, is 590.2"),
+        ({"device": {"sm_clock_max_mhz": 1410}}, "cuda:0 SM clock limit in MHz was 1980, is 1410"),
+        ({"run": {"versions": {"numba": "0.69.0"}}}, "numba was 0.68.0, is 0.69.0"),
+        ({"row": {"registers": 40}}, "registers per thread was 32, is 40"),
+        ({"row": {"cpu_governor": "powersave"}}, "CPU frequency governor was performance, is powersave"),
+        ({"device": {"nvlinks": 18}}, ""),  # the other side does not record them
+        ({}, ""),
+    ],
 )
-def test_what_differs_may_be_what_is_compared(make: Make, facet: str, device: dict[str, Any]) -> None:
-    sides = [make({"memcpy": QUIET})], [make({"memcpy": scaled(2)}, device=device)]
-    assert only(compare_runs(*sides))[0] is Verdict.NOT_COMPARABLE
-    assert only(compare_runs(*sides, across=[facet]))[0] is Verdict.SLOWER
+def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dict[str, Any], cause: str) -> None:
+    recorded = {"registers": 32, "cpu_governor": "performance"}
+    base = make({"memcpy": QUIET, "copyGmem": QUIET}, row=recorded)
+    row = {**recorded, **side.get("row", {})}
+    found = compare_runs([base], [make({"memcpy": scaled(2), "copyGmem": QUIET}, **{**side, "row": row})])
+    slower, same = found.cases
+    assert [list(map(str, case.causes)) for case in (slower, same)] == [[cause] if cause else [], []]
+    notes = comparison_sections(found)[-1].notes
+    assert any("probable cause of slower: memcpy" in note and cause in note for note in notes) == bool(cause)
 
 
 def test_a_throttled_run_is_left_out_where_others_are_not(make: Make) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from fleets import CALM, TIMES, Special, made_gpus
 from smembench.model.errors import REGRESSION
 from smembench.studies.fleet.history import earlier
 from smembench.studies.fleet.judge import judge
-from smembench.studies.fleet.members import Fleet
+from smembench.studies.fleet.members import Fleet, Member
 from smembench.studies.fleet.read import read_fleet
 from smembench.studies.fleet.verdict import Against, Verdict
 
@@ -93,19 +93,17 @@ def test_a_gpu_keeps_its_history_when_the_hosts_indices_change(results: Path) ->
     assert all(figure and figure.history for metrics in found for one in metrics for figure in one.figures)
 
 
-def test_another_driver_is_said_and_not_compared(results: Path) -> None:
-    fleet = read_fleet(morning(results, 2, night=NIGHTS))
-    newer = [
-        replace(member, info=member.info and member.info.model_copy(update={"driver": "999"}))
-        for member in fleet.members
-    ]
-    before = {
-        identity: [replace(one, info=one.info and one.info.model_copy(update={"driver": "580"})) for one in members]
-        for identity, members in earlier(fleet).items()
-    }
-    found = judge(Fleet(fleet.path, newer), before)
-    assert found.unknown[0] == "node0 cuda:0: its earlier runs are of another driver or other clocks"
-    assert not found.slow
+def test_a_driver_that_makes_a_gpu_slower_is_named(results: Path) -> None:
+    fleet = read_fleet(morning(results, 2, {1: Special(slow=0.03)}, night=NIGHTS))
+
+    def driven(members: Sequence[Member], driver: str) -> list[Member]:
+        return [replace(one, info=one.info and one.info.model_copy(update={"driver": driver})) for one in members]
+
+    before = {identity: driven(members, "580") for identity, members in earlier(fleet).items()}
+    found = judge(Fleet(fleet.path, driven(fleet.members, "590")), before)
+    (slow,) = found.slow
+    assert slow.member.device == "cuda:1"
+    assert slow.seen == ["cuda:1 driver was 580, is 590"]
 
 
 def test_of_two_gpus_history_alone_is_asked(results: Path) -> None:

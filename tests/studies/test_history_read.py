@@ -25,6 +25,7 @@ from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
+from smembench.studies.load import load
 from smembench.views.history import history_data, history_sections, left_out, no_series, short, sparkline
 
 Store = Callable[..., Path]
@@ -124,6 +125,23 @@ def test_another_gpu_or_host_begins_another_series(tmp_path: Path, store: Store)
     assert all(one.newest is Newest.SAME for one in series)
 
 
+def test_a_gpu_has_one_series_whatever_its_host_calls_it(tmp_path: Path, store: Store) -> None:
+    for night in range(12):
+        store(night, 1.0 if night < 6 else 1.1, device={**GPU, "name": f"cuda:{night % 2}"})
+    nights, _ = read(tmp_path)
+    (series,) = series_of(nights)
+    assert (len(series.times), series.newest, series.case_id) == (12, Newest.SLOWER, CASE.replace("cuda:0", "cuda:1"))
+    accepted = Acceptance(
+        case=CASE,
+        run=nights[6].run_id,
+        started_at_utc=nights[6].started,
+        devices=frozenset({"GPU-1"}),
+        reason="as agreed",
+        accepted_at_utc=nights[6].started,
+    )
+    assert series_of(nights, [CASE], accepted=[accepted])[0].newest is Newest.ACCEPTED
+
+
 def test_a_run_that_was_cut_off_counts_with_what_its_journal_has(tmp_path: Path, store: Store) -> None:
     nights_of(store, [1.0] * 3)
     sweep = {"sweep": [{"problem": "transpose", "device": ["cuda:0"]}]}
@@ -203,6 +221,20 @@ def test_other_schema_versions_and_bare_files_are_read_by_their_columns(tmp_path
     assert len(nights) == 4
     by_device = {one.device: len(one.times) for one in series_of(nights)}
     assert by_device == {Device("NVIDIA H200", "GPU-1"): 3}  # the bare file does not say which device it was
+
+
+@pytest.mark.parametrize("true", ["TRUE", "True", "true"])
+def test_a_flag_means_the_same_to_every_reader(tmp_path: Path, store: Store, true: str) -> None:
+    """As spreadsheets write it, too."""
+    folder = store(1)
+    replace(folder, ",true,", f",{true},")
+    assert load(folder).rows[0].verified
+    (night,), skipped = read(tmp_path)
+    assert (len(night.times), skipped) == (1, {})
+    replace(folder, f",{true},", ",yes,")
+    assert "'yes' is neither true nor false" in read(tmp_path)[1][folder.name]
+    with pytest.raises(UsageError, match="verified holds 'yes'"):
+        load(folder)
 
 
 def test_since_leaves_out_what_was_before(tmp_path: Path, store: Store) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,12 +23,12 @@ from rich.console import Console
 
 from conftest import Measured
 from smembench.cli.nightly import Nightly, after
-from smembench.model.errors import Dropped, UsageError
+from smembench.model.errors import INCOMPARABLE, Dropped, UsageError
 from smembench.model.measurement import Sample
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
-from smembench.studies.accept import accept, matches, patterns_of
+from smembench.studies.accept import accept, accepted, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
 from smembench.studies.history.read import read_nights, read_runs
@@ -172,7 +173,7 @@ def test_a_run_that_claims_to_begin_after_now_is_set_aside_wherever_a_series_is_
 def test_a_night_for_which_all_others_begin_after_now_is_no_success(results: Path, night: Night) -> None:
     night(1, started_at_utc="2099-01-01T00:00:00+00:00")
     code, printed = finished(Nightly(compare_to="last:3"), results, night(2))
-    assert (code, "after now" in printed) == (1, True), printed
+    assert (code, "after now" in printed) == (INCOMPARABLE, True), printed
 
 
 def test_a_damaged_run_json_is_told_and_changes_no_verdict(results: Path, night: Night) -> None:
@@ -285,9 +286,8 @@ def test_runs_that_do_not_say_which_gpu_are_not_pooled_and_it_is_said(
         night(day, devices=unnamed)
     newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if told else unnamed)
     code, printed = finished(Nightly(compare_to="last:3", keep=1), results, newest)
-    assert code == 0
+    assert code == INCOMPARABLE
     assert "left out 4 runs without the device" in printed
-    assert "there is no run before it" in printed
     assert "removed" not in printed
 
 
@@ -531,7 +531,7 @@ def test_gpus_that_changed_places_are_not_compared_and_it_is_said(results: Path,
         night(day, devices=[H200, {**other, "name": "cuda:1"}])
     newest = night(3, devices=[other, {**H200, "name": "cuda:1"}])
     code, printed = finished(Nightly(compare_to="last:3"), results, newest)
-    assert (code, "2 other runs of this config" in " ".join(printed.split())) == (0, True)
+    assert (code, "2 other runs of this config" in " ".join(printed.split())) == (INCOMPARABLE, True)
 
 
 @given(st.sets(st.sampled_from([f"transpose/{kernel}/cuda:0/{n}" for kernel in ("a", "ab", "c") for n in range(4)])))
@@ -605,9 +605,9 @@ def test_a_second_acceptance_leaves_the_verdicts_on_earlier_runs_as_they_were(re
         night(day)
     folders = [night(day, {**TIMES, "copyGmem": 1.2 if day < 8 else 1.5}) for day in range(6, 10)]
     codes = []
-    for accepted in (folders[0], folders[2]):
-        (case,) = (row.case_id for row in load(accepted).rows if row.kernel == "copyGmem")
-        accept(accepted, case, "as agreed")
+    for meant in (folders[0], folders[2]):
+        (case,) = (row.case_id for row in load(meant).rows if row.kernel == "copyGmem")
+        accept(meant, case, "as agreed")
         codes.append([finished(Nightly(compare_to="last:3"), results, folder)[0] for folder in folders])
     assert codes == [[0, 0, 3, 3], [0, 0, 0, 0]]
 
@@ -669,25 +669,21 @@ def test_the_newest_runs_together_are_held_against_the_baseline(results: Path, n
     assert "nothing slower than last:5 (1 ambiguous), 1 slower than baseline" in printed
 
 
-def test_of_several_runs_those_under_other_conditions_and_damaged_ones_are_left_out(
-    results: Path, night: Night
-) -> None:
+def test_of_several_runs_damaged_ones_are_left_out(results: Path, night: Night) -> None:
     (night(1) / "samples.csv").write_text("case_id\nx\n")
-    night(2, devices=[{**H200, "driver": "580"}])
     for day in (3, 4, 5):
-        night(day, devices=[{**H200, "driver": "590"}])
-    code, printed = finished(Nightly(compare_to="last:5"), results, night(6, devices=[{**H200, "driver": "590"}]))
+        night(day)
+    code, printed = finished(Nightly(compare_to="last:5"), results, night(6))
     assert code == 0, printed
     assert "not compared: last:5: " in printed
-    assert "last:5: 1 of 4 runs are of another driver or other clocks" in printed
     assert "(20260103T020000Z-nightly, 20260104T020000Z-nightly, 20260105T020000Z-nightly): 2 same" in printed
 
 
-def test_a_run_compared_with_that_turns_out_damaged_exits_with_1(results: Path, night: Night) -> None:
+def test_a_run_compared_with_that_turns_out_damaged_is_no_success(results: Path, night: Night) -> None:
     old = night(1)
     (old / "samples.csv").write_text("case_id\nx\n")
     code, printed = finished(Nightly(compare_to="last"), results, night(2))
-    assert code == 1
+    assert code == INCOMPARABLE
     assert "not compared: last: " in printed
 
 
@@ -784,7 +780,7 @@ def test_a_problem_is_told_once_where_the_page_is_on_stderr(
     night(1, started_at_utc="2099-01-01T00:00:00+00:00")
     finish = after(Nightly(compare_to="last:3"), results, "nightly")
     assert finish is not None
-    assert finish(night(2), stderr) == 1
+    assert finish(night(2), stderr) == INCOMPARABLE
     assert capsys.readouterr().err.count("after now") == 1
 
 
@@ -793,6 +789,20 @@ def test_a_json_line_is_one_line(results: Path, night: Night) -> None:
     line = json_line(stored, [], 1)
     assert line.count("\n") == 1
     assert list(json.loads(line)["failed"].values()) == ["failed"]
+
+
+def test_of_several_that_accept_and_pin_at_once_none_is_lost(results: Path, night: Night) -> None:
+    run = night(1)
+    configs = [night(2 + number, config=f"config{number}") for number in range(8)]
+    cases = [row.case_id for row in load(run).rows]
+    (results / "accepted.json").write_text('{"accepted": []}')
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [pool.submit(accept, folder, case, "as agreed") for folder in (run, *configs) for case in cases]
+        jobs += [pool.submit(pin, folder) for folder in configs]
+    assert all(job.result() for job in jobs)
+    assert len(accepted(results)) == 9 * len(cases)
+    assert set(baselines(results)) == {f"config{number}" for number in range(8)}
+    assert [path.name for path in results.iterdir() if not path.is_dir()] == ["accepted.json", BASELINE]
 
 
 def test_a_baseline_survives_a_move_of_the_results(results: Path, night: Night) -> None:
@@ -900,13 +910,115 @@ def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Ni
     }
 
 
-def test_a_night_with_a_new_driver_says_where_to_look(results: Path, night: Night) -> None:
-    for day in (1, 2, 3):
-        night(day, devices=[{**H200, "driver": "580"}])
-    slower = night(4, {**TIMES, "copyGmem": 1.3}, devices=[{**H200, "driver": "590"}])
-    code, printed = finished(Nightly(compare_to="last:3"), results, slower)
-    assert (code, "nothing comparable with last:3" in printed) == (1, True), printed
-    assert f"next: smembench history {results} shows what changed with it" in printed.replace("\n", "")
+@pytest.mark.parametrize("nights_before", [1, 3])
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        pytest.param({"driver": "580"}, {"driver": "590"}, "driver was 580, is 590", id="driver"),
+        pytest.param(
+            {"power_limit_w": 700.0},
+            {"power_limit_w": 500.0},
+            "power limit in W was 700.0, is 500.0",
+            id="power limit",
+        ),
+        pytest.param(
+            {"sm_clock_max_mhz": 1980},
+            {"sm_clock_max_mhz": 1500},
+            "SM clock limit in MHz was 1980, is 1500",
+            id="clock limit",
+        ),
+        pytest.param({"ecc": False}, {"ecc": True}, "ecc was False, is True", id="ECC"),
+        pytest.param({}, {"versions": {"numba": "0.62"}}, "numba was 0.61, is 0.62", id="library"),
+        pytest.param(
+            {"git": {"revision": "a" * 40, "dirty": True}, "code": "1" * 64},
+            {"git": {"revision": "a" * 40, "dirty": True}, "code": "2" * 64},
+            f"git revision was {'a' * 12}+ {'1' * 12}, is {'a' * 12}+ {'2' * 12}",
+            id="code",
+        ),
+        pytest.param(
+            {"kernels": {"mine.py": "1" * 64}},
+            {"kernels": {"mine.py": "2" * 64}},
+            f"kernel file mine.py was {'1' * 12}, is {'2' * 12}",
+            id="kernel file",
+        ),
+    ],
+)
+def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
+    results: Path, night: Night, was: dict[str, Any], now: dict[str, Any], said: str, nights_before: int
+) -> None:
+    def described(facts: dict[str, Any]) -> dict[str, Any]:
+        of_run = {name: facts[name] for name in ("versions", "git", "code", "kernels") if name in facts}
+        return {**of_run, "devices": [{**H200, **{name: facts[name] for name in facts if name not in of_run}}]}
+
+    for day in range(1, nights_before + 1):
+        night(day, **described(was))
+    asked = f"last:{nights_before}"
+    for day in range(nights_before + 1, nights_before + (2 if nights_before == 1 else 4)):
+        slower = night(day, {**TIMES, "copyGmem": 1.3}, **described(now))
+        lines = results.parent / "night.jsonl"
+        code, printed = finished(Nightly(compare_to=asked, json_lines=lines), results, slower)
+        assert (code, "probable cause of slower: copyGmem" in printed) == (3, True), printed
+        assert said in " ".join(printed.split())
+        (line,) = (line for line in (slower / SUMMARY).read_text().splitlines() if "probable cause" in line)
+        assert said in line
+        ((causes),) = json.loads(lines.read_text().splitlines()[-1])["compared"][0]["causes"].values()
+        assert any(cause.endswith(said) for cause in causes)
+
+
+def test_only_what_no_run_at_the_level_had_is_a_cause(results: Path, night: Night) -> None:
+    for day, driver in enumerate(("580", "580", "590", "590"), 1):
+        night(day, devices=[{**H200, "driver": driver}])
+    slower = night(5, {**TIMES, "copyGmem": 1.3}, devices=[{**H200, "driver": "590"}])
+    code, printed = finished(Nightly(compare_to="last:4"), results, slower)
+    assert (code, "probable cause" in printed) == (3, False), printed
+
+
+def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(results: Path, night: Night) -> None:
+    """With one run before it, nothing tells what lies between runs, and in cycles the case is the same."""
+    before = load(night(1, devices=[{**H200, "sm_clock_max_mhz": 1980}]))
+    new = load(night(2, {name: 1.3 * ms for name, ms in TIMES.items()}, devices=[{**H200, "sm_clock_max_mhz": 1523}]))
+    clocked = [
+        replace(run, rows=[replace(row, sm_clock_mhz=clock) for row in run.rows])
+        for run, clock in ((before, 1980), (new, 1523))
+    ]
+    found = compare_with_last(clocked[:1], clocked[1], 1, Rules())
+    assert len(found.regressions) == 2
+    assert str(found.regressions[0].causes[0]) == "cuda:0 SM clock limit in MHz was 1980, is 1523"
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        pytest.param({"devices": [{**H200, "uuid": None}]}, "without the device", id="no identity"),
+        pytest.param({"devices": [{**H200, "uuid": "GPU-2"}]}, "of other devices", id="another GPU"),
+        pytest.param({"started_at_utc": "2099-01-01T00:00:00+00:00"}, "after now", id="a wrong clock"),
+        pytest.param({"complete": False}, "not complete", id="unfinished"),
+        pytest.param("run.json", "damaged", id="a damaged run.json"),
+        pytest.param("cases.csv", "not compared", id="a damaged cases.csv"),
+    ],
+)
+def test_earlier_runs_of_which_none_can_be_compared_are_no_success(
+    results: Path, night: Night, before: dict[str, Any] | str, said: str
+) -> None:
+    for day in range(1, 4):
+        folder = night(day, **(before if isinstance(before, dict) else {}))
+        if isinstance(before, str):
+            (folder / before).write_text("x")
+    metrics = results.parent / "night.prom"
+    options = Nightly(compare_to="last:3", openmetrics=metrics, keep=1)
+    code, printed = finished(options, results, night(4))
+    assert (code, said in " ".join(printed.split()), f"removed {results}" in printed) == (5, True, False), printed
+    assert 'smembench_run_exit_code{config="nightly"} 5.0' in metrics.read_text()
+    assert finished(options, results, night(5, {**TIMES, "copyGmem": None}))[0] == 1  # a failed case is not hidden
+
+
+def test_a_night_whose_cases_are_all_accepted_has_nothing_to_be_compared_with_and_is_a_success(
+    results: Path, night: Night
+) -> None:
+    night(1)
+    accept(night(2, {"copyGmem": 1.3, "transposeSmem": 2.6}), "*", "as agreed")
+    code, printed = finished(Nightly(compare_to="last:3"), results, results / "20260102T020000Z-nightly")
+    assert (code, "accepted from this run on, 2 cases" in printed) == (0, True), printed
 
 
 def test_a_change_that_cannot_be_judged_tonight_is_not_forgotten(results: Path, night: Night) -> None:

@@ -432,6 +432,14 @@ def test_a_case_that_did_not_converge_names_its_interval_if_it_has_one(rows: Row
     assert f"not converged ({how}" in note
 
 
+@pytest.mark.parametrize("run", ["20261126T162541Z-tensor", "20261125T212335Z-limits"])
+def test_no_two_lines_of_the_limits_are_of_the_same_conditions(run: str) -> None:
+    for section in limits(load(ROOT / "results/reference" / run)):
+        best = [column.title for column in section.columns].index("best")
+        conditions = [tuple(cells[:best]) for cells in section.cells]
+        assert len(conditions) == len(set(conditions)), section.heading
+
+
 def test_the_limits_say_which_of_their_times_were_disturbed(rows: Rows) -> None:
     small, large = (rows({"copyGmem": [2.0] * 3, "transposeSmem": [1.0] * 3, "memcpy": [0.5] * 3}, n=n) for n in (8, 9))
     large[1:] = [replace(row, throttle_reasons="sw_power_cap") for row in large[1:]]

@@ -142,7 +142,8 @@ def applied(context: Any, function: Operation) -> Iterator[None]:
             return types.uint32 if attr in ("x", "y", "z") and applies() else None
 
     axes = Dim3(context)
-    rules = {each: _templates(each, applies) for each in (*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max)}
+    operations: list[Operation] = [*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max]
+    rules = {operation: _templates(operation, applies) for operation in operations}
     for operation, rule in rules.items():
         _replace(context, operation, (*rule, *context.resolve_value_type(operation).templates))
     context._attributes[dim3].insert(0, axes)

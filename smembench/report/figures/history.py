@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from smembench.report.charts import SERIES, Chart, layer, names_axis, number_axis
 from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
-from smembench.views.history import percent, short
+from smembench.views.history import percent, runs_of, series_names
 from smembench.views.sections import Section
 
 _MOST = 6
@@ -19,7 +19,7 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
     shown = (changed or list(series))[:_MOST]
     if not shown:
         return None
-    names = [short(one.case_id) for one in shown]
+    names = series_names(shown)
     points, turns = [], []
     for name, one in zip(names, shown, strict=True):
         first = one.turns[0].change.before if one.turns else one.level
@@ -82,13 +82,12 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
 
 def _table(series: Sequence[Series]) -> Section:
     """A line per run and a column per case, in ms."""
-    nights = sorted({night.run_id: night for one in series for night in one.nights}.values(), key=lambda n: n.started)
-    times = [dict(zip([night.run_id for night in one.nights], one.times, strict=True)) for one in series]
+    times = [dict(zip(map(id, one.nights), one.times, strict=True)) for one in series]
     return Section(
         heading="Time over runs, ms",
-        columns=[Column("run", numeric=False), *(Column(short(one.case_id)) for one in series)],
+        columns=[Column("run", numeric=False), *map(Column, series_names(series))],
         cells=[
-            [night.run_id, *(milliseconds(of[night.run_id]) if night.run_id in of else "" for of in times)]
-            for night in nights
+            [night.run_id, *(milliseconds(of[id(night)]) if id(night) in of else "" for of in times)]
+            for night in runs_of(series)
         ],
     )

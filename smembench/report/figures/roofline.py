@@ -18,7 +18,7 @@ from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, file_name,
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import number
-from smembench.views.sections import Section, label, table
+from smembench.views.sections import Section, label, table, titled
 
 _HEIGHT = 420
 _LINE = 14
@@ -31,6 +31,7 @@ def rooflines(run: Run) -> list[Chart]:
     moving = [row for row in run.rows if row.ok and PROBLEMS[row.problem].memory == "device"]
     for info in run.description.devices:
         if info.peak_gb_s is not None:
+            info = info.model_copy(update={"model": titled(run.description, info.name)})
             under = [row for row in moving if row.device == info.name]
             if plain := [row for row in under if not row.flops]:
                 found.append(_bandwidths(plain, info, info.peak_gb_s))

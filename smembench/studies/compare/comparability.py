@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from smembench.model.device import MEASURED, DeviceInfo
+from smembench.model.errors import NothingCompared
 from smembench.model.measurement import CROWDED, Status
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import Difference
 
-FACETS = ("device", "driver", "clocks")
-"""What must be the same on both sides, unless ``across`` allows it to differ."""
-_PARTS = {
-    "device": ("model", "compute_capability", "sm_count", "ecc", "mig"),
-    "driver": ("driver",),
-    "clocks": ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w"),
-}
-"""The fields of a device in run.json that make up a facet, besides the identity of a device."""
-_NAMES = {
+FACETS = ("device",)
+"""What must be the same on both sides, unless ``across`` lets it differ; all else is compared across, and named."""
+_DEVICE = ("model", "compute_capability", "sm_count", "mig")
+"""The fields of run.json that tell devices apart, besides their identity."""
+_CLOCK_LIMITS = ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")
+OF_ROWS = ("cpu_governor", "registers", "local_bytes")
+"""The columns of cases.csv that tell why a case changed; the last two are its machine code's."""
+NAMES = {
     "sm_clock_max_mhz": "SM clock limit in MHz",
     "memory_clock_max_mhz": "memory clock limit in MHz",
     "power_limit_w": "power limit in W",
     "cpu_governor": "CPU frequency governor",
+    "registers": "registers per thread",
+    "local_bytes": "local memory in bytes per thread",
 }
-_SHORT_REVISION = 12
+"""What columns of cases.csv and fields of run.json are called."""
+_SHORT = 12
 
 
 def fault(row: Row) -> str:
@@ -48,56 +52,50 @@ def distrust(
     return ""
 
 
-def facet_reason(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]], across: Collection[str] = ()) -> str:
-    """Why two sides of a case are not comparable; "" if they are.
-
-    Facts that a side does not record do not differ, but which of several equal devices it was has to be known.
-
-    Args:
-        base: the case's rows with their runs.
-        new: the same of the other side.
-        across: facets that may differ.
-    """
-    sides = [[row for _, row in side] for side in (base, new)]
+def not_the_same_case(base: Sequence[Row], new: Sequence[Row]) -> str:
+    """Why the rows of two sides are not of one case, whatever their ids say; "" if they are."""
     for name in ("dtype", "m", "n", "k"):
-        if difference := _differing(name, *([getattr(row, name) for row in side] for side in sides)):
+        if difference := _differing(name, *([getattr(row, name) for row in side] for side in (base, new))):
             return f"not the same case: {difference}"
-    devices = [[run.description.device(row.device) for run, row in side] for side in (base, new)]
-    for facet in (facet for facet in FACETS if facet not in across):
-        for name in _PARTS[facet]:
-            if difference := _differing(name, *([_recorded(info, name) for info in side] for side in devices)):
-                return f"another {_one(facet)}: {difference}"
-        if facet == "device" and (reason := _another([*base, *new])):
-            return reason
-    governors = [[row.cpu_governor for row in side] for side in sides]
-    if "clocks" not in across and (difference := _differing("cpu_governor", *governors)):
-        return f"another {_one('clocks')}: {difference}"
     return ""
 
 
-def alike(one: Run, other: Run) -> bool:
-    """Whether two runs on the same devices agree in all their recorded facets."""
-    return not any(
-        _differing(name, [_recorded(device, name)], [_recorded(other.description.device(device.name), name)])
-        for device in one.description.devices
-        for facet in FACETS
-        for name in _PARTS[facet]
-    )
+def device_reason(found: Sequence[tuple[Run, Row]]) -> str:
+    """Why a case's rows may be of several devices; "" if they are of one.
 
-
-def _another(found: Sequence[tuple[Run, Row]]) -> str:
-    """Why a case's rows may be of several devices of one model; "" if all are of one."""
+    Facts that a run does not record do not differ, but which of several equal devices it was has to be known.
+    """
+    devices = [run.description.device(row.device) for run, row in found]
+    for name in _DEVICE:
+        if difference := _differing(name, [_recorded(info, name) for info in devices]):
+            return f"another device: {difference}"
     what = "host" if found[0][1].device == "cpu" else "GPU"
     told = [(run.id, run.description.identity(row.device)) for run, row in found]
     untold = [run_id for run_id, identity in told if not identity]
     if untold and len({run_id for run_id, _ in told}) > 1:
         return f"{untold[0]} does not say which {what} it was measured on; if it is the same, add --across device"
-    difference = _differing(what, [identity or None for _, identity in told], ())
+    difference = _differing(what, [identity or None for _, identity in told])
     return f"another device: {difference}" if difference else ""
 
 
-def _one(facet: str) -> str:
-    return "clock policy" if facet == "clocks" else facet
+def alike(one: Run, other: Run) -> bool:
+    """Whether the devices that two runs name alike are of one kind, as far as they are described."""
+    return not any(
+        _differing(name, [_recorded(device, name), _recorded(other.description.device(device.name), name)])
+        for device in one.description.devices
+        for name in _DEVICE
+    )
+
+
+def check_apart(base: Sequence[Run], new: Sequence[Run]) -> None:
+    """Make sure that no run is on both sides, wherever its files are: what was measured would be equal to a sample.
+
+    Raises:
+        NothingCompared: for one that is.
+    """
+    for run in new:
+        if any((run.samples or run.rows) == (other.samples or other.rows) for other in base if other.rows):
+            raise NothingCompared(f"{run.id} is on both sides: a run compared with itself tells nothing; give another")
 
 
 def _recorded(device: DeviceInfo | None, fact: str) -> object:
@@ -105,46 +103,90 @@ def _recorded(device: DeviceInfo | None, fact: str) -> object:
     return getattr(device, fact) if device is not None and fact in device.model_fields_set else None
 
 
-def _differing(name: str, base: Sequence[object], new: Sequence[object]) -> str:
-    """``driver 580, then 590`` if recorded values differ, even within a side; else ""."""
-    found = list(dict.fromkeys(value for value in (*base, *new) if value is not None))
-    return f"{_NAMES.get(name, name)} {', then '.join(map(str, found))}" if len(found) > 1 else ""
+def _differing(name: str, values: Sequence[object], more: Sequence[object] = ()) -> str:
+    """``model H100, then H200`` if recorded values differ, even within a side; else ""."""
+    found = list(dict.fromkeys(value for value in (*values, *more) if value is not None))
+    return f"{NAMES.get(name, name)} {', then '.join(map(str, found))}" if len(found) > 1 else ""
+
+
+class _Facts(NamedTuple):
+    """What of a run can change a figure, as text by name.
+
+    Of a device and its host only what both sides record can differ; of the software a library may be absent.
+    """
+
+    software: Mapping[str, str]
+    machine: Mapping[str, str]
 
 
 def environment(base: Sequence[Description], new: Sequence[Description]) -> list[Difference]:
     """Differences between the run.json files of both sides: software, devices, host and sampling."""
-    sides = [[_described(run) for run in runs if run.model_fields_set] for runs in (base, new)]
-    if not all(sides):
-        return []
-    names = dict.fromkeys(name for side in sides for described in side for name in described)
-    found = []
-    for name in names:
-        values = [sorted({described.get(name, "–") for described in side}) for side in sides]
-        if values[0] != values[1]:
-            found.append(Difference(name, *(", ".join(side) for side in values)))
-    return found
+    sides = [[_facts(run, run.devices) for run in runs if run.model_fields_set] for runs in (base, new)]
+    return [_difference(name, *values) for name, *values in _values(*sides) if values[0] != values[1]]
 
 
-def _described(run: Description) -> dict[str, str]:
-    """A run.json as one text for each fact that can change a figure."""
-    found = {"git revision": revision(run), **run.versions, **run.deciding}
-    for device in run.devices:
-        found |= {
-            f"{device.name} {_NAMES.get(name, name.replace('_', ' '))}": str(value)
-            for name, value in device.known.items()
-            if name not in (*MEASURED, "name", "kind")
-        }
-    found |= {f"host {name}": str(value) for name, value in (run.host.data if run.host else {}).items()}
-    found |= {
+def causes(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> list[Difference]:
+    """What may be why a case changed: facts of its device and of the software that no run of the base shares."""
+    described = [[pair for pair in side if pair[0].description.model_fields_set] for side in (base, new)]
+    sides = [[_of_case(run.description, row) for run, row in side] for side in described]
+    return [_difference(name, *values) for name, *values in _values(*sides) if values[0].isdisjoint(values[1])]
+
+
+def clock_was_set(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> bool:
+    """Whether a limit of clock or power is another than in every run of the base."""
+    for name in _CLOCK_LIMITS:
+        before, after = (
+            {_recorded(run.description.device(row.device), name) for run, row in side} - {None} for side in (base, new)
+        )
+        if before and after and before.isdisjoint(after):
+            return True
+    return False
+
+
+def _values(base: Sequence[_Facts], new: Sequence[_Facts]) -> Iterator[tuple[str, set[str], set[str]]]:
+    """Each fact that both sides may have, with its values there."""
+    every = [*base, *new] if base and new else []
+    machine = {name for facts in every for name in facts.machine}
+    for name in dict.fromkeys(name for facts in every for name in (*facts.software, *facts.machine)):
+        before, after = (
+            {facts.machine.get(name, "") if name in machine else facts.software.get(name, "–") for facts in side} - {""}
+            for side in (base, new)
+        )
+        if before and after:
+            yield name, before, after
+
+
+def _difference(name: str, base: Collection[str], new: Collection[str]) -> Difference:
+    return Difference(name, ", ".join(sorted(base)), ", ".join(sorted(new)))
+
+
+def _of_case(run: Description, row: Row) -> _Facts:
+    found = _facts(run, [device for device in run.devices if device.name == row.device])
+    own = {NAMES[name]: str(value) for name in OF_ROWS if (value := getattr(row, name)) is not None}
+    return _Facts(found.software, {**found.machine, **own})
+
+
+def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
+    code = f" {run.code[:_SHORT]}" if run.code and not (run.git and run.git.revision and not run.git.dirty) else ""
+    software = {"git revision": revision(run) + code, **run.versions, **run.deciding}
+    software |= {f"kernel file {name}": found[:_SHORT] for name, found in run.kernels.items()}
+    software |= {
         name.replace("_", " "): str(value)
         for name, value in run.config.data.items()
         if name not in ("name", "seed", "sweep", "threshold")
     }
-    return found
+    machine = {
+        f"{device.name} {NAMES.get(name, name.replace('_', ' '))}": str(value)
+        for device in devices
+        for name, value in device.known.items()
+        if name not in (*MEASURED, "name", "kind")
+    }
+    machine |= {f"host {name}": str(value) for name, value in (run.host.data if run.host else {}).items()}
+    return _Facts(software, machine)
 
 
 def revision(run: Description) -> str:
     """The git revision a run was made from, short, with ``+`` if the checkout had changes; – if unknown."""
     if run.git is None or not run.git.revision:
         return "–"
-    return f"{run.git.revision[:_SHORT_REVISION]}{'+' if run.git.dirty else ''}"
+    return f"{run.git.revision[:_SHORT]}{'+' if run.git.dirty else ''}"

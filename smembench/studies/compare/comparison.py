@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from smembench.model.errors import UsageError
+from smembench.model.threshold import THRESHOLD
 from smembench.stats.differs import Effect
 from smembench.stats.levels import Levels
 from smembench.stats.noise import Floats, Noise, discovery_rates
 from smembench.store.run import Run
-from smembench.studies.compare.comparability import environment
+from smembench.studies.compare.comparability import FACETS, environment
 from smembench.studies.compare.pairing import ALONE, Pair, pair_up
-from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
+from smembench.studies.compare.verdicts import CONFIDENCE, FDR, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _MORE = 2.0
@@ -51,13 +52,15 @@ def compare_runs(
         threshold: the smallest effect that counts, as a fraction.
         fdr: the false discovery rate over the cases.
         confidence: of the intervals.
-        across: names of ``comparability.FACETS`` that may differ.
+        across: which of ``comparability.FACETS`` may differ.
         beside: other runs of the same config on the same devices, oldest first: they tell what lies between runs.
 
     Raises:
-        UsageError: for invalid rules, and a side without runs.
+        UsageError: for invalid rules, an unknown name in ``across``, and a side without runs.
     """
     rules = Rules(threshold, fdr, confidence)
+    if unknown := set(across) - set(FACETS):
+        raise UsageError(f"across {min(unknown)}: only {FACETS[0]} can be given; all else is compared across anyway")
     if not base or not new:
         raise UsageError("a comparison needs a run on each side")
     pairs, known = pair_up(base, new, across, beside)
@@ -118,7 +121,8 @@ def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> J
     would hardly cause what was measured, at the false discovery rate over all cases, and nights that came and went
     have not caused as much. It is the same if its whole interval lies within the threshold. Anything else is ambiguous,
     and so is a case whose verdicts by time and by cycles (time × SM clock) contradict each other. But a case that is
-    slower than runs whose noise is known stays so if the clock is the reason: a GPU whose clock is lower is slower.
+    slower than runs whose noise is known stays so if the clock is the reason: a GPU whose clock is lower is slower. So
+    does any for which a clock or power limit was changed.
     """
     told = [pair for pair in pairs if pair.evidence is not None]
     noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
@@ -171,7 +175,8 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
     if verdict is Verdict.AMBIGUOUS:
         reason = _why_ambiguous(by_time, pair.returned, rules)
     elif _clock_shift(pair) and _disagree(verdict, _verdict(in_cycles, rules)):
-        verdict = verdict if verdict is Verdict.SLOWER and not pair.least else Verdict.AMBIGUOUS
+        slower = verdict is Verdict.SLOWER and (not pair.least or pair.clock_was_set)
+        verdict = verdict if slower else Verdict.AMBIGUOUS
         reason = _clocks(pair, by_time, in_cycles.effect)
     return CaseComparison(
         pair.case,
@@ -189,6 +194,7 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
         alone=pair.least > 0,
         open=pair.open,
         hidden=hidden,
+        causes=pair.causes if verdict in (Verdict.SLOWER, Verdict.FASTER) else (),
     )
 
 
@@ -196,7 +202,7 @@ def _without_evidence(pair: Pair) -> CaseComparison:
     """A pair without evidence: not comparable, or a single time on each side."""
     if pair.reason:
         said = CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
-        return replace(said, held_against=pair.runs, open=pair.open)
+        return replace(said, held_against=pair.runs, open=pair.open, other_device=pair.other_device)
     assert pair.base.elapsed_ms is not None
     assert pair.new.elapsed_ms is not None
     ratio = pair.new.elapsed_ms / pair.base.elapsed_ms

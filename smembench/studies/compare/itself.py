@@ -13,10 +13,11 @@ from pydantic import JsonValue, TypeAdapter
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.progress import Step, unseen
+from smembench.model.threshold import THRESHOLD
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
-from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseById, Rules, Verdict
+from smembench.studies.compare.verdicts import CONFIDENCE, FDR, CaseById, Rules, Verdict
 
 SEEN_IN = 0.95
 """Probability with which a slowdown must be called slower to count as seen, and the share of cases and of pairs."""

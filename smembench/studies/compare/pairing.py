@@ -25,8 +25,8 @@ from smembench.stats.noise import Evidence, Floats, Own, weigh
 from smembench.stats.summary import MIN_SAMPLES, centre, centre_spread, variance
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.compare.comparability import facet_reason, fault
-from smembench.studies.compare.verdicts import Side
+from smembench.studies.compare.comparability import causes, clock_was_set, device_reason, fault, not_the_same_case
+from smembench.studies.compare.verdicts import Difference, Side
 
 ALONE = 0.05
 """Effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
@@ -78,21 +78,38 @@ class Timed:
 class Pair:
     """One case on both sides.
 
-    ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
-    ids of the base's usable runs, also if it is not comparable. ``least`` is the effect below which nothing is a
-    change, whatever the threshold. ``open`` is whether the newest nights before were off their level, ``returned`` the
-    deviation that nights show without a change of level (``Levels.returned``).
+    ``reason`` says why it is not comparable, ``other_device`` whether that is for want of one device on both sides;
+    ``evidence`` is None then, and if its noise is unknown. ``sides`` are the usable rows of both, also if it is not
+    comparable. ``least`` is the effect below which nothing is a change, whatever the threshold. ``open`` is whether the
+    newest nights before were off their level, ``returned`` the deviation that nights show without a change of level
+    (``Levels.returned``).
     """
 
     case: Case
     base: Side
     new: Side
     reason: str = ""
+    other_device: bool = False
     evidence: Evidence | None = None
-    runs: tuple[str, ...] = ()
+    sides: tuple[Sequence[Timed], Sequence[Timed]] = ((), ())
     least: float = 0.0
     open: bool = False
     returned: float = 0.0
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The ids of the base's usable runs."""
+        return tuple(dict.fromkeys(item.run.id for item in self.sides[0]))
+
+    @property
+    def causes(self) -> list[Difference]:
+        """What may be why the case changed."""
+        return causes(*_measured(*self.sides))
+
+    @property
+    def clock_was_set(self) -> bool:
+        """Whether a limit of clock or power changed."""
+        return clock_was_set(*_measured(*self.sides))
 
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
@@ -139,8 +156,10 @@ def on_one_device(one: Timed, other: Timed) -> bool:
 
 
 def comparable(one: Timed, other: Timed) -> bool:
-    """Whether two rows of a case are of one device, with the same driver and the same clock policy."""
-    return not facet_reason([(one.run, one.row)], [(other.run, other.row)])
+    """Whether two rows are of one case on one device."""
+    return not (
+        not_the_same_case([one.row], [other.row]) or device_reason([(one.run, one.row), (other.run, other.row)])
+    )
 
 
 def families(cases: Iterable[Sequence[Timed]]) -> NDArray[np.int64]:
@@ -177,13 +196,14 @@ def pair(
     """
     case = base[0].row.case
     before, after = ([item for item in side if not item.why] for side in (base, new))
-    blank = Pair(case, _side(before), _side(after), runs=tuple(dict.fromkeys(item.run.id for item in before)))
+    blank = Pair(case, _side(before), _side(after), sides=(before, after))
     for name, rows, usable in (("base", base, before), ("new", new, after)):
         if not usable:
             return replace(blank, reason=f"{name}: {rows[0].why}")
-    measured = [[(item.run, item.row) for item in side] for side in (before, after)]
-    if reason := facet_reason(measured[0], measured[1], across):
+    if reason := not_the_same_case(*([item.row for item in side] for side in (before, after))):
         return replace(blank, reason=reason)
+    if "device" not in across and (reason := device_reason([one for side in _measured(before, after) for one in side])):
+        return replace(blank, reason=reason, other_device=True)
     evidence = _between_runs(before, after, known, like)
     if evidence is not None:
         return replace(blank, evidence=evidence)
@@ -238,6 +258,10 @@ def _between_runs(
 def _step(base: Sequence[Timed], new: Sequence[Timed]) -> float:
     """The clock's resolution, from the newest runs of both sides."""
     return timer_step(base[-1].times, new[-1].times)
+
+
+def _measured(*sides: Sequence[Timed]) -> list[list[tuple[Run, Row]]]:
+    return [[(item.run, item.row) for item in side] for side in sides]
 
 
 def _side(found: Sequence[Timed]) -> Side:

@@ -13,10 +13,10 @@ from pydantic import Field, JsonValue, PlainSerializer, TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.threshold import THRESHOLD
 
 CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
 """A case that is stored in JSON as its id."""
-THRESHOLD = 0.005
 FDR = 0.05
 CONFIDENCE = 0.95
 
@@ -46,6 +46,18 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference between the environments: its name, and its value on each side."""
+
+    what: str
+    base: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.what} was {self.base}, is {self.new}"
+
+
+@dataclass(frozen=True, slots=True)
 class CaseComparison:
     """One case on both sides.
 
@@ -58,7 +70,9 @@ class CaseComparison:
     runs that the case was compared with, or would have been were it comparable, oldest first. ``alone`` is whether
     nothing tells what lies between runs, so that only a large effect counts. ``open`` is whether newer runs than
     these were off their level, so that the case was slower or faster before, too. ``hidden`` is whether it would be
-    slower or faster had similar cases not been off their level on some nights, and come back.
+    slower or faster had similar cases not been off their level on some nights, and come back. ``causes`` may be why a
+    case is slower or faster: they differ from all runs that it was compared with. ``other_device`` is whether it is not
+    comparable for want of one device on both sides.
     """
 
     case: CaseById
@@ -76,6 +90,8 @@ class CaseComparison:
     alone: bool = False
     open: bool = False
     hidden: bool = False
+    causes: Sequence[Difference] = ()
+    other_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +122,6 @@ class Rules:
     ) -> Rules:
         """Rules from percentages; the default threshold for None."""
         return cls(THRESHOLD if threshold is None else threshold / 100, fdr / 100, confidence / 100)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference between the environments: its name, and its value on each side."""
-
-    what: str
-    base: str
-    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +163,8 @@ class Comparison:
         if not self.alone:
             return ""
         return (
-            "one run on each side, and no others of this config on this GPU beside them: the intervals do not include "
-            f"the noise between runs, so only changes over {100 * self.alone:g} % count; --aa measures that noise"
+            "one run on each side, and no others of this config on this device beside them: the intervals do not "
+            f"include the noise between runs, so only changes over {100 * self.alone:g} % count; --aa measures that noise"
         )
 
     @property

@@ -11,8 +11,8 @@ from smembench.model.errors import UsageError
 from smembench.store.fleet_json import FLEET, read_fleet_file
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN, read_description
+from smembench.studies.compare import Difference
 from smembench.studies.compare import Rules as CaseRules
-from smembench.studies.compare.comparability import alike
 from smembench.studies.fleet.members import Fleet, Member, metric
 from smembench.studies.fleet.read import began_by_now, read_fleet
 from smembench.studies.fleet.verdict import Distance, Rules
@@ -32,10 +32,12 @@ class History:
 
     Attributes:
         distances: by metric, to the level of its earlier runs; ``p`` is of this question alone.
+        causes: by metric, what may be why it changed; only of those that changed.
         left_out: why there are none though there are runs; "" otherwise.
     """
 
     distances: Mapping[str, Distance] = field(default_factory=dict)
+    causes: Mapping[str, Sequence[Difference]] = field(default_factory=dict)
     left_out: str = ""
 
     def __bool__(self) -> bool:
@@ -48,19 +50,17 @@ def history(member: Member, before: Sequence[Member], rules: Rules) -> History:
     runs = [run for one in before if (run := _only(one, member.device))]
     if new is None or not runs:
         return History()
-    same = [run for run in runs if alike(run, new)]
-    if not same:
-        return History(left_out="its earlier runs are of another driver or other clocks")
     # A device that throttles is slow, whatever a comparison of kernels would make of it.
     awake = new.only([replace(row, throttle_reasons=None) for row in new.rows])
     names = {row.case_id: metric(row) for row in new.rows}
-    found = {}
-    for case in compare_with_last(same, awake, _LEVEL, CaseRules(rules.threshold)).cases:
+    found, causes = {}, {}
+    for case in compare_with_last(runs, awake, _LEVEL, CaseRules(rules.threshold)).cases:
         if case.ratio and case.low and case.high and case.p is not None:
             # The q-value of what has come and gone before is 1, whatever its p-value.
             p = case.p if case.ratio > 1 and case.q != 1 else 1.0
             found[names[case.case.id]] = Distance(case.ratio - 1, case.low - 1, case.high - 1, p)
-    return History(found, "" if found else "none of its cases is comparable with its earlier runs")
+            causes[names[case.case.id]] = case.causes
+    return History(found, causes, "" if found else "none of its cases is comparable with its earlier runs")
 
 
 def _only(member: Member, name: str) -> Run | None:

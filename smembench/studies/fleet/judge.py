@@ -61,7 +61,7 @@ def judge(fleet: Fleet, before: Mapping[str, Sequence[Member]] | None = None, ru
         group, found = _group(model, members, timed, held, rules)
         groups.append(group)
         told.append((group, found))
-    slow = [one for group in groups for place in range(len(group.members)) if (one := _slow(group, place, rules))]
+    slow = [one for group in groups for place in range(len(group.members)) if (one := _slow(group, place, held, rules))]
     return Verdict(
         fleet,
         groups,
@@ -160,7 +160,8 @@ def _distance(found: Outliers, noise: Floats, row: int, column: int) -> Distance
     return Distance(math.expm1(size), math.expm1(size - half), math.expm1(size + half), p)
 
 
-def _slow(group: Group, place: int, rules: Rules) -> Slow | None:
+def _slow(group: Group, place: int, held: Mapping[str, History], rules: Rules) -> Slow | None:
+    member = group.members[place]
     reasons = [
         Reason(one.name, against, distance)
         for one in group.metrics
@@ -169,4 +170,10 @@ def _slow(group: Group, place: int, rules: Rules) -> Slow | None:
         if distance and distance.p <= rules.false_alarms and distance.size >= rules.threshold
     ]
     reasons.sort(key=lambda reason: -reason.distance.size)
-    return Slow(group.members[place], reasons, seen(group, place)) if reasons else None
+    changed = [
+        str(cause)
+        for reason in reasons
+        if reason.against is Against.HISTORY
+        for cause in held[member.identity].causes[reason.metric]
+    ]
+    return Slow(member, reasons, [*dict.fromkeys(changed), *seen(group, place)]) if reasons else None

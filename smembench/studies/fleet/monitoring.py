@@ -69,7 +69,11 @@ def open_metrics(verdict: Verdict) -> str:
         ),
         ("smembench_fleet_devices", "Devices of the fleet.", [({}, float(len(members)))]),
         ("smembench_fleet_slow_devices", "Devices that are slow.", [({}, float(len(slow)))]),
-        ("smembench_fleet_exit_code", "0 all ok, 3 a device is slow, 1 one failed.", [({}, float(verdict.exit_code))]),
+        (
+            "smembench_fleet_exit_code",
+            "0 all ok, 3 a device is slow, 1 one failed, 5 nothing to compare one with.",
+            [({}, float(verdict.exit_code))],
+        ),
     ]
     return exposition(families)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from smembench.model.errors import FAILED, REGRESSION, UsageError
+from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
+from smembench.model.threshold import THRESHOLD
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Fleet, Member
 
@@ -25,7 +26,7 @@ class Rules:
         UsageError: for a value out of range.
     """
 
-    threshold: float = 0.01
+    threshold: float = THRESHOLD
     false_alarms: float = 0.001
 
     def __post_init__(self) -> None:
@@ -140,8 +141,22 @@ class Verdict:
     rules: Rules
 
     @property
+    def uncompared(self) -> list[Member]:
+        """The devices compared with nothing: without figures, or the only one of a model and without earlier runs."""
+        compared = {
+            member.identity
+            for group in self.groups
+            for place, member in enumerate(group.members)
+            if len(group.members) > 1
+            or any((figure := one.figures[place]) is not None and figure.history for one in group.metrics)
+        }
+        return [member for member in self.fleet.members if member.identity not in compared]
+
+    @property
     def exit_code(self) -> int:
-        """3 if a device is slow, else 1 if one has no figures or a failed case, else 0."""
+        """3 if a device is slow, else 1 if one or a case failed, else 5 if one is compared with nothing, else 0."""
         if self.slow:
             return REGRESSION
-        return FAILED if any(member.failed for member in self.fleet.members) else 0
+        if any(member.failed for member in self.fleet.members):
+            return FAILED
+        return INCOMPARABLE if self.uncompared else 0

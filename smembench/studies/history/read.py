@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -23,14 +23,14 @@ from smembench.store.files import resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description, resume_command
 from smembench.store.run_json import Description, ahead
-from smembench.store.schema import REQUIRED
-from smembench.studies.compare.comparability import distrust, fault
+from smembench.store.schema import REQUIRED, flag
+from smembench.studies.compare.comparability import OF_ROWS, distrust, fault
 from smembench.studies.load import load
 
 _TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
-    *("status", "reason", "verified", "throttle_reasons", "cpu_waiting"),
+    *("status", "reason", "verified", "cpu_waiting", "throttle_reasons", *OF_ROWS),
 )
 
 
@@ -42,11 +42,15 @@ class Device(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """A case in one run: its median in ms, and the device's state while it was measured, empty if unknown."""
+    """A case in one run: its median in ms, and as text what was recorded beside it, empty if unknown.
+
+    ``other`` are the columns ``comparability.OF_ROWS``.
+    """
 
     elapsed_ms: float
     sm_clock_mhz: str
     throttle_reasons: str
+    other: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +131,20 @@ def night_of(stored: Run) -> Night:
         if why := fault(row):
             unusable[key] = why
         elif row.elapsed_ms is not None:
-            clock = "" if row.sm_clock_mhz is None else str(row.sm_clock_mhz)
-            times[key] = Timed(row.elapsed_ms, clock, row.throttle_reasons or "")
+            clock, throttled, *other = (
+                "" if (value := getattr(row, name)) is None else str(value)
+                for name in ("sm_clock_mhz", "throttle_reasons", *OF_ROWS)
+            )
+            times[key] = Timed(row.elapsed_ms, clock, throttled, tuple(other))
     path = stored.path or Path()
     return Night(path, stored.id, began(stored), stored.description, times, unusable, stored.complete)
 
 
-def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
+def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
     """Every run at these paths once, of a folder of runs all below it; and a line for each below that is left out.
 
-    That is one that cannot be read or claims to begin after now; a run that is given by its own path counts.
+    That is one that cannot be read or claims to begin after now; a run that is given by its own path counts. Of several
+    paths, as ``*`` gives them, what is no run is left out, too.
 
     Args:
         paths: runs' folders, folders of runs, and files.
@@ -148,8 +156,9 @@ def read_runs(paths: Iterable[Path], step: Step = unseen) -> tuple[list[Run], li
     places: dict[Path, tuple[Path, bool]] = {}
     for path in paths:
         inside = list(_run_folders(path)) if there(path) and path.is_dir() else []
-        several = bool(inside) and path not in inside
-        places |= {resolved(one): (one, several) for one in (inside if several else [path])}
+        below = bool(inside) and path not in inside
+        beside = len(paths) > 1 and not inside and there(path)
+        places |= {resolved(one): (one, below or beside) for one in (inside if below else [path])}
     runs, skipped = [], []
     for number, (path, several) in enumerate(places.values(), 1):
         step(path.name, number, len(places))
@@ -189,32 +198,31 @@ def _read(path: Path, since: datetime | None) -> Night | None:
             raise UsageError(f"nothing is measured yet; continue with: {resume_command(path)}")
         return None if since and began(stored) < since else night_of(stored)
     devices = devices_of(run)
-    usable: dict[tuple[str, Device], tuple[str, str, str]] = {}
+    usable: dict[tuple[str, Device], tuple[str, str, str, tuple[str, ...]]] = {}
     unusable: dict[tuple[str, Device], str] = {}
     run_id, begun = run.run_id, run.started_at_utc
     if since is not None and begun and _moment(begun) < since:
         return None
-    records = _records(path / CASES, run.checksums.get(CASES, ""))
-    for row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, *state in records:
+    for record in _records(path / CASES, run.checksums.get(CASES, "")):
+        row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
-        throttled, waiting = state
         if why := distrust(
             status,
             reason,
             throttled or None,
             float(waiting) if waiting else None,
-            verified=verified in ("true", "True"),
+            verified=flag(verified),
         ):
             unusable[key] = why
         else:
-            usable[key] = (elapsed, clock, throttled)
+            usable[key] = (elapsed, clock, throttled, tuple(other))
         run_id, begun = run_id or row_id, begun or tried_at
     if not usable and not unusable:
         raise UsageError(f"{CASES} has no rows")
     started = _moment(begun)
     if since and started < since:
         return None
-    elapsed_ms = _elapsed([text for text, _, _ in usable.values()])
+    elapsed_ms = _elapsed([text for text, *_ in usable.values()])
     times = {key: Timed(ms, *state) for (key, (_, *state)), ms in zip(usable.items(), elapsed_ms, strict=True)}
     return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 

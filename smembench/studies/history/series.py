@@ -19,9 +19,10 @@ from functools import cache
 from statistics import median
 
 from smembench.model.progress import Step, unseen
-from smembench.stats.changepoints import SHORTEST, THRESHOLD, Change, changes
+from smembench.model.threshold import THRESHOLD
+from smembench.stats.changepoints import SHORTEST, Change, changes
 from smembench.studies.accept import Acceptance, newest_for
-from smembench.studies.compare.comparability import environment
+from smembench.studies.compare.comparability import NAMES, OF_ROWS, environment
 from smembench.studies.history.read import Device, Night, Timed
 
 SHORTEST_SERIES = 2 * SHORTEST
@@ -55,8 +56,8 @@ class Turn:
 class Series:
     """One case on one device over the runs in which its time can be compared, oldest first.
 
-    ``times`` are medians in ms, ``threshold`` is the smallest relative change of level. ``unusable`` says why the
-    newest run that the case is in gives no such time; empty if it does.
+    ``case_id`` is that of the newest run, ``times`` are medians in ms, ``threshold`` is the smallest relative change of
+    level. ``unusable`` says why the newest run that the case is in gives no such time; empty if it does.
     """
 
     case_id: str
@@ -108,7 +109,8 @@ def series_of(
 ) -> list[Series]:
     """The series of every case and device, or of the chosen cases, the most important first.
 
-    Each device has its own series. Runs that do not say on which device they were measured are in none.
+    Each device has its own series, whatever its host calls it: a GPU may be cuda:0 in one run and cuda:1 in the next.
+    Runs that do not say on which device they were measured are in none.
 
     Args:
         nights: oldest first.
@@ -119,19 +121,23 @@ def series_of(
     """
     wanted = None if chosen is None else set(chosen)
     times_of: dict[tuple[str, Device], list[tuple[int, Timed]]] = {}
+    ids: dict[tuple[str, Device], dict[str, None]] = {}
     unusable: dict[tuple[str, Device], str] = {}
+    metric = cache(_metric)
     for place, night in enumerate(nights):
-        for key, timed in night.times.items():
+        for (case_id, device), timed in night.times.items():
+            key = metric(case_id), device
             times_of.setdefault(key, []).append((place, timed))
-        if unusable:
-            unusable = {key: why for key, why in unusable.items() if key not in night.times}
-        unusable |= night.unusable
+            ids.setdefault(key, {})[case_id] = None
+            unusable.pop(key, None)
+        unusable |= {(metric(case_id), device): why for (case_id, device), why in night.unusable.items()}
     environments = cache(lambda before, after: tuple(_environment(nights[before], nights[after])))
 
     def turns_of(
         key: tuple[str, Device], where: Sequence[int], states: Sequence[Timed], times: Sequence[float]
     ) -> Iterator[Turn]:
-        meant = newest_for(accepted, key[0], key[1].id)
+        known = filter(None, (newest_for(accepted, case_id, key[1].id) for case_id in ids[key]))
+        meant = max(known, key=lambda one: one.started_at_utc, default=None)
         begun = sum(nights[place].started < meant.started_at_utc for place in where) if meant else 0
         news = False
         for change in changes(times, threshold):
@@ -146,14 +152,21 @@ def series_of(
 
     found = []
     for number, (key, known) in enumerate(times_of.items(), 1):
-        step(key[0], number, len(times_of))
-        if key[1].id and (wanted is None or key[0] in wanted):
+        *_, case_id = ids[key]
+        step(case_id, number, len(times_of))
+        if key[1].id and (wanted is None or not wanted.isdisjoint(ids[key])):
             where, states = [place for place, _ in known], [timed for _, timed in known]
             times = [timed.elapsed_ms for timed in states]
             turns = list(turns_of(key, where, states, times))
             of_series = [nights[place] for place in where]
-            found.append(Series(*key, of_series, times, turns, threshold, unusable.get(key, "")))
+            found.append(Series(case_id, key[1], of_series, times, turns, threshold, unusable.get(key, "")))
     return sorted(found, key=_weight)
+
+
+def _metric(case_id: str) -> str:
+    """A case's id without its device."""
+    problem, kernel, *rest = case_id.split("/")
+    return "/".join([problem, kernel, *rest[1:]])
 
 
 def _is_of(change: Change, times: Sequence[float], accepted: int) -> bool:
@@ -170,8 +183,7 @@ def _weight(series: Series) -> tuple[int, float, str]:
 
 def _environment(before: Night, after: Night) -> list[str]:
     """Differences in run.json: versions and revision, devices with driver and clocks, sampling."""
-    found = environment([before.description], [after.description])
-    return [f"{one.what} was {one.base}, is {one.new}" for one in found]
+    return list(map(str, environment([before.description], [after.description])))
 
 
 def _state(before: Timed, after: Timed) -> list[str]:
@@ -181,4 +193,9 @@ def _state(before: Timed, after: Timed) -> list[str]:
         found.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")
     if before.throttle_reasons != after.throttle_reasons:
         found.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
+    found += [
+        f"{NAMES[name]} was {was}, is {now}"
+        for name, was, now in zip(OF_ROWS, before.other, after.other, strict=True)
+        if was and now and was != now
+    ]
     return found

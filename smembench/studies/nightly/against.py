@@ -13,12 +13,12 @@ from smembench.model.measurement import Status
 from smembench.model.progress import Step, unseen
 from smembench.model.text import number_of
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES
+from smembench.store.run_folder import CASES, resume_command
 from smembench.studies.accept import Acceptance, accepted, began, for_run, patterns_of
 from smembench.studies.baseline import baselines, pin_command
 from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
 from smembench.studies.compare.beside import beside
-from smembench.studies.compare.comparability import alike
+from smembench.studies.compare.comparability import check_apart
 from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.runs import READ, on_a_gpu, runs_before, set_aside, unlike, without_left_over
@@ -70,78 +70,96 @@ def count_of(compare_to: str) -> int:
 
 @dataclass(slots=True)
 class Held:
-    """Comparisons of a run, each with the name of what it is compared with, notes on them, and failures."""
+    """Comparisons of a run, each with the name of what it is compared with, and lines about them.
+
+    Attributes:
+        notes: what else is worth a word.
+        problems: what failed or is missing, in part.
+        nothing: why nothing could be compared, although there is something to compare with.
+    """
 
     compared: list[tuple[str, Comparison]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    nothing: list[str] = field(default_factory=list)
 
 
 def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = unseen) -> Held:
     """Compare a run with others.
 
-    ``last`` is the previous run, ``last:N`` the previous N, each case's those with its device, driver and clocks. If a
-    baseline is pinned, both compare with that too, since a slow drift never shows from one run to the next. With
-    ``last:N`` the newest N runs, including this one, are compared with the baseline. A case whose change is accepted
-    is compared with the runs from the accepted one on. ``step`` is called before each run is read.
+    ``last`` is the previous run, ``last:N`` the previous N, each case's those on its device. If a baseline is pinned,
+    both compare with that too, since a slow drift never shows from one run to the next. With ``last:N`` the newest N
+    runs, including this one, are compared with the baseline. A case whose change is accepted is compared with the runs
+    from the accepted one on. ``step`` is called before each run is read.
     """
     count = count_of(compare_to)
     held = Held()
     meant = for_run(accepted(root), new) if is_named(compare_to) else {}
+    fresh = {case for case, one in meant.items() if one.started_at_utc == began(new)}
     newest = [new]
     if compare_to != BASELINE:
         paths = [Path(compare_to)]
         if count:
             paths = without_left_over(runs_before(root, new.description, READ), never_pruned(root))
-        before = _readable(paths, compare_to, new, held, step)
+        before = _readable(paths, compare_to, held, step)
         judge = (
             partial(_with_last, before, new, count, meant, rules) if count else partial(_with_named, before, new, rules)
         )
-        if before:
+        if before and not fresh.issuperset(row.case_id for row in new.rows):
             _add(held, compare_to, judge)
         _absent(before, new, held)
-        newest = [*(run for run in before if alike(run, new)), new][-max(count, 1) :]
-        unnamed, elsewhere = unlike(root, new.description) if len(before) < count else ([], [])
-        if unnamed:
-            held.notes.append(
-                f"{compare_to}: left out {number_of(len(unnamed), 'run')} without the device it was measured on, such "
-                f"as {unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
-            )
-        damaged, late = set_aside(root, new.description) if count else ("", "")
-        held.notes += [damaged] if damaged else []
-        (held.notes if before else held.problems).extend([late] if late else [])  # with nothing else, a clock is wrong
-        if count and (gpu_run := on_a_gpu(root, new.description)):
-            held.problems.append(
-                f"{compare_to}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"
-            )
-        if elsewhere and not before:
-            held.notes.append(
-                f"{compare_to}: {number_of(len(elsewhere), 'other run')} of this config, such as {elsewhere[-1]}: of "
-                "other devices, or of the same ones by other names; each GPU is compared with itself alone"
-            )
+        newest = [*before, new][-max(count, 1) :]
+        if count:
+            _left_out(compare_to, count, root, new, before, held)
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
-        for base in _readable([pinned], BASELINE, new, held):
+        for base in _readable([pinned], BASELINE, held):
             if compare_to == BASELINE:
                 _absent([base], new, held)
             elif began(base) >= began(new):  # pinned since, so no run before it
                 continue
             _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
-    if fresh := [case for case, one in meant.items() if one.started_at_utc == began(new)]:
-        held.notes.append(f"accepted from this run on, {number_of(len(fresh), 'case')}: {meant[fresh[0]].reason}")
-    if not held.compared and not held.problems:
+    if fresh:
+        held.notes.append(f"accepted from this run on, {number_of(len(fresh), 'case')}: {meant[min(fresh)].reason}")
+    elif not held.compared and not held.problems:
         held.notes.append("there is no run before it to compare with")
     return held
+
+
+def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run], held: Held) -> None:
+    """Name the earlier runs that are not compared with; if there are no others, nothing could be compared."""
+    lines = held.notes if before else held.nothing
+    lines += set_aside(root, new.description)
+    found = unlike(root, new.description)
+    if len(before) < count and found.unnamed:
+        lines.append(
+            f"{asked}: left out {number_of(len(found.unnamed), 'run')} without the device it was measured on, such "
+            f"as {found.unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
+        )
+    if gpu_run := on_a_gpu(root, new.description):
+        held.problems.append(
+            f"{asked}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"
+        )
+    if not before and found.elsewhere:
+        lines.append(
+            f"{asked}: {number_of(len(found.elsewhere), 'other run')} of this config, such as {found.elsewhere[-1]}: "
+            "of other devices, or of the same ones by other names; each device is compared with itself alone"
+        )
+    if not before and found.unfinished:
+        lines.append(
+            f"{asked}: {number_of(len(found.unfinished), 'run')} not complete, such as {found.unfinished[-1]}; "
+            f"continue it with: {resume_command(found.unfinished[-1])}"
+        )
 
 
 def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
     try:
         found = judge()
     except SmembenchError as error:
-        held.problems.append(f"not compared: {what}: {error}")
+        held.nothing.append(f"not compared: {what}: {error}")
         return
     held.compared.append((what, found))
-    held.problems += [f"{what}: {problem}" for problem in not_judged(found)]
+    (held.problems if found.judged else held.nothing).extend(f"{what}: {problem}" for problem in not_judged(found))
 
 
 def not_judged(found: Comparison) -> Iterator[str]:
@@ -201,6 +219,7 @@ def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequenc
 
 
 def _with_named(base: Sequence[Run], new: Run, rules: Rules) -> Comparison:
+    check_apart(base, [new])
     return _with(base, [new], rules, beside(base, [new]))
 
 
@@ -220,6 +239,7 @@ def _with_baseline(
     root: Path, pinned: Run, newest: Sequence[Run], meant: Mapping[str, Acceptance], rules: Rules
 ) -> Comparison:
     """Each case against the pinned run, or a later one whose level is accepted; left out if that is gone."""
+    check_apart([pinned], newest[-1:])
     later = {case: one for case, one in meant.items() if one.started_at_utc > began(pinned)}
     levels = [
         load(root / name, shown=False) for name in {one.run for one in later.values()} if (root / name / CASES).exists()
@@ -237,8 +257,8 @@ def _without(run: Run, cases: Container[str]) -> Run:
     return run.only([row for row in run.rows if row.case_id not in cases])
 
 
-def _readable(paths: Sequence[Path], what: str, new: Run, held: Held, step: Step = unseen) -> list[Run]:
-    """The runs that can be read. Cases are compared with those of their device's driver and clocks alone."""
+def _readable(paths: Sequence[Path], what: str, held: Held, step: Step = unseen) -> list[Run]:
+    """The runs that can be read."""
     runs, damaged = [], []
     for number, path in enumerate(paths, 1):
         step(path.name, number, len(paths))
@@ -246,9 +266,7 @@ def _readable(paths: Sequence[Path], what: str, new: Run, held: Held, step: Step
             runs.append(_load(path, what))
         except UsageError as error:
             damaged.append(f"not compared: {error}")
-    if others := sum(not alike(run, new) for run in runs):
-        held.notes.append(f"{what}: {others} of {len(runs)} runs are of another driver or other clocks")
-    (held.notes if runs else held.problems).extend(damaged)
+    (held.notes if runs else held.nothing).extend(damaged)
     return runs
 
 

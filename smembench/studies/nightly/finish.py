@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from smembench.model.errors import FAILED, REGRESSION, SmembenchError, UsageError
+from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, SmembenchError, UsageError
 from smembench.model.progress import Step, unseen
 from smembench.store.files import Output, write_whole
 from smembench.store.run import Run
@@ -16,8 +16,9 @@ from smembench.studies.accept import accepted
 from smembench.studies.compare import Comparison, Rules, Verdict
 from smembench.studies.load import load
 from smembench.studies.nightly import against
+from smembench.studies.nightly.against import Held
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics
-from smembench.studies.nightly.runs import prune
+from smembench.studies.nightly.runs import prune, surplus
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,36 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A night's run, its comparisons, notes, what could not be done, and what it was to be compared with."""
+    """A night's run, what came of its comparisons, and what it was to be compared with."""
 
     run: Run
-    compared: Compared
-    notes: Sequence[str]
-    problems: Sequence[str]
+    held: Held
     compare_to: str | None
 
     @property
+    def compared(self) -> Compared:
+        """The comparisons."""
+        return self.held.compared
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be compared or done."""
+        return [*self.held.nothing, *self.held.problems]
+
+    @property
     def exit_code(self) -> int:
-        """3 if a case is slower, else 1 if a case failed or an option could not be carried out, else 0.
+        """3 if a case is slower, else 1 if one failed or is missing, else 5 if nothing could be compared, else 0.
 
         A case that fails every night must not hide that another one became slower.
         """
-        if any(comparison.regressions for _, comparison in self.compared):
-            return REGRESSION
-        return FAILED if self.problems or self.run.failed else 0
+        return REGRESSION if any(comparison.regressions for _, comparison in self.compared) else self.without_verdicts
+
+    @property
+    def without_verdicts(self) -> int:
+        """The exit code of a night in which no case is slower."""
+        if self.run.failed or self.held.problems:
+            return FAILED
+        return INCOMPARABLE if self.held.nothing else 0
 
     @property
     def data(self) -> dict[str, JsonValue]:
@@ -73,8 +87,8 @@ class Finished:
             "exit_code": self.exit_code,
             "failed": {row.case_id: row.status for row in self.run.failed},
             "compared": [{"with": asked, **comparison.data} for asked, comparison in self.compared],
-            "notes": list(self.notes),
-            "problems": list(self.problems),
+            "notes": self.held.notes,
+            "problems": self.problems,
         }
 
 
@@ -94,23 +108,24 @@ def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], 
     run = load(folder)
     against.check(compare_to, folder.parent, run.description.config.name)
     found = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold), step)
-    return Finished(run, found.compared, found.notes, found.problems, compare_to)
+    return Finished(run, found, compare_to)
 
 
 def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finished:
     """Compare a complete run, and remove runs beyond the number to keep."""
     run = load(folder)
-    found = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else against.Held()
-    if plan.keep is not None and found.problems:
-        found.notes.append(f"--keep {plan.keep}: nothing is removed, as not everything could be compared")
+    found = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else Held()
+    pinned = against.never_pruned(root)
+    if plan.keep is not None and (found.problems or found.nothing):
+        if surplus(root, run.description, folder, plan.keep, pinned):
+            found.notes.append(f"--keep {plan.keep}: nothing is removed, as not everything could be compared")
     elif plan.keep is not None:
         series = [comparison for asked, comparison in found.compared if asked != against.BASELINE]
         held_against = {run_id for comparison in series for run_id in _alarmed(comparison)}
-        pinned = against.never_pruned(root)
         said, failed = prune(root, run.description, folder, plan.keep, pinned, held_against)
         found.notes += said
         found.problems += failed
-    return Finished(run, found.compared, found.notes, found.problems, plan.compare_to)
+    return Finished(run, found, plan.compare_to)
 
 
 def _alarmed(comparison: Comparison) -> Iterator[str]:

@@ -36,6 +36,7 @@ def json_line(run: Run, compared: Compared, exit_code: int) -> str:
                 "cases": {verdict.value: count for verdict, count in comparison.counts.items()},
                 "threshold": comparison.threshold,
                 "slower": {case.case.id: case.ratio for case in comparison.regressions},
+                "causes": {case.case.id: list(map(str, case.causes)) for case in comparison.regressions},
             }
             for asked, comparison in compared
         ],
@@ -89,7 +90,7 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
         ("smembench_run_started_timestamp_seconds", "When the run began.", began),
         (
             "smembench_run_exit_code",
-            "0 all ok, 3 a case is slower, 1 one failed, or nothing could be compared.",
+            "0 all ok, 3 a case is slower, 1 one failed or is missing, 5 nothing could be compared.",
             [(of_run, float(exit_code))],
         ),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from smembench.model.errors import UsageError
 from smembench.stats.levels import RECENT
@@ -36,19 +37,23 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
     return sorted(found, key=lambda one: (one[0].started_at_utc, one[1]))
 
 
-def _of_config(root: Path, run: Description) -> Iterator[tuple[Description, Path]]:
-    """Complete runs of the same config. Those set aside are no runs: neither compared with nor removed."""
+def _of_config(root: Path, run: Description, *, complete: bool = True) -> Iterator[tuple[Description, Path]]:
+    """Runs of the same config, or only complete ones. Those set aside are no runs: neither compared nor removed."""
     for path in root.iterdir():
         with suppress(UsageError):
             other = read_description(path)
-            if other.complete and other.config.name == run.config.name and not ahead(other.started_at_utc):
+            if (
+                (other.complete or not complete)
+                and other.config.name == run.config.name
+                and not ahead(other.started_at_utc)
+            ):
                 yield other, path
 
 
-def set_aside(root: Path, run: Description) -> tuple[str, str]:
-    """Notes on folders that are not compared with: with a damaged run.json, and runs that claim to begin after now.
+def set_aside(root: Path, run: Description) -> list[str]:
+    """Lines on folders that are not compared with: with a damaged run.json, and runs that claim to begin after now.
 
-    Each is a line, or "" if there are none. A damaged run.json does not say of which config its run is.
+    A damaged run.json does not say of which config its run is.
     """
     damaged, late = [], []
     for path in sorted(path for path in root.iterdir() if path.is_dir()):
@@ -60,12 +65,12 @@ def set_aside(root: Path, run: Description) -> tuple[str, str]:
         like = other.config.name == run.config.name and _alike(other, run) and other.run_id != run.run_id
         if like and (why := ahead(other.started_at_utc)):
             late.append(f"{path}: {why}")
-    return _folded(damaged), _folded(late)
+    return [_folded(found) for found in (damaged, late) if found]
 
 
 def _folded(found: Sequence[str]) -> str:
     more = f" (and {len(found) - 1} more such runs)" if len(found) > 1 else ""
-    return f"left out {found[0]}{more}" if found else ""
+    return f"left out {found[0]}{more}"
 
 
 def _alike(other: Description, run: Description) -> bool:
@@ -75,22 +80,33 @@ def _alike(other: Description, run: Description) -> bool:
     return any(shared)
 
 
-def _is_named(run: Description) -> bool:
-    """Whether a run names one of its devices. Cases on others are not comparable, which is said of each."""
-    return any(device.id for device in devices_of(run).values())
+class Unlike(NamedTuple):
+    """Ids of the runs of a config before another that are not compared with it, by the reason.
 
-
-def unlike(root: Path, run: Description) -> tuple[list[str], list[str]]:
-    """Ids of complete runs of the same config that began before this one and are not like it.
-
-    First those that name none of their devices, which are like no other run, then those on other devices.
+    Attributes:
+        unnamed: name none of their devices, so that they are like no other run.
+        elsewhere: are on other devices.
+        unfinished: are on these devices, and not complete; their folders.
     """
+
+    unnamed: Sequence[str]
+    elsewhere: Sequence[str]
+    unfinished: Sequence[Path]
+
+
+def unlike(root: Path, run: Description) -> Unlike:
+    """The earlier runs of the same config that are not compared with a run, other than those set aside."""
     unnamed: list[str] = []
     elsewhere: list[str] = []
-    for other, _ in _of_config(root, run):
-        if not _alike(other, run) and _order(other) < _order(run):
-            (elsewhere if _is_named(other) else unnamed).append(other.run_id)
-    return sorted(unnamed), sorted(elsewhere)
+    unfinished: list[Path] = []
+    for other, path in _of_config(root, run, complete=False):
+        whole = other.complete and (path / CASES).is_file()
+        if _order(other) < _order(run) and _alike(other, run):
+            unfinished += [] if whole else [path]
+        elif _order(other) < _order(run) and whole:
+            named = any(device.id for device in devices_of(other).values())
+            (elsewhere if named else unnamed).append(other.run_id)
+    return Unlike(sorted(unnamed), sorted(elsewhere), sorted(unfinished))
 
 
 def on_a_gpu(root: Path, run: Description) -> str:
