@@ -183,7 +183,7 @@ import numpy as np
 if hasattr(np, "row_stack"):
     del np.row_stack
 import smembench
-smembench.explain_kernel("copyGmem", n=64, capability="9.0")
+assert "registers per thread" in repr(smembench.explain_kernel("copyGmem", n=64, capability="9.0"))
 assert not hasattr(np, "row_stack")
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={"PYTHONPATH": str(ROOT)})

@@ -61,7 +61,6 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
 
     Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX.
     """
-    from numba.cuda import cudaimpl
     from numba.cuda.core.bytecode import FunctionIdentity
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.descriptor import cuda_target
@@ -70,8 +69,10 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     from smembench.kernels.intrinsics.unsigned import applied
 
     with global_compiler_lock:
-        context = cuda_target.target_context
         with _row_stack():
+            from numba.cuda import cudaimpl
+
+            context = cuda_target.target_context
             context.refresh()
         context.insert_func_defn((lowering, function, types) for lowering, function, types in LOWERINGS)
         functions, arrays = FunctionIdentity._unique_ids, cudaimpl._unique_smem_id
