@@ -147,6 +147,8 @@ def _failed(error: BaseException) -> int:
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, SmembenchError):
         return _say(error, error.exit_code)
+    if isinstance(error, MemoryError):
+        return _say("out of memory: close other programs, or raise the limit (ulimit -v)", 1)
     # Typer's own usage errors: its Click is vendored, so their class cannot be imported.
     if hasattr(error, "format_message"):
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)

@@ -212,6 +212,17 @@ def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_p
     assert {row["status"] for row in table(run_folder(root), "cases.csv")} == {"ok"}
 
 
+def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start(config, "--output", root)
+    folder = wait_for_trials(root, 1).parent
+    shutil.rmtree(folder)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"{folder} was removed meanwhile, with what was measured" in said.splitlines()[-1]
+    assert "resume" not in said
+
+
 def test_without_its_kernel_file_a_run_says_which_it_had(folder: Path, program: Program) -> None:
     ran = program("run", "--resume", folder)
     assert ran.returncode == 2
