@@ -223,6 +223,16 @@ def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_
     assert "resume" not in said
 
 
+def test_without_a_working_directory_nothing_is_measured_and_one_line_says_so(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone}; rmdir {gone}; {sys.executable} -m smembench matmul --n 16 --kernel cpu --quick"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, timeout=60)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "smembench: the working directory was removed; change to one that is there\n"
+
+
 def test_without_its_kernel_file_a_run_says_which_it_had(folder: Path, program: Program) -> None:
     ran = program("run", "--resume", folder)
     assert ran.returncode == 2
