@@ -5,7 +5,7 @@ While Python itself starts, Ctrl-C is Python's, which prints a traceback.
 
 from __future__ import annotations
 
-import _signal  # built in, unlike signal
+import _signal  # type: ignore[import-not-found] # built in, unlike signal
 import os
 import sys
 from types import FrameType
