@@ -92,4 +92,4 @@ def test_a_median_of_an_older_run_that_its_samples_contradict_is_named(tmp_path:
     text = (folder / CASES).read_text()
     (folder / CASES).write_text(text.replace(f",{median!r},", f",{2 * median!r},", 1))
     (line,) = said(folder)
-    assert f"1 median not those of {SAMPLES}, such as {case} {2 * median:g} ms" in line
+    assert f"1 of 139 medians differ from those of {SAMPLES}: {case} {2 * median:g} ms, its samples" in line
