@@ -19,10 +19,11 @@ from typer.core import TyperCommand, TyperGroup
 from smembench.cli import baseline, fleet, problems
 from smembench.cli.options import help_alone
 from smembench.cli.streams import lost_output, open_streams
-from smembench.model.errors import Dropped, SmembenchError
+from smembench.model.errors import Dropped, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code, ignore
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
+from smembench.toolchains.settings import settings
 
 _SIGNALLED = 130
 """What Typer returns after Ctrl-C; a run that is interrupted while it measures raises its own error."""
@@ -147,6 +148,8 @@ def _failed(error: BaseException) -> int:
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, SmembenchError):
         return _say(error, error.exit_code)
+    if isinstance(error, MemoryError):
+        return _say("out of memory: close other programs, or raise the limit (ulimit -v)", 1)
     # Typer's own usage errors: its Click is vendored, so their class cannot be imported.
     if hasattr(error, "format_message"):
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
@@ -154,6 +157,10 @@ def _failed(error: BaseException) -> int:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", 2 if error.errno in _OF_THE_CALLER else 1)
+    try:
+        settings()
+    except UsageError as damaged:  # Numba's own file, without which it cannot be imported
+        return _say(damaged, damaged.exit_code)
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)
     return _say(f"internal error: {one_line(error)} ({place(error)}); {_TRACEBACK}=1 shows more", 1)

@@ -36,6 +36,14 @@ def there(path: Path) -> bool:
     return True
 
 
+def check_working_directory() -> None:
+    """Raise UsageError if the working directory was removed: Numba, for one, compiles nothing without."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory was removed; change to one that is there") from None
+
+
 def resolved(path: Path) -> Path:
     """The path without links, itself if there is nothing; raises as ``there``."""
     return path.resolve() if there(path) else path

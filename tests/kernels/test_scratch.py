@@ -10,6 +10,7 @@ import pytest
 
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.toolchains import nvvm
 
 types: Any = numba.types
 passed, counts = scratch("passed", "float32", 1000), scratch("counts", "uint32", 12)
