@@ -742,6 +742,18 @@ def test_what_cannot_be_done_is_refused_before_measuring(tmp_path: Path, options
         after(Nightly(**options), tmp_path, "nightly")
 
 
+def test_the_page_has_no_markup_of_stored_texts_and_commands_to_copy(results: Path, night: Night) -> None:
+    hostile = "<script>alert(1)</script> *x* [y](z)"
+    for day in range(1, 4):
+        night(day)
+    newest = night(4, {**TIMES, "copyGmem": 1.3}, devices=[{**H200, "driver": hostile}])
+    assert finished(Nightly(compare_to="last:3"), results, newest)[0] == 3
+    page = (newest / SUMMARY).read_text()
+    assert "<script>" not in page
+    assert "&lt;script>alert(1)&lt;/script> \\*x\\* [y\\](z)" in page
+    assert f"`smembench accept {newest} --case transpose/copyGmem/cuda:0/" in page
+
+
 def test_nothing_asked_for_is_nothing_to_do(tmp_path: Path) -> None:
     assert after(Nightly(), tmp_path, "nightly") is None
 
