@@ -745,7 +745,7 @@ def test_what_cannot_be_done_is_refused_before_measuring(tmp_path: Path, options
 def test_the_page_has_no_markup_of_stored_texts_and_commands_to_copy(results: Path, night: Night) -> None:
     hostile = "<script>alert(1)</script> *x* [y](z)"
     for day in range(1, 4):
-        night(day)
+        night(day, devices=[{**H200, "driver": "580"}])
     newest = night(4, {**TIMES, "copyGmem": 1.3}, devices=[{**H200, "driver": hostile}])
     assert finished(Nightly(compare_to="last:3"), results, newest)[0] == 3
     page = (newest / SUMMARY).read_text()
