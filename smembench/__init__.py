@@ -29,16 +29,15 @@ finished cases in ``run``, which ``result(run)`` displays; that of ``tune`` has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.threshold import THRESHOLD
 from smembench.model.version import VERSION as __version__
 
+TYPE_CHECKING = False  # that of typing, which ``python -m smembench`` would import from the working directory
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
 
     from smembench.report.notebook import Best, Compared, Explained, ExplainedFunction, Result, Side
     from smembench.store.run import Run
@@ -85,6 +84,9 @@ def measure(
         DeviceUnavailable: for a device that is not there.
         RunInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``run`` has the finished cases.
     """
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from smembench.run.config import Config, from_data, from_toml
     from smembench.studies.run import run, whole
 
@@ -112,6 +114,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
         RunInterrupted: as from ``measure``.
     """
     from contextlib import closing
+    from pathlib import Path
 
     from smembench.run.config import from_stored
     from smembench.store.run_folder import RunFolder
@@ -130,6 +133,8 @@ def read(path: str | Path) -> Result:
     Raises:
         UsageError: for a file that cannot be read.
     """
+    from pathlib import Path
+
     from smembench.studies.load import load
 
     return result(load(Path(path)))

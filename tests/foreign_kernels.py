@@ -200,3 +200,84 @@ def sums(offset: int) -> Any:
         out[t] = four(shared, t)
 
     return kernel
+
+
+@cuda.jit
+def returns_early(out: Any, a: Any, n: Any) -> None:
+    tile = cuda.shared.array(256, float32)
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    tile[cuda.threadIdx.x] = a[i]
+    cuda.syncthreads()
+    out[i] = tile[cuda.threadIdx.x]
+
+
+@cuda.jit
+def returns_between_barriers(out: Any, a: Any, n: Any) -> None:
+    tile = cuda.shared.array(256, float32)
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    tile[t] = a[min(i, n - 1)]
+    cuda.syncthreads()
+    if i >= n or t >= 128:
+        return
+    tile[t] += tile[t + 128]
+    cuda.syncthreads()
+    out[i] = tile[t]
+
+
+@cuda.jit
+def goes_on(out: Any, a: Any, n: Any) -> None:
+    tile = cuda.shared.array(256, float32)
+    i = cuda.grid(1)
+    tile[cuda.threadIdx.x] = a[min(i, n - 1)]
+    if i < n:
+        cuda.syncthreads()
+    out[min(i, n - 1)] = tile[cuda.threadIdx.x]
+
+
+@cuda.jit
+def guarded_too_late(out: Any, a: Any, n: Any) -> None:
+    i = cuda.grid(1)
+    if i < n + 3:
+        value = a[i]
+    if i < n:
+        out[i] = value
+
+
+@cuda.jit
+def add(out: Any, a: Any) -> None:
+    cuda.atomic.add(out, cuda.grid(1), a[cuda.grid(1)])
+
+
+@cuda.jit
+def sqrt(out: Any, a: Any) -> None:
+    out[cuda.grid(1)] = math.sqrt(a[cuda.grid(1)])
+
+
+@cuda.jit
+def shared(out: Any, a: Any) -> None:
+    tile = cuda.shared.array(32, float32)
+    tile[cuda.threadIdx.x] = a[cuda.grid(1)]
+    out[cuda.grid(1)] = tile[cuda.threadIdx.x]
+
+
+@cuda.jit(device=True)
+def down(n: Any) -> Any:
+    return n if n < 2 else down(n - 1)
+
+
+@cuda.jit
+def counts_down(out: Any, a: Any) -> None:
+    out[cuda.grid(1)] = a[cuda.grid(1)] + down(5)
+
+
+@cuda.jit(device=True)
+def for_ever(n: Any) -> Any:
+    return for_ever(n + 1)
+
+
+@cuda.jit
+def recurses(out: Any, a: Any) -> None:
+    out[cuda.grid(1)] = for_ever(a.size)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.cuda.core.imputils import builtin_registry
 from numpy.typing import NDArray
+
+from smembench.kernels.intrinsics.lowering import LOWERINGS
 
 Access = tuple[str, str, int, int]
 """Load or store, the array, the first element and their number."""
@@ -163,7 +164,7 @@ def execute(intrinsic: Callable[..., Any], types: Sequence[Any], args: Sequence[
 
     ``result`` is the Numba type of a tuple that it returns, whose elements are returned.
     """
-    (lowering,) = [lower for lower, function, _ in builtin_registry.functions if function is intrinsic]
+    (lowering,) = [lower for lower, function, _ in LOWERINGS if function is intrinsic]
 
     def data(kind: Any) -> Any:
         pointee = {4: ir.FloatType(), 8: ir.DoubleType()}[kind.dtype.bitwidth // 8]

@@ -14,7 +14,6 @@ import numpy as np
 from greenlet import getcurrent, greenlet
 
 from smembench.devices.base import POISON
-from smembench.explain.trace import replaced
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile
 from smembench.kernels.intrinsics.warp_group import GROUP, GROUP_BARRIER
 from smembench.kernels.kernel import Kernel
@@ -142,8 +141,16 @@ def _numba_mended() -> Iterator[None]:
 @contextmanager
 def _swapped_everywhere(function: Any, simulated: Any) -> Iterator[None]:
     """Replace ``cuda`` by the simulator's in the kernel's module and in those of the functions that it calls."""
-    with replaced(simulated, function.__globals__):
+    real = cuda  # this module's is replaced as well
+    modules = [vars(module) for name, module in [*sys.modules.items()] if name.startswith("smembench")]
+    names = [each for each in (function.__globals__, vars(sys.modules[__name__]), *modules) if each.get("cuda") is real]
+    try:
+        for each in names:
+            each["cuda"] = simulated
         yield
+    finally:
+        for each in names:
+            each["cuda"] = real
 
 
 def _block_in_turns(kernel: Any) -> Any:

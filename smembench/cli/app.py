@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from inspect import cleandoc
 from typing import Annotated, Any
@@ -172,9 +173,15 @@ _any_warning = warnings.showwarning
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     if issubclass(category, Dropped):
-        _say(message)
+        _warn_once(str(message))
     else:
         _any_warning(message, category, *where, **more)
+
+
+@cache
+def _warn_once(message: str) -> None:
+    """Some commands read a run several times."""
+    _say(message)
 
 
 def _say(message: object, code: int = 0) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from smembench.kernels.kernel import Kernel
@@ -43,6 +43,9 @@ class Prepared(Protocol):
             OutOfBounds: if the kernel wrote to a guard.
         """
 
+    def inputs(self) -> Iterator[tuple[int, Array]]:
+        """The inputs that kernels have had so far, by their number, as they are now."""
+
     def resources(self) -> Resources:
         """Registers and local memory per thread, known after a launch; empty for CPU functions and library calls."""
 
@@ -67,7 +70,7 @@ class Device(Protocol):
         """Reserve memory for the largest output and the largest inputs of the run, in bytes, the output first."""
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Prepared:
-        """Compile the kernel and place the arrays; the same ``inputs`` object is placed only once."""
+        """Compile the kernel and place copies of the inputs; the same ``inputs`` object is placed only once."""
 
     def conditions(self) -> Conditions:
         """Clocks, temperature and load now."""

@@ -82,18 +82,16 @@ class BufferPool:
 
 
 def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) -> Any:
-    """Put an input where a program needs it. NumPy's memory is pageable, so a pageable input is not copied."""
+    """Copy an input to where a program needs it."""
     match place:
         case "device":
             placed = pool.take(slot, array.size, array.dtype)
             placed.copy_to_device(array)
             return placed
-        case "pinned":
-            pinned = allocate(array.size, array.dtype, place)
-            np.copyto(pinned, array)
-            return pinned
-        case "pageable":
-            return array
+        case "pinned" | "pageable":
+            placed = allocate(array.size, array.dtype, place)
+            np.copyto(placed, array)
+            return placed
 
 
 class Output:
@@ -176,11 +174,11 @@ def from_element(first: int, launch: Callable[..., Any]) -> Callable[..., Any]:
 
 def between_copies(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
-) -> tuple[Enqueue, Output]:
+) -> tuple[Enqueue, Output, Sequence[Any]]:
     """Surround a launch with copies: host inputs to the device before it, its output to the host after it.
 
     ``launch`` is called with the output and the inputs on the device. Returns a function that enqueues all of it on the
-    stream, and the output on the device, whose guards need checking too.
+    stream, the output on the device, whose guards need checking too, and the inputs on the device.
     """
     staged = [allocate(array.size, array.dtype, "device") for array in inputs]
     result = Output(output.array.size, output.array.dtype, "device")
@@ -194,12 +192,12 @@ def between_copies(
         for step in steps:
             step()
 
-    return enqueue, result
+    return enqueue, result, staged
 
 
 def between_allocations(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
-) -> tuple[Enqueue, Output]:
+) -> tuple[Enqueue, Output, Sequence[Any]]:
     """As ``between_copies``, but each launch frees the arrays of the one before it, and allocates its own."""
     result = FreshOutput(output.array.size, output.array.dtype)
     staged: list[Any] = []
@@ -215,4 +213,4 @@ def between_allocations(
         launch(result.array, *staged)
         copy(stream, output.array, result.array)
 
-    return enqueue, result
+    return enqueue, result, staged

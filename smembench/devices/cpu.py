@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,8 @@ class CpuDevice:
             l2_bytes=_last_level_cache_bytes(),
         )
         self._flush_buffer: Array | None = None
+        self._given: tuple[Array, ...] = ()
+        self._placed: tuple[Array, ...] = ()
         self._scheduled = _scheduled()
         self._compiled: dict[tuple[object, ...], Any] = {}
 
@@ -86,7 +88,10 @@ class CpuDevice:
         """Does nothing: NumPy allocates the arrays."""
 
     def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CpuPrepared:
-        """Allocate the output; compiled kernels are kept for later cases."""
+        """Allocate the output and copy the inputs; compiled kernels are kept for later cases."""
+        if self._given is not inputs:
+            self._placed = ()  # freed before the next are allocated
+            self._given, self._placed = inputs, tuple(array.copy() for array in inputs)
         key = (case.problem, case.kernel, case.dtype, case.b_layout, case.block, case.pad, case.parameters)
         if key not in self._compiled:
             program = kernel.build(case)
@@ -95,7 +100,7 @@ class CpuDevice:
         flush = self._flush if case.cache == "cold" else None
         function, scalars, first = self._compiled[key], problem.scalars(case), problem.first(case)
         of_output = carried(problem.array_types(case)[0])
-        return CpuPrepared(function, inputs, problem.output_length(case), of_output, scalars, flush, first)
+        return CpuPrepared(function, self._placed, problem.output_length(case), of_output, scalars, flush, first)
 
     def _flush(self) -> None:
         import numpy as np
@@ -120,6 +125,7 @@ class CpuDevice:
     def close(self) -> None:
         """Release buffers and compiled kernels."""
         self._flush_buffer = None
+        self._given = self._placed = ()
         self._compiled.clear()
 
 
@@ -143,6 +149,7 @@ class CpuPrepared:
         self._buffer: Any = np.empty(length + 2 * self._guard, dtype)
         self._output: Any = self._buffer[self._guard : -self._guard]
         self._flush = flush
+        self._inputs = inputs
         # Numba's CPU target has no float16; copying its bits is the same work.
         arrays = [array[first:] for array in (self._output, *inputs)]
         arrays = [array.view("u2") if array.dtype == np.float16 else array for array in arrays]
@@ -162,6 +169,10 @@ class CpuPrepared:
         output: Array = self._output
         return output
 
+    def inputs(self) -> Iterator[tuple[int, Array]]:
+        """Those that the kernel is called with."""
+        return enumerate(self._inputs)
+
     def resources(self) -> Resources:
         """Unknown on a CPU."""
         return Resources()
@@ -173,3 +184,4 @@ class CpuPrepared:
     def close(self) -> None:
         """Release the output."""
         self._buffer = self._output = self._call = None
+        self._inputs = ()

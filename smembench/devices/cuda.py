@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 from cuda.bindings import driver
+from numba.cuda.cudadrv import error as numba_error
 
 from smembench.devices.buffers import (
     BufferPool,
@@ -25,7 +26,7 @@ from smembench.devices.buffers import (
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
-from smembench.devices.cuda_helpers import busy, empty, read_all
+from smembench.devices.cuda_helpers import busy, empty, launcher, read_all
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
 from smembench.kernels.kernel import Kernel
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from smembench.devices.base import Sampler
     from smembench.model.problem import Array
 
+CudaErrors = (RuntimeError, getattr(numba_error, "CudaDriverError", RuntimeError))
+"""What the driver's errors are raised as, by ``checked`` and by Numba, whose simulator has no class of its own."""
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
@@ -106,8 +109,7 @@ class CudaDevice:
         self._given: tuple[Array, ...] = ()
         self._placed: dict[MemoryKind, list[Any]] = {}
         self._pool = BufferPool()
-        self._flush_buffer: Any = None
-        self._read_all: Any = None
+        self._flush_l2: Enqueue | None = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
         overhead = {
             "event_pair_us": 1000 * self._residue_ms,
@@ -117,9 +119,11 @@ class CudaDevice:
 
     def _calibrate(self) -> tuple[float, float]:
         """Readings of an event pair around nothing and around an empty kernel, in ms."""
-        launch: Callable[[], Any] = cuda.jit(empty)[1, 1, self._stream]
+        capability = compute_capability(self._index)
+        launch = launcher(empty, capability, self._handle, grid=1, block=1)
         zero = cuda.to_device(np.zeros(1, np.float32))
-        before = partial(cuda.jit(busy)[1, 1, self._stream], zero, np.uint32(_BUSY_ROUNDS))
+        rounds = [np.uint32(_BUSY_ROUNDS)]
+        before = partial(launcher(busy, capability, self._handle, rounds, grid=1, block=1), zero)
         launch()
         before()
         # An idle GPU has low clocks: keep it busy until they rise.
@@ -165,6 +169,7 @@ class CudaDevice:
         of_output = np.dtype(carried(problem.array_types(case)[0]))
         output = Output(problem.output_length(case), of_output, program.output, self._pool)
         outputs = [output]
+        given: list[Sequence[Any]] = [placed]
         compiled = self._compile(case, program)
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
         if isinstance(program, GpuKernel) and program.zeroed:
@@ -178,11 +183,12 @@ class CudaDevice:
                 compiled.fill(program.constant, values, self._handle)
             if not program.on_device:
                 surround = between_allocations if program.allocates else between_copies
-                enqueue, on_device = surround(self._handle, launch, placed, output)
+                enqueue, on_device, staged = surround(self._handle, launch, placed, output)
                 outputs.append(on_device)
+                given.append(staged)
         flush = self._flush() if case.cache == "cold" else None
         timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)
-        return CudaPrepared(enqueue, outputs, compiled, *timing)
+        return CudaPrepared(enqueue, outputs, given, compiled, *timing)
 
     def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
         """The inputs where a program needs them, kept until the inputs change."""
@@ -205,11 +211,13 @@ class CudaDevice:
 
     def _flush(self) -> Callable[[], Any]:
         """A function that enqueues reads of twice the size of the L2; buffer and kernel are kept for later cases."""
-        count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
-        if self._flush_buffer is None:
-            self._flush_buffer, self._read_all = cuda.to_device(np.zeros(count, np.float32)), cuda.jit(read_all)
-        blocks = 4 * (self.info.sm_count or _SM_GUESS)
-        return partial(self._read_all[blocks, 1024, self._stream], self._flush_buffer, np.uint32(count))
+        if self._flush_l2 is None:
+            count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
+            blocks = 4 * (self.info.sm_count or _SM_GUESS)
+            capability = self.info.compute_capability or ""
+            read = launcher(read_all, capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)
+            self._flush_l2 = partial(read, cuda.to_device(np.zeros(count, np.float32)))
+        return self._flush_l2
 
     def conditions(self) -> Conditions:
         """Read from NVML."""
@@ -219,16 +227,17 @@ class CudaDevice:
         """Free the arrays, the flush buffer and the compiled kernels."""
         self._given, self._placed = (), {}
         self._pool.clear()
-        self._flush_buffer = None
+        self._flush_l2 = None
         self._compiled.clear()
 
 
 @dataclass(slots=True)
 class CudaPrepared:
-    """A compiled kernel with its arrays; the first output is the case's."""
+    """A compiled kernel with its arrays; the first output and the first inputs are the case's."""
 
     _enqueue: Enqueue
     _outputs: Sequence[Output]
+    _inputs: Sequence[Sequence[Any]]
     _compiled: Compiled[Any]
     _stream: Any
     _handle: int
@@ -253,6 +262,13 @@ class CudaPrepared:
         wanted, *_ = [output.read() for output in self._outputs]
         return wanted
 
+    def inputs(self) -> Iterator[tuple[int, Array]]:
+        """Those of the case, and those that a kernel gets in their place, one by one on the host."""
+        self._stream.synchronize()
+        for inputs in self._inputs:
+            for number, array in enumerate(inputs):
+                yield number, array if isinstance(array, np.ndarray) else array.copy_to_host()
+
     def resources(self) -> Resources:
         """Registers and local memory per thread, if the installed libraries give them."""
         try:
@@ -275,5 +291,5 @@ class CudaPrepared:
         if self._timer is not None:
             self._timer.close()
             self._timer = None
-        self._outputs = ()
+        self._outputs = self._inputs = ()
         self._enqueue = nothing

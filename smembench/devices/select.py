@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from smembench.devices.base import Device
-from smembench.model.errors import UsageError
+from smembench.model.errors import DeviceUnavailable, UsageError
+from smembench.model.text import one_line
 
 AUTO = "auto"
 CPU = "cpu"
@@ -55,12 +56,16 @@ def open_device(name: str) -> Device:
     """Open the device with a canonical name.
 
     Raises:
-        DeviceUnavailable: if there is no such device.
+        DeviceUnavailable: if there is no such device, and with CUDA's error if it cannot be used.
+        Exception: that of a library that cannot be imported, or of a mistake here.
     """
     if name == CPU:
         from smembench.devices.cpu import CpuDevice
 
         return CpuDevice()
-    from smembench.devices.cuda import CudaDevice
+    from smembench.devices.cuda import CudaDevice, CudaErrors
 
-    return CudaDevice(_index(name))
+    try:
+        return CudaDevice(_index(name))
+    except CudaErrors as error:
+        raise DeviceUnavailable(f"{name}: {one_line(error)}") from None

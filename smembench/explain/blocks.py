@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
+from itertools import count as counting
+from itertools import pairwise, product
 from math import prod
+
+_FEW = 9
+"""Blocks of a grid that are all traced."""
+_MOST_PROBES = 40
+"""Blocks along an axis, at most, that are traced to find where their work changes."""
 
 
 def kinds_of_blocks(
@@ -27,6 +34,56 @@ def kinds_of_blocks(
         tuple(index for index, _ in kind): prod(count for _, count in kind)
         for kind in product(*(axis.items() for axis in axes))
     }
+
+
+def kinds_by_work(grid: tuple[int, ...], work: Callable[[tuple[int, ...]], Hashable]) -> dict[tuple[int, ...], int]:
+    """The blocks that represent a grid of which nothing else is known, with the number of each kind.
+
+    Along an axis the kinds are the first block, the last, and each run of blocks between them that do the same
+    ``work``, for which the one in its middle stands: in a grid larger than needed some do all, one a part, the others
+    nothing. Where the work changes is found by bisection, which misses a change and its opposite close together.
+    """
+    if prod(grid) <= _FEW:
+        return dict.fromkeys(product(*map(range, grid)), 1)
+    axes = []
+    for axis, count in enumerate(grid):
+
+        @cache
+        def along(index: int, axis: int = axis) -> Hashable:
+            return work(tuple(index if each == axis else 0 for each in range(len(grid))))
+
+        axes.append(_runs(count, along))
+    return {
+        tuple(index for index, _ in kind): prod(count for _, count in kind)
+        for kind in product(*(sorted(axis.items()) for axis in axes))
+    }
+
+
+def _runs(count: int, work: Callable[[int], Hashable]) -> Counter[int]:
+    """The blocks that represent an axis, each with the number of those that it stands for."""
+    probes = counting()
+    middle, last = (count - 1) // 2, count - 1
+    begins = sorted({0, *_changes(0, middle, work, probes), *_changes(middle, last, work, probes)})
+    found: Counter[int] = Counter()
+    for begin, end in pairwise([*begins, count]):
+        ends = Counter([0] * (begin == 0) + [last] * (end == count > 1))
+        found += ends
+        found[(begin + end - (end == count)) // 2] += end - begin - ends.total()
+    return +found
+
+
+def _changes(one: int, other: int, work: Callable[[int], Hashable], probes: Iterator[int]) -> Iterator[int]:
+    """Blocks from which on the work is another than before, between two."""
+    if work(one) == work(other):
+        return
+    if other - one == 1 or work(one) == work(other - 1):
+        yield other
+    elif work(one + 1) == work(other):
+        yield one + 1
+    elif next(probes) < _MOST_PROBES:
+        between = (one + other) // 2
+        yield from _changes(one, between, work, probes)
+        yield from _changes(between, other, work, probes)
 
 
 def kinds_of_tiles(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.blocks import kinds_of_blocks
+from smembench.explain.blocks import kinds_by_work
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.foreign_cuda import Replacements, foreign_cuda, plain_function
@@ -23,6 +23,7 @@ from smembench.explain.idle import idle_requests
 from smembench.explain.launch import by_cost
 from smembench.explain.mistakes import KINDS
 from smembench.explain.occupancy import MAX_THREADS
+from smembench.explain.requests import NOWHERE
 from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, record
 from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
@@ -82,7 +83,7 @@ def explain_function(
         arguments=[_in_memory(recorder, name, value, number) for number, (name, value) in enumerate(named.items(), 1)],
         grid=grid,
         block=block,
-        blocks=kinds_of_blocks(grid, grid),
+        blocks={},
     )
     traced = _traced(launch, recorder, fake, plain.__name__)
     code = None
@@ -158,19 +159,31 @@ def _in_memory(recorder: ForeignRecorder, name: str, argument: Argument, number:
 
 
 def _traced(launch: Launch, recorder: ForeignRecorder, fake: Any, name: str) -> Trace:
-    """The trace of a launch.
+    """The trace of a launch on a block of each kind.
 
     Raises:
         UsageError: with the line, for anything that the kernel raises.
     """
+    blocks: dict[Dimensions, Trace] = {}
+
+    def work(index: Dimensions) -> Hashable:
+        """How many threads a block has at each place of an access."""
+        blocks[index] = record(replace(launch, blocks={index: 1}), recorder, fake, np.int64)
+        return frozenset((each.site, np.count_nonzero(each.addresses != NOWHERE)) for each in blocks[index].accesses)
+
     try:
-        traced = record(launch, recorder, fake, np.int64)
+        kinds = kinds_by_work(launch.grid, work)
+        for index in kinds:
+            if index not in blocks:
+                work(index)
     except SmembenchError as error:
         raise UsageError(f"{name}: {error}") from None
     except Exception as error:
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == recorder.filename]
         where = f", line {lines[-1]}" if lines else ""
         raise UsageError(f"{name}{where}: cannot be traced: {type(error).__name__}: {error}") from None
+    of_kinds = (each._replace(weight=kinds[index]) for index in kinds for each in blocks[index].accesses)
+    traced = replace([*blocks.values()][-1], accesses=tuple(of_kinds), blocks=tuple(kinds))
     # Behind a branch that was not followed threads may store what others load, and reach a barrier.
     certain = ("outside", "race") if traced.unfollowed else KINDS
     first = {(each.line, each.kind): each for each in reversed(traced.mistakes) if each.kind in certain}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from smembench.explain.functions import BUILTINS, Cast, following, from_module
 from smembench.explain.lockstep import Values
 from smembench.explain.trace import ATOMICS, AXES, SHUFFLES
 from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.rebound import Rebound
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
@@ -132,6 +133,7 @@ class Replacements:
         if hasattr(cuda, "cg"):  # the simulator has it in kernels alone
             self._done[id(cuda.cg.this_grid)] = fake.cg.this_grid
         self._kept: list[Any] = []  # so that no other object takes its id
+        self.function = Rebound(self.of, BUILTINS).function
 
     def of(self, value: Any, name: str) -> Any:
         """What replaces a value that a kernel finds under a name."""
@@ -159,30 +161,8 @@ class Replacements:
         found = _type(value)
         return value if found is None else found
 
-    def function(self, function: FunctionType) -> Callable[..., Any]:
-        """The function with its names replaced."""
-        names: dict[str, Any] = {"__builtins__": BUILTINS}
-        closure = tuple(CellType() for _ in function.__closure__ or ())
-        replaced = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
-        replaced.__kwdefaults__ = function.__kwdefaults__
-        self._done[id(function)] = replaced  # before its names, since it may call itself
-        for name in _names(function.__code__):
-            if name in function.__globals__:
-                names[name] = self.of(function.__globals__[name], name)
-        free = function.__code__.co_freevars
-        for name, cell, own in zip(free, closure, function.__closure__ or (), strict=True):
-            cell.cell_contents = self.of(own.cell_contents, name)
-        return replaced
-
 
 def plain_function(value: Any) -> FunctionType | None:
     """The Python function of a kernel, of a device function or of a function; None for anything else."""
     found = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
     return found if isinstance(found, FunctionType) else None
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)

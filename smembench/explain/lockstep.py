@@ -7,8 +7,9 @@ did before the branch, so recording an access twice must be harmless.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class Group:
         """A number per thread of the block, as the kernel sees it: those of this group's threads."""
         if len(self.threads) == 1:
             return of_threads[self.threads[0]]
-        Values.group = self
+        _running.group = self
         return of_threads[self.threads].view(Values)
 
     def own(self, number: Any) -> Any:
@@ -58,10 +59,20 @@ class Group:
         self.left += np.split(left, len(left)) if alone else [left]
 
 
-class Values(np.ndarray[Any, Any]):
-    """One number per thread of the ``group`` that runs."""
+class _Running(threading.local):
+    group: Group
 
-    group: ClassVar[Group]
+
+_running = _Running()
+
+
+class Values(np.ndarray[Any, Any]):
+    """One number per thread of the group that runs."""
+
+    @property
+    def group(self) -> Group:
+        """The group that runs in this thread of Python."""
+        return _running.group
 
     def __bool__(self) -> bool:
         self.group.decides()

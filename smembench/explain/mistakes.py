@@ -103,15 +103,31 @@ def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
     return sorted(found.values())
 
 
-def divergent(paths: Sequence[tuple[int, ...]]) -> list[Mistake]:
-    """The first barrier that not all threads of a block reach; ``paths`` are the lines of each thread's barriers."""
-    longest = max(paths, key=len, default=())
+class Path(NamedTuple):
+    """The lines of a thread's barriers, and the last line behind them in which it accesses memory, 0 for none."""
+
+    barriers: tuple[int, ...] = ()
+    last: int = 0
+
+    def passes_by(self, number: int, line: int) -> bool:
+        """Whether it goes on without the barrier in ``line``, that of this number of other threads.
+
+        A barrier waits for the threads that have not ended (CUDA programming guide, "Synchronization Functions"): one
+        that does nothing behind the line has returned.
+        """
+        if len(self.barriers) > number:
+            return self.barriers[number] != line
+        return self.last > line
+
+
+def divergent(paths: Sequence[Path]) -> list[Mistake]:
+    """The first barrier without which threads of a block go on that others reach."""
+    longest = max((path.barriers for path in paths), key=len, default=())
     for number, line in enumerate(longest):
-        here = sum(path[number : number + 1] == (line,) for path in paths)
-        if here < len(paths):
-            return [
-                Mistake(line, "barrier", f"{here} of the block's {len(paths)} threads reach this barrier; all must")
-            ]
+        if any(path.passes_by(number, line) for path in paths):
+            here = sum(path.barriers[number : number + 1] == (line,) for path in paths)
+            text = f"{here} of the block's {len(paths)} threads reach this barrier; all must that have not returned"
+            return [Mistake(line, "barrier", text)]
     return []
 
 

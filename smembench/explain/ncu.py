@@ -9,12 +9,12 @@ import csv
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from statistics import median
 
 from smembench.explain.ncu_child import WORK, Work
 from smembench.model.case import Case
+from smembench.model.child import child_command
 from smembench.model.errors import UsageError
 
 _SECONDS = 900
@@ -88,7 +88,7 @@ def command(child: Sequence[str], metrics: Sequence[str], *, cache_control: str)
     """
     options = ["--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", cache_control]
     output = ["--csv", "--print-units", "base", "--profile-from-start", "off"]
-    return [installed(), *options, *output, *_python(child)]
+    return [installed(), *options, *output, *child_command(*child)]
 
 
 def complete(output: str, metrics: Sequence[str], *, launches: int, said: str) -> dict[str, list[float]]:
@@ -123,7 +123,7 @@ def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: floa
     Raises:
         UsageError: for a wrong result or a child that fails.
     """
-    run = _run(_python(_child(cases, launches, samples=samples, seconds=seconds)))
+    run = _run(child_command(*_child(cases, launches, samples=samples, seconds=seconds)))
     found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     for case, line in zip(cases, found, strict=False):
         if "wrong" in line:
@@ -137,10 +137,6 @@ def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: floa
 def _child(cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0) -> list[str]:
     """``ncu_child`` with its arguments."""
     return ["smembench.explain.ncu_child", WORK.dump_json(Work(cases, launches, samples, seconds)).decode()]
-
-
-def _python(child: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", *child]
 
 
 def _run(run: Sequence[str]) -> subprocess.CompletedProcess[str]:

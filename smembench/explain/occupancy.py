@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smembench.model.hardware import WARP
+from smembench.model.device import Limits
+from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
 
 MAX_THREADS = 1024
 """Most threads per block."""
@@ -50,6 +51,16 @@ _LIMITS = {
 
 CAPABILITIES = tuple(_LIMITS)
 """Compute capabilities whose limits are known."""
+
+ANY_GPU = Limits(
+    free_bytes=2**62,
+    max_threads=MAX_THREADS,
+    max_block=(1024, 1024),
+    max_grid=(2**31 - 1, 2**16 - 1),
+    max_shared_bytes=STATIC_SHARED_BYTES,
+    max_dynamic_bytes=max(limits.shared_per_block for limits in _LIMITS.values()),
+)
+"""What no GPU exceeds, memory aside."""
 
 
 def shared_memory(capability: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from smembench.explain.occupancy import occupancy
 from smembench.model.case import UNIFORM, Case
+from smembench.model.child import child_command
 from smembench.model.measurement import Prediction
 
 _WORTH_IT = 16
@@ -84,7 +85,7 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
 def _start(cases: Sequence[Case], output: int) -> Popen[bytes]:
     """Start a process that traces cases and prints a line of JSON per case; several share the pipe ``output``."""
     process: Popen[bytes] = Popen(
-        [sys.executable, "-m", "smembench.explain.prediction"],
+        child_command("smembench.explain.prediction"),
         stdin=PIPE,
         stdout=output,
         stderr=DEVNULL,

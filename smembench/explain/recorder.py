@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from smembench.explain.branches import decided, partners
 from smembench.explain.lockstep import Group
-from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, divergent, in_shared_memory, thread
+from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, Path, divergent, in_shared_memory, thread
 from smembench.explain.moved import Moved, keep_lanes_that_store
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers
+from smembench.explain.requests import NOWHERE, UNSERVED, Accesses, AccessSite, Integers
 from smembench.explain.sites import Sites
 from smembench.explain.tiles import TileRecorder
 from smembench.explain.unknown import Unfollowed
@@ -82,7 +82,7 @@ class Recorder:
         self._rows: dict[AccessSite, dict[_Row, int]] = {}
         self._ranks: dict[AccessSite, dict[_Row, int]] = {}
         self._nothing = AddressArray(self, "barrier", "", (1,), 0, "int8")
-        self._paths: list[tuple[int, ...]] = [()] * threads
+        self._paths = [Path()] * threads
         self._barriers: list[int] = []
         self._order = 0
         self.group = Group(np.arange(threads))
@@ -102,8 +102,12 @@ class Recorder:
 
     def leave(self) -> None:
         """The threads that are still going have run to the end: keep what they did."""
+        passed = len(self._barriers)
+        accessed = ((site, made[-1].order) for site, made in self._made.items() if site.space not in UNSERVED)
+        behind = (site.line for site, order in accessed if order // WARP_SYNCS == passed)
+        path = Path(tuple(self._barriers), max(behind, default=0))
         for number in self.group.threads[self.group.going]:
-            self._paths[number] = tuple(self._barriers)
+            self._paths[number] = path
         for site, made in self._made.items():
             self._keep(site, made)
         self.tiles.leave()

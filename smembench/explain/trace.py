@@ -1,6 +1,6 @@
 """Traces: run the function that is timed and record the address of every memory access.
 
-The kernel's ``cuda`` is replaced by a recorder: arrays have addresses but no content, barriers do nothing, shuffles
+A copy of the kernel finds a recorder as ``cuda``: arrays have addresses but no content, barriers do nothing, shuffles
 give each lane its own value, and threads of a block that take the same path run together
 (``smembench.explain.lockstep``). So kernels need no code for traces.
 A trace is valid for kernels whose addresses do not depend on the data that they load; all values read are zero.
@@ -9,15 +9,13 @@ A trace is valid for kernels whose addresses do not depend on the data that they
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from linecache import getline, getlines
 from math import prod
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,6 +35,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import LibraryCall, NumbaKernel
+from smembench.kernels.rebound import Rebound
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.formats import carried
@@ -155,6 +154,12 @@ def trace(
     def of_module(name: str, elements: int, dtype: str) -> AddressArray:
         return recorder.array("global", name, (elements,), next(begins), dtype)
 
+    fake = _fake_cuda(recorder)
+    setattr(fake, CLUSTER_BLOCKS, program.cluster)
+    setattr(fake, TILES, recorder.tiles)
+    setattr(fake, OF_MODULE, of_module)
+    fake.atomic.inc = _counting_blocks(fake.blockIdx)
+    function = bound_to(fake, program.function)
     whole = grid or program.grid
     scalars = [np.uint32(value) for value in problem.scalars(case)]
     mapped = ((arguments[each.array], each) for each in program.tensor_maps)
@@ -163,26 +168,20 @@ def trace(
     alike: dict[tuple[int, ...], int] = {(0, 0): prod(whole)}
     if program.tile_of is not None:
         blocks = kinds_of_tiles(program.tile_of, whole, program.cluster, program.parts) if ragged else alike
-        launches = [Launch(program.function, given, (prod(whole), 1), program.block, blocks)]
+        launches = [Launch(function, given, (prod(whole), 1), program.block, blocks)]
     elif segments is None:
         blocks = kinds_of_blocks(program.grid, whole, first_differ=program.first_differ) if ragged else alike
-        launches = [Launch(program.function, given, program.grid, program.block, blocks)]
+        launches = [Launch(function, given, program.grid, program.block, blocks)]
     else:
         launches = [
-            Launch(program.function, given, (parts * prod(program.grid), 1), program.block, blocks)
+            Launch(function, given, (parts * prod(program.grid), 1), program.block, blocks)
             for parts, blocks in divided(program.grid, whole, segments, ragged=ragged).items()
         ]
-    fake = _fake_cuda(recorder)
-    setattr(fake, CLUSTER_BLOCKS, program.cluster)
-    setattr(fake, TILES, recorder.tiles)
-    setattr(fake, OF_MODULE, of_module)
-    fake.atomic.inc = _counting_blocks(fake.blockIdx)
-    with replaced(fake):
-        try:
-            traces = [record(launch, recorder, fake, np.uint32) for launch in launches]
-            return replace(traces[-1], accesses=tuple(each for found in traces for each in found.accesses))
-        except AttributeError as error:
-            raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
+    try:
+        traces = [record(launch, recorder, fake, np.uint32) for launch in launches]
+        return replace(traces[-1], accesses=tuple(each for found in traces for each in found.accesses))
+    except AttributeError as error:
+        raise UsageError(f"{kernel.name}: cannot be traced: {error}") from None
 
 
 def record(launch: Launch, recorder: Recorder, fake: Any, number: Callable[[Any], Any]) -> Trace:
@@ -261,17 +260,14 @@ def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:
     return np.zeros(shape, object if element.kind == "u" else element)
 
 
-@contextmanager
-def replaced(fake: Any, *others: dict[str, Any]) -> Iterator[None]:
-    """Replace ``cuda`` by ``fake`` in every module of this package, and in other namespaces, where kernels find it."""
-    real = cuda  # this module's is replaced as well
-    holders = [module for module in list(sys.modules.values()) if getattr(module, "cuda", None) is real]
-    namespaces = [vars(module) for module in holders if module.__name__.startswith("smembench")]
-    namespaces += [namespace for namespace in others if namespace.get("cuda") is real and namespace not in namespaces]
-    try:
-        for namespace in namespaces:
-            namespace["cuda"] = fake
-        yield
-    finally:
-        for namespace in namespaces:
-            namespace["cuda"] = real
+def bound_to(fake: Any, function: Callable[..., None]) -> Callable[..., None]:
+    """A copy of a kernel, with the functions that it calls, which finds ``fake`` as ``cuda``."""
+
+    def other(value: Any, name: str) -> Any:
+        if value is cuda:
+            return fake
+        return copies.function(value) if isinstance(value, FunctionType) else value
+
+    copies = Rebound(other)
+    assert isinstance(function, FunctionType), function
+    return copies.function(function)

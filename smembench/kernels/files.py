@@ -7,8 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
@@ -18,12 +18,14 @@ from typing import Any, get_type_hints
 
 from smembench.kernels.kernel import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.kernels.program import Program
+from smembench.model.child import child_command
 from smembench.model.errors import UsageError
+from smembench.model.processes import awake, die_with_parent
 from smembench.model.text import ended, one_line, place
 
 EXAMINED = "SMEMBENCH_KERNELS_EXAMINED"
 """Files that this process or one above it has imported in a process of their own, without harm."""
-_SECONDS = 60.0
+_SECONDS = 30.0
 
 
 def load(path: str) -> list[Kernel]:
@@ -48,26 +50,33 @@ def load(path: str) -> list[Kernel]:
 
 def _examine(path: str) -> str:
     """What is wrong with a file, from importing it in a process of its own, which it may end; "" for nothing."""
-    try:
-        ran = subprocess.run(
-            [sys.executable, "-m", "smembench.kernels.files", path],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            start_new_session=True,  # Ctrl-C is the parent's to handle
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"{EXTRA_KERNELS} {path}: its import did not end within {_SECONDS:g} s"
-    try:
-        return str(json.loads(ran.stdout))
-    except ValueError:
-        return f"{EXTRA_KERNELS} {path}: the process that imported it {ended(ran.returncode)}"
+    with subprocess.Popen(
+        child_command("smembench.kernels.files", path, os.getpid()),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is the parent's to handle
+    ) as process:
+
+        def over(seconds: float) -> bool:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            return process.returncode is not None
+
+        try:
+            if not awake(over, _SECONDS)[0]:
+                return f"{EXTRA_KERNELS} {path}: its import did not end within {_SECONDS:g} s"
+            assert process.stdout is not None
+            return str(json.load(process.stdout))
+        except ValueError:
+            return f"{EXTRA_KERNELS} {path}: the process that imported it {ended(process.returncode)}"
+        finally:
+            process.kill()
 
 
 def main() -> None:
-    """Import a file, and print what is wrong with it as JSON."""
+    """Import a file, and print what is wrong with it as JSON; whatever it does ends with the parent."""
+    die_with_parent(int(sys.argv[2]))
     result = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.environ[EXTRA_KERNELS] = ""
@@ -80,6 +89,19 @@ def main() -> None:
     os._exit(0)
 
 
+@contextmanager
+def importable(file: Path) -> Iterator[None]:
+    """Let a user's file import others of its folder, where no library has a module of that name."""
+    folder = str(file.resolve().parent)
+    added = folder not in sys.path
+    sys.path += [folder] * added
+    try:
+        yield
+    finally:
+        if added:
+            sys.path.remove(folder)
+
+
 def _import(path: str) -> ModuleType:
     spec = spec_from_file_location(f"smembench_extra_{Path(path).stem}", path)
     if spec is None or spec.loader is None or not os.path.isfile(path):  # noqa: PTH113 - takes any path
@@ -88,7 +110,7 @@ def _import(path: str) -> ModuleType:
     # Known under its name like any import: Numba and pickle look modules up there.
     sys.modules[spec.name] = module
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), importable(Path(path)):
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise

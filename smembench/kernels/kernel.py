@@ -45,6 +45,8 @@ class Kernel:
         build: makes the program for a case; its function closes over block, pad, stride, parameters and dtype,
             never over sizes. Sizes decide ``grid``, and may choose between functions, each with a ``variant``.
         computes: which of the problem's references its output is compared with.
+        overwrites: whether it may write to its inputs. Its output is then checked on the first launch alone, since
+            those that are timed have other inputs.
         blocks: whether the case has block dimensions.
         results: elements of the output a thread computes, at most, across and down (x, y): a block's share divides
             that many times its threads. Of a kernel without block dimensions: those of a block.
@@ -72,6 +74,7 @@ class Kernel:
     summary: str = ""
     build: Callable[[Case], Program] = unbuilt
     computes: str = ""
+    overwrites: bool = False
     blocks: bool = True
     results: tuple[int, int] = (1, 1)
     default_blocks: tuple[Block, ...] = ()

@@ -11,7 +11,6 @@ import numpy as np
 from cuda.bindings import driver
 from numba import cuda, typeof
 from numba.cuda.core import config
-from numba.cuda.extending import lower_builtin, register_jitable, type_callable
 
 from smembench.kernels.types import Index
 from smembench.model.formats import carried
@@ -24,24 +23,16 @@ __all__ = [
     "cuda",
     "device",
     "int64",
-    "lower_builtin",
     "number",
-    "type_callable",
     "typeof",
     "uint32",
     "uint64",
 ]
 
 DeviceFunction = Callable[..., Any]
-"""A function that kernels call, and that ``device`` or ``register`` made known to Numba."""
+"""A function that kernels call, and that ``device`` or ``register`` gave a type for Numba."""
 
 Function = TypeVar("Function", bound=DeviceFunction)
-
-if not hasattr(np, "row_stack"):  # NumPy 2.5 took the name away; numba-cuda, when it first compiles, looks it up
-    np.row_stack = np.vstack
-
-# Numba warns of small grids; here they are intended.
-config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 """Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread per CUDA thread."""
@@ -51,11 +42,6 @@ _integers: Any = np if SIMULATED else numba
 int64: Callable[[Index], Index] = _integers.int64
 uint32: Callable[[Index], Index] = _integers.uint32
 uint64: Callable[[Index], Index] = _integers.uint64
-
-if not SIMULATED:
-    from smembench.kernels.intrinsics.unsigned import install
-
-    install()
 
 
 def number(dtype: str) -> Any:
@@ -68,10 +54,11 @@ def device(function: Function) -> Function:
 
     It stays a plain Python function for the simulator and for traces. To Numba it looks like a
     dispatcher with ``inline="always"``, and so is inlined before anything is compiled: a device function of
-    ``cuda.jit`` would need a GPU to compile for.
+    ``cuda.jit`` would need a GPU to compile for. The type is that of the name that remains.
     """
-    registered: Any = register_jitable(function)
-    registered.targetoptions, registered.py_func = {"inline": "always"}, function
+    inlined: Any = function
+    inlined.targetoptions, inlined.py_func = {"inline": "always"}, function
+    inlined._numba_type_ = numba.types.Dummy("inlined")
     return function
 
 

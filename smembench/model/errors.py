@@ -26,6 +26,12 @@ class DeviceUnavailable(SmembenchError):
     exit_code = 4
 
 
+class WorkerUnusable(DeviceUnavailable):
+    """The process that opens devices fails for a reason of its own, on a device that may be there."""
+
+    exit_code = FAILED
+
+
 class NothingCompared(SmembenchError):
     """Runs of which nothing can be compared, so that nothing can be found to be slower."""
 
@@ -33,4 +39,4 @@ class NothingCompared(SmembenchError):
 
 
 class Dropped(UserWarning):
-    """What a damaged file holds and is not used, with its line; the command goes on without it."""
+    """What is wrong with a damaged or edited file, and what of it is used; the command goes on."""

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -19,6 +19,8 @@ _AGAIN_S = 0.02
 _IMPORT_S = 5.0
 """How long an import can put it off: one that never ends is a mistake in a file."""
 
+EXIT_CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Those of an interrupted process."""
 _signals: list[int] = [signal.SIGINT]
 """Those that interrupt. In a Python program that imports smembench, SIGTERM is the program's."""
 _last: int = signal.SIGINT
@@ -83,11 +85,14 @@ def interruptible() -> Iterator[None]:
         _handle(now)
 
 
-def install() -> None:
+def install(replaced: Callable[..., Any] = signal.default_int_handler) -> None:
     """Have SIGTERM do what Ctrl-C does, and both wait for the end of an import: a module imported by half may be
     unusable. A process that ignores one of them goes on ignoring it.
+
+    Args:
+        replaced: the handler that Ctrl-C has in a process that does not ignore it.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is replaced:
         signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _interrupt)

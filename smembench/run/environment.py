@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,13 +24,16 @@ from smembench.model.version import VERSION
 from smembench.run.config import Config
 from smembench.run.pseudonym import pseudonym
 from smembench.store.files import read_whole
-from smembench.store.run_json import Description, Git, Host, StoredConfig
+from smembench.store.run_json import ABSENT, Description, Git, Host, StoredConfig
 from smembench.toolchains.registry import toolchains
+from smembench.toolchains.settings import settings
 
+_PACKAGE = Path(__file__).parents[1]
+_PROJECT = "pyproject.toml"
 _NOT_ALWAYS = ("git revision", "code")
 """Facts that not every run has."""
-_OTHERS = ("pandas", "rich", "typer", "pydantic")
-"""Packages besides those of the toolchains."""
+_OTHERS = ("pandas", "rich", "typer", "pydantic", "ml_dtypes", "tbb", "icc-rt")
+"""Packages besides those of the toolchains; of the last two Numba takes its threads and its vector functions."""
 
 
 def versions(*, cuda: bool = False) -> dict[str, str]:
@@ -61,26 +65,33 @@ def _code_makers() -> dict[str, str]:
 
 
 def git_revision() -> Git | None:
-    """Revision of the checkout that smembench runs from, and whether it has changes; None outside of git."""
-    folder = Path(__file__).parent
+    """Revision of smembench's own checkout, if it runs from it, and whether tracked files have changes; None elsewhere.
+
+    Another repository may lie around an installation, have a copy in it, or be named by the environment.
+    """
+    root = _PACKAGE.parent
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
+        command = ["git", "--no-optional-locks", f"--git-dir={root / '.git'}", f"--work-tree={root}", *arguments]
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
+            command, cwd=root, env=environment, capture_output=True, text=True, check=True, timeout=10
         ).stdout.strip()
 
     try:
-        return Git(revision=git("rev-parse", "HEAD"), dirty=bool(git("status", "--porcelain")))
-    except (OSError, subprocess.SubprocessError):
+        if tomllib.loads((root / _PROJECT).read_text())["project"]["name"] != _PACKAGE.name:
+            return None
+        git("ls-files", "--error-unmatch", _PROJECT, f"{_PACKAGE.name}/__init__.py")
+        return Git(revision=git("rev-parse", "HEAD"), dirty=bool(git("status", "--porcelain", "--untracked-files=no")))
+    except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError):
         return None
 
 
 def code_hash() -> str:
     """Hash of smembench's own files, which a version or a revision with changes does not tell."""
-    package = Path(__file__).parents[1]
     found = sha256()
-    for path in sorted(package.rglob("*.py")):
-        found.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        found.update(f"{path.relative_to(_PACKAGE)}\n".encode() + path.read_bytes())
     return found.hexdigest()
 
 
@@ -93,14 +104,13 @@ def kernel_hashes() -> dict[str, str]:
     return found
 
 
-def differences(before: Description, now: Description) -> list[str]:
+def differences(begun: Description, here: Description) -> list[str]:
     """What makes two parts of a run incomparable: differences of config, devices, driver, versions and code."""
-    found = [] if _given(before.config) == _given(now.config) else ["the configuration differs"]
-    old, new = _facts(before), _facts(now)
+    found = [] if _given(begun.config) == _given(here.config) else ["the configuration differs"]
+    old, new = _facts(begun), _facts(here)
     names = [name for name in dict.fromkeys([*old, *new]) if name not in _NOT_ALWAYS or (name in old and name in new)]
-    return found + [
-        f"{name} was {old.get(name)}, is {new.get(name)}" for name in names if old.get(name) != new.get(name)
-    ]
+    values = ((name, old.get(name, ABSENT), new.get(name, ABSENT)) for name in names)
+    return found + [f"{name} was {before}, is {now}" for name, before, now in values if before != now]
 
 
 def _given(config: StoredConfig) -> StoredConfig:
@@ -118,8 +128,8 @@ def _facts(run: Description) -> dict[str, JsonValue]:
         if key not in MEASURED
     }
     code = {"git revision": run.git.revision if run.git else "", "code": run.code}
-    code |= {f"kernel file {name}": found for name, found in run.kernels.items()}
-    return {**run.versions, **{name: text[:12] for name, text in code.items() if text}, **devices}
+    code = {name: text[:12] for name, text in code.items() if text}
+    return {**run.versions, **code, **run.deciding, **devices}
 
 
 def describe_run(
@@ -147,12 +157,18 @@ def describe_run(
         git=git_revision(),
         code=code_hash(),
         kernels=kernel_hashes(),
+        environment={name: _unplaced(value) if anonymous else visible(value) for name, value in settings().items()},
         devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.known) for info in infos],
     )
     if anonymous:
         return description
     host = Host(name=platform.node(), system=platform.platform())
     return description.model_copy(update={"host": host, "argv": list(map(visible, argv))})
+
+
+def _unplaced(value: str) -> str:
+    """A setting's value, or a pseudonym of one that may be a path on this machine."""
+    return pseudonym(value) or "hidden" if os.sep in value else visible(value)
 
 
 def _unnamed(info: DeviceInfo) -> dict[str, JsonValue]:

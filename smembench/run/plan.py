@@ -103,7 +103,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
                 variant = replace(case, block=block, pad=pad, stride=stride)
                 skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[device].capability) or ""
                 if not skip:
-                    _check(variant, kernel, problem, limits[device], limits.get(CPU))
+                    check(variant, kernel, problem, limits[device], limits.get(CPU))
                 yield Planned(variant, skip)
 
 
@@ -130,7 +130,12 @@ def _axes(
     return (sweep.stride or problem.default_strides) if kernel.strided else (None,), blocks, pads
 
 
-def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None) -> None:
+def check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None = None) -> None:
+    """Whether a device, and the host that it is in, take a case.
+
+    Raises:
+        UsageError: if not.
+    """
     where = f"{case.problem} {case.kernel} {case.size} {case.dtype} on {case.device}"
     if reason := problem.unsupported(case):
         raise UsageError(f"{where}: {reason}")
@@ -145,8 +150,8 @@ def _check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: L
         _check_block(case, case.block, kernel, limits)
     sizes = problem.sizes_of_arrays(case, problem.lengths(case))
     arrays, output = sum(sizes), sizes[0]
-    # Beside the inputs the host has the output copied back and the expected one, of a product in float64.
-    on_host = arrays + output + (4 * output if problem.flops(case) else output)
+    # Beside the inputs the host has their copies, the output copied back and the expected one, of a product in float64.
+    on_host = 2 * arrays - output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (
         ("host" if case.kind == "cpu" else "device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
         ("host", on_host, host.free_bytes if host else None),

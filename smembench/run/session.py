@@ -20,6 +20,7 @@ from smembench.run.runner import Runner
 from smembench.run.stop_rule import ci_widths_of, rules_of
 from smembench.run.worker import Worker
 from smembench.store.assemble import Predict, assemble, unpredicted
+from smembench.toolchains.settings import settings
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ def open_session(
     Without a seed in the config or here, a run draws a random one. The seed is recorded, so any run can be repeated.
 
     Raises:
-        UsageError: for cases that cannot run.
+        UsageError: for cases that cannot run, and settings with which kernels are not compiled or not optimised.
         DeviceUnavailable: for a device that does not exist or is in use.
     """
     with ExitStack() as held:
@@ -105,7 +106,8 @@ def open_plan(config: Config) -> Iterator[tuple[Iterable[Planned], Mapping[str, 
         DeviceUnavailable: for a device that does not exist.
     """
     names, resolved, notes = _devices(config)
-    if names == (CPU,):  # opened here at once, where a process would take as long to start as this one
+    # Opened here at once: a process would take as long to start as this one. Settings are judged by a worker's Numba.
+    if names == (CPU,) and not settings():
         device = open_device(CPU)
         yield plan(config, {CPU: device.limits()}, resolved), {CPU: device.info}, notes
         return

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smembench.devices.base import Device, OutOfBounds, Prepared
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -67,20 +69,30 @@ class TrialRunner:
         self._workload = _Workload()
 
     def run(self, request: Request) -> Trial:
+        """A trial, after which the next case gets inputs that no kernel wrote to.
+
+        Raises:
+            Exception: the device's or the kernel's; the device may be unusable afterwards.
+        """
+        kernel = registry.kernel_of(request.case)
+        trial = self._trial(request, kernel)
+        if trial.status is not Status.OK or kernel.overwrites:
+            self._workload = _Workload()
+        return trial
+
+    def _trial(self, request: Request, kernel: Kernel) -> Trial:
         """Check the case on a poisoned output, and sample it if the result is right.
 
         Where the case's inputs prove little, as zeros do, the kernel first has to be right on others. In the first
         round the output of the timed launches is checked too: a kernel may be right once and wrong afterwards, and a
-        timed launch may have done nothing.
-
-        Raises:
-            Exception: the device's or the kernel's; the device may be unusable afterwards.
+        timed launch may have done nothing. Then the inputs are compared with those that the reference is computed from
+        and that no kernel gets: one that writes to its inputs is wrong, unless it declares so.
         """
         case = request.case
         blank = Trial(case, request.round, Status.OK, now_utc())
         if case.kind == "cpu" and request.round == 0 and (reason := self._too_long(request)):
             return replace(blank, status=Status.SKIPPED, reason=reason)
-        problem, kernel, device = PROBLEMS[case.problem], registry.kernel_of(case), self._devices[case.device]
+        problem, device = PROBLEMS[case.problem], self._devices[case.device]
         device.reserve(request.memory)
         try:
             if (tried := problem.tried_on(case)) != case:
@@ -111,9 +123,9 @@ class TrialRunner:
                 reason = f"a sample of {min(batch.values):g} ms: shorter than the clock can time"
                 return replace(checked, status=Status.FAILED, reason=reason)
             if request.round == 0 and batch.values:
-                again = self._checked(checked, kernel, prepared)
+                again = self._checked(checked, kernel, prepared, timed=True)
                 if again.status is not Status.OK:
-                    return replace(again, reason=f"right once, wrong after the timed launches: {again.reason}")
+                    return again
             return replace(
                 checked,
                 samples=batch.values,
@@ -129,16 +141,29 @@ class TrialRunner:
         prepared.launch()
         return replace(self._checked(trial, kernel, prepared), resources=prepared.resources())
 
-    def _checked(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
-        """The trial with the result of checking its output."""
-        case = trial.case
+    def _checked(self, trial: Trial, kernel: Kernel, prepared: Prepared, *, timed: bool = False) -> Trial:
+        """The trial with the result of checking its output; of a wrong one and after timed launches its inputs, too."""
+        if timed and kernel.overwrites:
+            return trial
+        case, problem = trial.case, PROBLEMS[trial.case.problem]
         try:
             output = prepared.output()
         except OutOfBounds as error:
             return replace(trial, status=Status.WRONG_RESULT, verified=False, reason=str(error))
-        verdict = PROBLEMS[case.problem].check(case, self._reference(case, kernel.computes), output)
-        found = replace(trial, verified=verdict.passed, max_error=verdict.error)
-        return found if verdict.passed else replace(found, status=Status.WRONG_RESULT, reason=verdict.detail)
+        verdict = problem.check(case, self._reference(case, kernel.computes), output)
+        reason = "" if verdict.passed else verdict.detail
+        if timed and reason:
+            reason = f"right once, wrong after the timed launches: {reason}"
+        if (timed or reason) and not kernel.overwrites and (changed := self._changed(prepared)):
+            reason = f"the kernel wrote to its input {' and '.join(problem.arrays[number + 1] for number in changed)}"
+        found = replace(trial, verified=not reason, max_error=verdict.error)
+        return replace(found, status=Status.WRONG_RESULT, reason=reason) if reason else found
+
+    def _changed(self, prepared: Prepared) -> list[int]:
+        """The numbers of the inputs that are no longer what they were, bit by bit."""
+        given = self._workload.inputs
+        as_bytes = ((number, given[number].view("u1"), array.view("u1")) for number, array in prepared.inputs())
+        return sorted({number for number, before, now in as_bytes if not np.array_equal(before, now)})
 
     def _inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         problem = PROBLEMS[case.problem]

@@ -6,28 +6,28 @@ replaced, and the run goes on with the next case.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
+from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from smembench.devices.base import Device
+from smembench.model.child import child_command
 from smembench.model.device import DeviceInfo, Limits
-from smembench.model.errors import DeviceUnavailable
+from smembench.model.errors import DeviceUnavailable, UsageError, WorkerUnusable
 from smembench.model.interrupts import ignore, interruptible
 from smembench.model.measurement import Trial
-from smembench.model.text import ended, one_line
+from smembench.model.processes import awake, die_with_parent
+from smembench.model.text import ended, one_line, place
 from smembench.run.trial import Request, TrialRunner
+from smembench.toolchains.settings import check_optimised
 
 _OPEN_SECONDS = 120.0
 _CLOSE_SECONDS = 5.0
-_PR_SET_PDEATHSIG = 1
 
 
 class WorkerFailed(Exception):
@@ -42,7 +42,9 @@ class Worker:
     """A child process with open devices.
 
     Raises:
-        DeviceUnavailable: if a device does not exist, or the child does not start.
+        DeviceUnavailable: if a device does not exist.
+        WorkerUnusable: if the child does not start.
+        UsageError: for settings with which kernels are not compiled or not optimised.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -51,7 +53,7 @@ class Worker:
         listener, self._stop = Pipe(duplex=False)
         fds = (theirs.fileno(), listener.fileno())
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "smembench.run.worker", *map(str, fds)],
+            child_command("smembench.run.worker", *fds),
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             stdout=2,
@@ -64,13 +66,13 @@ class Worker:
             self.limits: dict[str, Limits]
             self.infos, self.limits = self._ask(tuple(names), _OPEN_SECONDS)
         except WorkerFailed as error:
-            raise DeviceUnavailable(f"no worker process for {', '.join(names)}: {error}") from None
+            raise WorkerUnusable(f"{', '.join(names)}: {error}") from None
         except BaseException:
             self.kill()
             raise
 
     def run(self, request: Request, timeout: float) -> Trial:
-        """Run a trial in the child.
+        """Run a trial in the child. Time in which the program was stopped is none that it took.
 
         Raises:
             WorkerTimeout: after ``timeout`` seconds.
@@ -78,7 +80,7 @@ class Worker:
         """
         answer = self._ask(request, timeout)
         assert isinstance(answer, Trial)
-        return answer
+        return replace(answer, seconds=max(answer.seconds - self._stopped, 0.0))
 
     def stop(self) -> None:
         """Ask the current trial to end after the sample in progress."""
@@ -101,7 +103,7 @@ class Worker:
 
     def _answer(self, timeout: float) -> Any:
         with interruptible():
-            ready = self._connection.poll(timeout)
+            ready, self._stopped = awake(self._connection.poll, timeout)
         if not ready:
             self.kill()
             raise WorkerTimeout(f"no answer within {timeout:g} s; the worker process was killed")
@@ -115,6 +117,9 @@ class Worker:
         if kind == "unavailable":
             self.kill()
             raise DeviceUnavailable(answer)
+        if kind == "refused":
+            self.kill()
+            raise UsageError(answer)
         if kind == "failed":
             # CUDA errors such as an illegal address are sticky: the context may be broken.
             self.kill()
@@ -143,12 +148,6 @@ class Worker:
         self.kill()
 
 
-def die_with_parent() -> None:
-    """Have the operating system kill this process when its parent ends. Linux only; a no-op elsewhere."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _serve(connection: Connection, listener: Connection) -> None:
     """Open the devices named in the first message, then answer requests until None or the end of the pipe."""
     from smembench.devices.select import open_device
@@ -156,7 +155,13 @@ def _serve(connection: Connection, listener: Connection) -> None:
     devices: dict[str, Device] = {}
     infos: dict[str, DeviceInfo] = {}
     limits: dict[str, Limits] = {}
-    for name in connection.recv():
+    names = connection.recv()
+    try:
+        check_optimised()
+    except UsageError as error:
+        connection.send(("refused", str(error)))
+        return
+    for name in names:
         try:
             device = devices[name] = open_device(name)
             infos[name], limits[name] = device.info, device.limits()
@@ -164,9 +169,8 @@ def _serve(connection: Connection, listener: Connection) -> None:
             connection.send(("unavailable", str(error)))
             return
         except Exception as error:
-            connection.send(("unavailable", f"{name}: {one_line(error)}"))
+            connection.send(("failed", f"the device cannot be opened: {one_line(error)} ({place(error)})"))
             return
-    import_module("numba")  # its import is no trial's time
     connection.send(("opened", (infos, limits)))
     runner = TrialRunner(devices, stopped=listener.poll)
     while (request := connection.recv()) is not None:

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from reprlib import repr as shortened
+from warnings import warn
 
 from pydantic import TypeAdapter, ValidationError
 
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.model.ranges import Count, Milliseconds
 from smembench.model.text import number_of
 from smembench.store import schema
+from smembench.store.files import checksum as checksum_of
 from smembench.store.files import read_whole
 from smembench.store.schema import Row
 
@@ -36,13 +38,13 @@ def table_text(columns: Sequence[str], records: Iterable[Iterable[object]]) -> s
     return stream.getvalue()
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a cases.csv.
+def read_rows(path: Path, checksum: str = "") -> list[Row]:
+    """Rows of a cases.csv; ``checksum`` as for ``text_of``.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(text_of(path))
+    reader = csv.reader(text_of(path, checksum))
     try:
         header = next(reader, [])
         if missing := [column for column in schema.REQUIRED if column not in header]:
@@ -57,13 +59,13 @@ def read_rows(path: Path) -> list[Row]:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
 
 
-def read_samples(path: Path) -> dict[str, Samples]:
-    """Elapsed times of a samples.csv in ms, by case id and round.
+def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
+    """Elapsed times of a samples.csv in ms, by case id and round; ``checksum`` as for ``text_of``.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(text_of(path))
+    reader = csv.reader(text_of(path, checksum))
     try:
         cases, rounds, times = _samples_from(next(reader, []), (record for record in reader if record))
     except csv.Error as error:
@@ -111,15 +113,19 @@ def uneven(record: Sequence[str], header: Sequence[str]) -> str:
     return f"it has {number_of(len(record), 'field')}, and the first line {len(header)}"
 
 
-def text_of(path: Path) -> io.StringIO:
-    """The text of a CSV file.
+def text_of(path: Path, checksum: str = "") -> io.StringIO:
+    """The text of a CSV file. A ``Dropped`` warning names one that is not as the run wrote it, by its ``checksum``.
 
     Raises:
         UsageError: if it cannot be read.
     """
     try:
-        return io.StringIO(read_whole(path).decode(), newline="")
+        data = read_whole(path)
+        text = io.StringIO(data.decode("utf-8-sig"), newline="")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
+    if checksum and checksum != checksum_of(data):
+        warn(f"{path}: was edited after the run; its figures are used as they stand", Dropped, stacklevel=3)
+    return text

@@ -10,12 +10,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
+from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError, UsageError
 
 MOST_BYTES = 2**28
 """The longest file that is read."""
+_PART = 2**20
 
 
 def there(path: Path) -> bool:
@@ -51,12 +54,19 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise OSError(errno.EINVAL, "neither a file nor a FIFO", str(path))
         os.set_blocking(stream.fileno(), True)
-        data = b"" if found.st_size > most else stream.read(most + 1)
+        # By parts: a read of at most so many bytes takes memory for all of them at once.
+        parts = (stream.read(_PART) for _ in range(most // _PART + 2))
+        data = b"" if found.st_size > most else b"".join(takewhile(bool, parts))
     if max(len(data), found.st_size) > most:
         raise OSError(errno.EFBIG, f"longer than {most} bytes", str(path))
     if not data and stat.S_ISFIFO(mode):
         raise OSError(errno.ENODATA, "a FIFO without a writer", str(path))
     return data
+
+
+def checksum(data: bytes) -> str:
+    """What run.json has of a file, by which an edit is noticed."""
+    return sha256(data).hexdigest()
 
 
 def write_whole(path: Path, text: str | bytes) -> None:

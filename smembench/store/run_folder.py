@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -13,7 +14,7 @@ from smembench.model.measurement import Measurement, Trial
 from smembench.model.text import json_text
 from smembench.store import schema
 from smembench.store.csv_files import table_text
-from smembench.store.files import check_folder, leftovers, sync_folder, there, write_whole
+from smembench.store.files import check_folder, checksum, leftovers, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import RUN as RUN
@@ -121,9 +122,15 @@ class RunFolder:
         description = self.description.model_copy(update={"complete": complete, "ended_at_utc": ended})
         run = Run.of(description, measurements, self.path, complete=complete)
         samples = schema.sample_fields(description.run_id, measurements)
-        write_whole(self.path / CASES, table_text(schema.COLUMNS, map(schema.to_fields, run.rows)))
-        write_whole(self.path / SAMPLES, table_text(schema.SAMPLE_COLUMNS, samples))
-        write_whole(self.path / RUN, to_json(description.data))
+        tables = {
+            CASES: table_text(schema.COLUMNS, map(schema.to_fields, run.rows)).encode("utf-8", "backslashreplace"),
+            SAMPLES: table_text(schema.SAMPLE_COLUMNS, samples).encode(),
+        }
+        for name, content in tables.items():
+            write_whole(self.path / name, content)
+        checksums = {name: checksum(content) for name, content in tables.items()}
+        run = replace(run, description=description.model_copy(update={"checksums": checksums}))
+        write_whole(self.path / RUN, to_json(run.description.data))
         if complete:
             self._journal.discard()
         else:

@@ -38,7 +38,10 @@ def _moment(text: str) -> str:
 Moment = Annotated[str, AfterValidator(_moment)]
 """ISO 8601, or empty."""
 RUN = "run.json"
-OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc")
+ABSENT = "absent"
+"""How a difference names a fact that one of two runs does not have."""
+_SHORT_HASH = 12
+OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc", "checksums")
 """Fields that a run has when it ends, and not when it begins."""
 _OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
@@ -92,8 +95,10 @@ class Description(Part):
         git, host: None if unknown, ``host`` also in an anonymous run.
         code: hash of smembench's own files.
         kernels: hashes of the kernel files from outside, by name.
+        environment: settings that decide the code or its time, by variable (see ``toolchains.settings``).
         resumed_with_differences: what differed, for each time that the run was resumed with --force.
         complete: None until the run ends, False if it was cut off.
+        checksums: of the CSV files beside it, by file name, as the end of the run wrote them.
     """
 
     schema_version: Literal[1] = 1
@@ -105,12 +110,20 @@ class Description(Part):
     git: Git | None = None
     code: str = ""
     kernels: dict[str, str] = {}
+    environment: dict[str, str] = {}
     devices: list[DeviceInfo] = []
     host: Host | None = None
     argv: list[str] = []
     resumed_with_differences: list[list[str]] = []
     complete: bool | None = None
     ended_at_utc: str | None = None
+    checksums: dict[str, str] = {}
+
+    @property
+    def deciding(self) -> dict[str, str]:
+        """What decides the code besides versions and revision: kernel files, with short hashes, and settings."""
+        files = {f"kernel file {name}": found[:_SHORT_HASH] for name, found in self.kernels.items()}
+        return {**files, **self.environment}
 
     def device(self, name: str) -> DeviceInfo | None:
         """The device with that name; None if the run has none."""

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from smembench.explain.occupancy import MAX_THREADS
+from smembench.explain.occupancy import ANY_GPU
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
-from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import Config
 from smembench.run.environment import git_revision, versions
@@ -112,9 +111,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     Raises:
         UsageError: when no case can be compiled, and without NVIDIA's compiler libraries.
     """
-    memory = Limits(free_bytes=2**62)
-    blocks = replace(memory, max_threads=MAX_THREADS, max_shared_bytes=STATIC_SHARED_BYTES)
-    planned = list(plan(config, {"cuda:0": blocks, "cpu": memory}, {"cuda:0": "cuda:0"}))
+    planned = list(plan(config, {"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}, {"cuda:0": "cuda:0"}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
     ported = {replace(item.case, compiler=DEFAULT_COMPILER) for item in planned if is_port(item.case.compiler)}
     cases = [item.case for item in planned if item.case in ported]

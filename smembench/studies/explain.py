@@ -10,13 +10,14 @@ from pathlib import Path
 from smembench.explain import analysis, counters
 from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
-from smembench.explain.occupancy import CAPABILITIES, MAX_THREADS
+from smembench.explain.occupancy import ANY_GPU, CAPABILITIES, MAX_THREADS
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
+from smembench.run.plan import check
 from smembench.run.session import locked
 from smembench.studies.load import load
 from smembench.toolchains.machine_code import machine_code
@@ -44,7 +45,7 @@ def cases(
 
     Raises:
         UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, and
-            a case that its kernel does not support.
+            a case that its kernel does not support or no GPU takes.
     """
     own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
     known = {found.name: found for found in own}
@@ -81,7 +82,10 @@ def cases(
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
             found.append(case if stride is None else _strided(case, stride))
-    return [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in found]
+    on_device = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in found]
+    for case in on_device:
+        check(case, known[case.kernel], PROBLEMS[case.problem], ANY_GPU)
+    return on_device
 
 
 def _strided(case: Case, stride: int) -> Case:

@@ -8,10 +8,12 @@ from contextlib import contextmanager, redirect_stdout
 from functools import reduce
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock, get_ident
 from types import ModuleType
 from typing import Any
 
 from smembench.explain.foreign_cuda import plain_function
+from smembench.kernels.files import importable
 from smembench.kernels.numba_cuda import cuda
 from smembench.model.errors import UsageError
 
@@ -53,9 +55,8 @@ def _imported(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: is no Python file; give path.py:function")
     module = sys.modules[spec.name] = module_from_spec(spec)  # where dataclasses look for it
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        with redirect_stdout(sys.stderr), _without_signatures():
+        with redirect_stdout(sys.stderr), _without_signatures(), importable(path):
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
@@ -65,23 +66,28 @@ def _imported(path: Path) -> ModuleType:
                 f'if __name__ == "__main__" ({said})'
             )
         raise UsageError(f"{path}: cannot be imported: {said}") from None
-    finally:
-        sys.path.pop(0)
     return module
+
+
+_importing = Lock()
 
 
 @contextmanager
 def _without_signatures() -> Iterator[None]:
-    """Let ``cuda.jit`` compile at the first launch, whatever its signature."""
+    """Let ``cuda.jit`` compile at the first launch, whatever its signature, for what this thread imports."""
     jit: Callable[..., Any] = cuda.jit
+    importer = get_ident()
 
     def lazily(function_or_signature: Any = None, *arguments: Any, **options: Any) -> Any:
+        if get_ident() != importer:
+            return jit(function_or_signature, *arguments, **options)
         function = function_or_signature if callable(function_or_signature) else None
         options.pop("argtypes", None)
         return jit(function, **options)
 
-    cuda.jit = lazily
-    try:
-        yield
-    finally:
-        cuda.jit = jit
+    with _importing:
+        cuda.jit = lazily
+        try:
+            yield
+        finally:
+            cuda.jit = jit

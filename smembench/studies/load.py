@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isclose
 from pathlib import Path
+from statistics import median
 from warnings import warn
 
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.progress import unseen
+from smembench.model.text import number_of
 from smembench.run.axes import split
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
@@ -46,11 +49,29 @@ def load(path: Path, *, shown: bool = True) -> Run:
         fleet = "; smembench fleet show compares a fleet with earlier ones" if there(folder / FLEET) else ""
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder{fleet}")
     description = read_description(folder)
-    samples = read_samples(folder / SAMPLES) if there(folder / SAMPLES) else {}
-    rows = read_rows(folder / CASES)
+    samples, checksums = {}, description.checksums
+    if there(folder / SAMPLES):
+        samples = read_samples(folder / SAMPLES, checksums.get(SAMPLES, ""))
+    elif SAMPLES in checksums:
+        warn(f"{folder / SAMPLES}: was removed after the run, which is read without samples", Dropped, stacklevel=2)
+    rows = read_rows(folder / CASES, checksums.get(CASES, ""))
+    if samples and not checksums:
+        _compare(folder / CASES, rows, samples)
     if shown:
         rows = [_with_uncertainty(row, samples) for row in rows]
     return Run(rows, description, samples, path, complete=description.complete is not False)
+
+
+def _compare(path: Path, rows: Sequence[Row], samples: Mapping[str, Samples]) -> None:
+    """Warn of medians that are not those of their samples: one of the files was edited."""
+    others = []
+    for row in rows:
+        values = [value for times in samples.get(row.case_id, {}).values() for value in times]
+        if row.elapsed_ms is not None and values and not isclose(row.elapsed_ms, median(values)):
+            others.append(f"{row.case_id} {row.elapsed_ms:g} ms, its samples {median(values):g}")
+    if others:
+        what = f"{number_of(len(others), 'median')} not those of {SAMPLES}, such as {others[0]}"
+        warn(f"{path}: {what}; one of the files was edited; figures are used as they stand", Dropped, stacklevel=3)
 
 
 def _with_uncertainty(row: Row, samples: Mapping[str, Samples]) -> Row:

@@ -180,7 +180,7 @@ class _Measuring:
         except KeyboardInterrupt:
             self._interrupted = True
         except DeviceUnavailable as error:
-            self._error = DeviceUnavailable(f"{error}{self._again}")
+            self._error = type(error)(f"{error}{self._again}")
         except OSError as error:
             self._error = self._cannot_write(error)
 

@@ -1,6 +1,7 @@
 """Machine code of the package's kernels on disk, since a compiler takes seconds for a large one.
 
-The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel. Any of them may be deleted.
+The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel. Any of them may be deleted,
+and a damaged one is made anew.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.toolchains.registry import Toolchain
+from smembench.toolchains.settings import settings
 
 _MOST = 500
 """Files that are kept; of more the oldest are deleted."""
 _BETWEEN = b"\0"
+_CHECKSUM_BYTES = sha256().digest_size
 
 
 def kept(
@@ -39,16 +42,15 @@ def kept(
     """
     if registry.kernel_of(case).file:
         return compiled()
-    numba = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
     made_by = (toolchain.name, [*map(_version, toolchain.packages)], toolchain.libraries())
-    name = sha256(repr((decides, _sources(), made_by, numba)).encode()).hexdigest()
-    with suppress(OSError, RuntimeError):  # there is no home
-        report, _, found = (_folder() / name).read_bytes().partition(_BETWEEN)
-        return report.decode(), found
+    name = sha256(repr((decides, _sources(), made_by, settings())).encode()).hexdigest()
+    with suppress(OSError, RuntimeError, ValueError):  # there is no home; not as it was written
+        return _read(_folder() / name)
     log, code = compiled()
     log = log.rstrip("\0")  # nvJitLink's report ends like a string in C
     with suppress(OSError, RuntimeError):
-        _write(_folder() / name, log.encode() + _BETWEEN + code)
+        content = log.encode() + _BETWEEN + code
+        _write(_folder() / name, sha256(content).digest() + content)
     return log, code
 
 
@@ -75,11 +77,30 @@ def _folder() -> Path:
     return (given if given.is_absolute() else Path.home() / ".cache") / "smembench"
 
 
+def _read(path: Path) -> tuple[str, bytes]:
+    """A kept report and code.
+
+    Raises:
+        OSError: if there is no such file.
+        ValueError: if its checksum, with which it begins, is not that of the rest.
+    """
+    found = path.read_bytes()
+    checksum, content = found[:_CHECKSUM_BYTES], found[_CHECKSUM_BYTES:]
+    if sha256(content).digest() != checksum:
+        raise ValueError(path)
+    report, _, code = content.partition(_BETWEEN)
+    return report.decode(), code
+
+
 def _write(path: Path, content: bytes) -> None:
     """Write a file whole, and delete the oldest if there are many."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
-    Path(file.name).replace(path)
+    try:
+        Path(file.name).replace(path)
+    except OSError:
+        Path(file.name).unlink()
+        raise
     for old in sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-_MOST]:
         old.unlink(missing_ok=True)

@@ -6,37 +6,32 @@ numba-cuda-mlir has Numba's dialect under names of its own. A kernel is compiled
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from functools import cache
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
+
+from smembench.kernels.rebound import Rebound
 
 
 def translated(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function of the names of numba-cuda-mlir."""
-    assert isinstance(function, FunctionType), function
-    code = function.__code__
-    names = {name: _translated(value) for name, value in function.__globals__.items() if name in code.co_names}
-    names |= {"__builtins__": builtins, "__name__": function.__module__}
-    cells = tuple(CellType(_translated(cell.cell_contents)) for cell in function.__closure__ or ())
-    return FunctionType(code, names, function.__name__, function.__defaults__, cells)
-
-
-def _translated(value: Any) -> Any:
     from numba.core.types import Type
     from numba_cuda_mlir import cuda as mlir_cuda
     from numba_cuda_mlir.numba_cuda import types
 
     from smembench.kernels.numba_cuda import cuda
 
-    if value is cuda:
-        return mlir_cuda
-    if isinstance(value, Type):
-        return getattr(types, value.name)
-    if isinstance(value, FunctionType):
-        return mlir_cuda.jit(device=True)(translated(value))
-    return value
+    def other(value: Any, name: str) -> Any:
+        if value is cuda:
+            return mlir_cuda
+        if isinstance(value, Type):
+            return getattr(types, value.name)
+        return mlir_cuda.jit(device=True)(copies.function(value)) if isinstance(value, FunctionType) else value
+
+    copies = Rebound(other)
+    assert isinstance(function, FunctionType), function
+    return copies.function(function)
 
 
 @cache

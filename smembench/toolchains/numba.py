@@ -7,55 +7,15 @@ listing the toolchains is quick.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
-from smembench.model.measurement import Resources
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvvm import compiled
-from smembench.toolchains.registry import Compiled, Toolchain
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from smembench.model.problem import Array
-
-
-class _Dispatcher(Compiled[NumbaKernel]):
-    """A Numba dispatcher, which compiles the kernel at its first launch."""
-
-    def __init__(self, case: Case, program: NumbaKernel) -> None:
-        from smembench.kernels.numba_cuda import cuda
-
-        # Optimisation at link time hides a module's variables from the host.
-        options = {"lto": False} if program.constant else {}
-        self._dispatcher: Any = cuda.jit(program.function, launch_bounds=program.launch_bounds, **options)
-        self._signature = _signature(case, program)
-
-    def launcher(self, program: NumbaKernel, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """A launch through Numba."""
-        from smembench.kernels.numba_cuda import cuda
-
-        queue = cuda.external_stream(stream)
-        configured = self._dispatcher[program.grid, program.block, queue]
-        return lambda *arrays: configured(*arrays, *scalars)
-
-    def fill(self, variable: str, values: Array, stream: int) -> None:
-        """Compiles first: variables are filled before the first launch."""
-        from smembench.toolchains.symbols import copy_to_symbol
-
-        module = self._dispatcher.compile(self._signature).library.get_cufunc().module
-        copy_to_symbol(module.handle, variable, values, stream)
-
-    def resources(self) -> Resources:
-        """The maximum over the compiled signatures; a case has one."""
-        registers, local = self._dispatcher.get_regs_per_thread(), self._dispatcher.get_local_mem_per_thread()
-        return Resources(max(registers.values()), max(local.values()))
+from smembench.toolchains.registry import Toolchain
 
 
 class Numba(Toolchain[NumbaKernel]):
@@ -68,45 +28,41 @@ class Numba(Toolchain[NumbaKernel]):
     makers = ("numba", "numba-cuda", "nvjitlink")
 
     def libraries(self) -> dict[str, str]:
-        """nvJitLink: without it Numba does not optimise at link time."""
-        from cuda.bindings import nvjitlink
-
-        return {"nvjitlink": "{}.{}".format(*nvjitlink.version())}
+        """nvJitLink, which NVVM's code is linked by."""
+        return {"nvjitlink": _linker_version()}
 
     def unavailable(self) -> str | None:
-        """NVVM and NVRTC have to be there; nvJitLink need not."""
-        from smembench.kernels.numba_cuda import cuda, uint32
+        """NVVM, NVRTC and nvJitLink have to be there."""
+        from smembench.kernels.numba_cuda import uint32
 
         try:
-            cuda.compile_ptx(lambda x: None, (uint32,), cc=(8, 0))
+            _linker_version()
+            compiled(lambda x: None, (uint32,), (8, 0), at_link_time=False)
         except Exception as error:  # whichever library is missing raises its own
             return " ".join(str(error).split())[:200]
         return None
 
-    def compile(self, case: Case, program: NumbaKernel, capability: str) -> Compiled[NumbaKernel]:
-        """A ``cuda.jit`` dispatcher, or loaded code.
-
-        Numba's launch takes no tensor maps, and no more shared memory than a kernel gets unasked.
-        """
-        if not program.tensor_maps and not program.dynamic_bytes:
-            return _Dispatcher(case, program)
-        from cuda.core import ObjectCode
-
-        code = self.machine_code(case, program, capability)[1]
-        return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
+    def compile(self, case: Case, program: NumbaKernel, capability: str) -> Loaded[NumbaKernel]:
+        """Compiles at once."""
+        return loaded(self.machine_code(case, program, capability)[1])
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
-        """By the same steps as for a launch, and with line information; needs NVVM, NVRTC and nvJitLink."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a missing nvJitLink
-            code = by_nvvm(case, program, capability)
-            return link(code, program.architecture(capability), at_link_time=not program.constant)
+        """With line information; needs NVVM, NVRTC and nvJitLink."""
+        code = by_nvvm(case, program, capability)
+        return link(code, program.architecture(capability), at_link_time=not program.constant)
 
 
 def descriptor(array: Any) -> tuple[int, ...]:
     """A one-dimensional array as Numba passes it: two owners, elements, bytes of one, address, shape, stride."""
     size, itemsize = int(array.size), int(array.dtype.itemsize)
     return (0, 0, size, itemsize, int(array.device_ctypes_pointer.value), size, itemsize)
+
+
+def loaded(code: bytes) -> Loaded[NumbaKernel]:
+    """A kernel of one-dimensional arrays and scalars, from its machine code."""
+    from cuda.core import ObjectCode
+
+    return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
 
 
 def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
@@ -134,6 +90,7 @@ def link(code: bytes, arch: str, *, at_link_time: bool, max_registers: int | Non
     """ptxas's report and machine code with its lines, from LTO-IR or, if not optimised ``at_link_time``, from PTX."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
+    _linker_version()  # or cuda.core warns once per process that it falls back to the driver
     # Without a cache: what the linker finds there has no report.
     options = LinkerOptions(
         arch=f"sm_{arch}",
@@ -146,6 +103,17 @@ def link(code: bytes, arch: str, *, at_link_time: bool, max_registers: int | Non
     linker = Linker(ObjectCode.from_ltoir(code) if at_link_time else ObjectCode.from_ptx(code), options=options)
     linked = bytes(linker.link("cubin").code)
     return str(linker.get_info_log()), linked
+
+
+def _linker_version() -> str:
+    """nvJitLink's version.
+
+    Raises:
+        Exception: cuda.bindings' own, if it is missing.
+    """
+    from cuda.bindings import nvjitlink
+
+    return "{}.{}".format(*nvjitlink.version())
 
 
 TOOLCHAIN = Numba()

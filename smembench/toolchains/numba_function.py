@@ -5,11 +5,11 @@ Numba is imported where it is used, so that listing the toolchains is quick.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
+from smembench.kernels.rebound import Rebound
 from smembench.toolchains.numba import link
 from smembench.toolchains.nvvm import compiled
 
@@ -29,7 +29,6 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
     Raises:
         Exception: a missing library's or the compiler's own.
     """
-    from smembench.kernels.intrinsics.unsigned import suspended
     from smembench.kernels.numba_cuda import typeof
 
     options = getattr(function, "targetoptions", {})
@@ -37,33 +36,24 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
         raise LookupError("other files are linked")
     at_link_time = options.get("lto", True)
     major, minor = map(int, capability.split("."))
-    with warnings.catch_warnings(), suspended():
-        warnings.simplefilter("ignore")  # about a missing nvJitLink
-        code = compiled(
-            _inlining(getattr(function, "py_func", function), {}),
-            tuple(map(typeof, arguments)),
-            (major, minor),
-            at_link_time=at_link_time,
-            **{name: options[name] for name in _OPTIONS if name in options},
-        )
-        return link(code, f"{major}{minor}", at_link_time=at_link_time, max_registers=options.get("max_registers"))
+    code = compiled(
+        _inlining(getattr(function, "py_func", function)),
+        tuple(map(typeof, arguments)),
+        (major, minor),
+        at_link_time=at_link_time,
+        unsigned=False,
+        **{name: options[name] for name in _OPTIONS if name in options},
+    )
+    return link(code, f"{major}{minor}", at_link_time=at_link_time, max_registers=options.get("max_registers"))
 
 
-def _inlining(function: FunctionType, done: dict[FunctionType, FunctionType]) -> FunctionType:
-    """The function with its device functions in a form that is inlined; ``done`` are those that are replaced."""
+def _inlining(function: FunctionType) -> FunctionType:
+    """The function with its device functions in a form that is inlined."""
     from smembench.kernels.numba_cuda import device
 
-    if function in done:
-        return done[function]
-    names, code = dict(function.__globals__), function.__code__
-    closure = tuple(CellType() for _ in function.__closure__ or ())
-    replaced = done[function] = FunctionType(code, names, function.__name__, function.__defaults__, closure)
-
-    def of(value: Any) -> Any:
+    def other(value: Any, name: str) -> Any:
         of_device = getattr(value, "targetoptions", {}).get("device") and hasattr(value, "py_func")
-        return device(_inlining(value.py_func, done)) if of_device else value
+        return device(copies.function(value.py_func)) if of_device else value
 
-    names.update({name: of(names[name]) for name in code.co_names if name in names})
-    for cell, own in zip(closure, function.__closure__ or (), strict=True):
-        cell.cell_contents = of(own.cell_contents)
-    return replaced
+    copies = Rebound(other)
+    return copies.function(function)

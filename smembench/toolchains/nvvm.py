@@ -1,5 +1,8 @@
 """What NVVM makes of a Numba kernel, without a GPU: LTO-IR or PTX with line information.
 
+Numba is changed only while it compiles here. Its lock is held meanwhile, so that no other thread compiles: a kernel of
+the user's is what Numba alone makes of it, before and afterwards.
+
 Numba's own line information tells NVVM where variables are, too, as for a debugger, and with that NVVM orders the
 instructions of some kernels otherwise. Lines alone change nothing: the code is what a launch runs. Numba also gives an
 inlined helper's lines as the kernel's first if their numbers are smaller, though they are another file's.
@@ -8,8 +11,10 @@ inlined helper's lines as the kernel's first if their numbers are smaller, thoug
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
+
+import numpy as np
 
 
 def compiled(
@@ -18,6 +23,7 @@ def compiled(
     capability: tuple[int | str, ...],
     *,
     at_link_time: bool,
+    unsigned: bool = True,
     **options: Any,
 ) -> bytes:
     """LTO-IR for the link-time optimiser, or PTX.
@@ -25,6 +31,7 @@ def compiled(
     Args:
         signature: Numba's types of the arguments.
         capability: such as (9, 0), or (9, 0, "a").
+        unsigned: whether the kernel follows the rule of ``smembench.kernels.intrinsics.unsigned``.
         options: of ``cuda.compile``.
 
     Raises:
@@ -33,7 +40,7 @@ def compiled(
     from smembench.kernels.numba_cuda import cuda
 
     output = "ltoir" if at_link_time else "ptx"
-    with _lines_alone():
+    with compiling(function if unsigned else None), _lines_alone():
         code, _ = cuda.compile(
             function,
             signature,
@@ -45,6 +52,40 @@ def compiled(
             **options,
         )
     return code.encode() if isinstance(code, str) else bytes(code)
+
+
+@contextmanager
+def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
+    """Numba's compiler with this package's intrinsics, and with the rule for ``unsigned`` integers in one kernel."""
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.descriptor import cuda_target
+
+    from smembench.kernels.intrinsics.lowering import LOWERINGS
+    from smembench.kernels.intrinsics.unsigned import applied
+
+    with global_compiler_lock:
+        context = cuda_target.target_context
+        with _row_stack():
+            context.refresh()
+        context.insert_func_defn((lowering, function, types) for lowering, function, types in LOWERINGS)
+        try:
+            with applied(context.typing_context, unsigned) if unsigned else nullcontext():
+                yield
+        finally:
+            for _, function, _ in LOWERINGS:
+                context._defns.pop(function, None)
+
+
+@contextmanager
+def _row_stack() -> Iterator[None]:
+    """Give NumPy the name that version 2.5 took away, and that numba-cuda looks up when it first compiles."""
+    if missing := not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack
+    try:
+        yield
+    finally:
+        if missing:
+            del np.row_stack
 
 
 @contextmanager

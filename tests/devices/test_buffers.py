@@ -137,7 +137,7 @@ def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_p
 
     inputs = [np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)]
     output = Output(3, np.int32, "pageable")
-    enqueue, result = between_allocations(7, launch, inputs, output)
+    enqueue, result, staged = between_allocations(7, launch, inputs, output)
     assert allocated == []
     for poisoned in (True, False):
         if poisoned:
@@ -147,6 +147,7 @@ def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_p
         assert output.array.tolist() == [0, 2, 4]
         assert (found[-1][1] == [-1] * 3) == poisoned
         result.read()
+        assert [array.content.tolist() for array in staged] == [[0, 1, 2]] * 2
     assert allocated == [3, 3, 3 + 2 * GUARD_BYTES // 4] * 2
 
 
@@ -160,7 +161,7 @@ def test_a_write_beside_an_output_that_a_launch_allocates_is_caught(monkeypatch:
         whole: Any = output.content.base
         whole[GUARD_BYTES // 4 - 1] = 0
 
-    enqueue, result = between_allocations(7, launch, (), Output(3, np.int32, "pageable"))
+    enqueue, result, _ = between_allocations(7, launch, (), Output(3, np.int32, "pageable"))
     result.poison(7)
     enqueue()
     with pytest.raises(OutOfBounds, match="before"):

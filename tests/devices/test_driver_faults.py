@@ -25,14 +25,24 @@ static void outside(T *out, const T *in, unsigned nx, unsigned ny)
     out[nx * ny] = in[0];
 }
 """
+MEDDLES = """
+typedef float T;
+static void meddles(T *out, T *in, unsigned nx, unsigned ny)
+{
+    for (unsigned i = 0; i < nx * ny; ++i)
+        out[i % nx * ny + i / nx] = in[i];
+    in[0] = 0;
+}
+"""
 
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Host forms of copyGmem and of the faulty kernel that needs one."""
+    """Host forms of copyGmem and of the faulty kernels that need one."""
     copy = Case("transpose", "copyGmem", "cuda:0", "float32", 40, 40, None, Block(16, 16))
     outside = HostKernel("outside", "cuda_outside", OUTSIDE, (1, 1), 2, 2)
-    return compile_for_host([port(copy), outside], tmp_path_factory.mktemp("kernels"))
+    meddles = HostKernel("meddles", "cuda_meddles", MEDDLES, (1, 1), 2, 2)
+    return compile_for_host([port(copy), outside, meddles], tmp_path_factory.mktemp("kernels"))
 
 
 def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
@@ -43,6 +53,7 @@ def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
         "illegal": ("failed", "CUDA_ERROR_ILLEGAL_ADDRESS"),
         "wrong": ("wrong_result", "elements differ"),
         "outside": ("wrong_result", "the kernel wrote outside its output"),
+        "meddles": ("wrong_result", "the kernel wrote to its input in"),
         "uncompilable": ("failed", "TypingError"),
         "exhausts": ("failed", "CUDA_ERROR_OUT_OF_MEMORY"),
     }

@@ -166,9 +166,9 @@ def test_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_function_without_a_decorator_and_the_first_block_of_a_grid() -> None:
-    found = traced(kernels.plain, 5, 32, "float32[160]", "float32[160]")
-    assert found.trace.blocks == ((0,), (2,), (4,))
-    assert sites(found) == {("a", "load"): 5, ("out", "store"): 5}
+    found = traced(kernels.plain, 11, 32, "float32[352]", "float32[352]")
+    assert found.trace.blocks == ((0,), (5,), (10,))
+    assert sites(found) == {("a", "load"): 11, ("out", "store"): 11}
 
 
 def test_arguments_that_are_none() -> None:
@@ -203,3 +203,33 @@ def test_the_kernel_stays_as_it_was() -> None:
     traced(kernels.shuffled, 1, 32, "float32[8]", "float32[512]")
     assert {name: value for name, value in vars(kernels).items() if value is not before.get(name)} == {}
     assert Path(kernels.__file__).name == "foreign_kernels.py"
+
+
+@pytest.mark.parametrize("grid", [4, 5, 9, 10, 40, 1000])
+def test_the_partly_filled_block_is_found_wherever_the_grid_ends(grid: int) -> None:
+    """Three elements beyond the array are accessed in the one block that is filled in part."""
+    found = traced(kernels.guarded_too_late, grid, 256, "float32[1000]", "float32[1000]", 1000)
+    assert any("a[1000], which has 1000 elements" in mistake.text for mistake in found.trace.mistakes)
+    right = traced(kernels.returns_early, grid, 256, "float32[1000]", "float32[1000]", 1000)
+    assert_clean(right)
+    assert sites(right) == {("a", "load"): 32, ("out", "store"): 32}
+
+
+def test_threads_that_return_before_a_barrier_are_no_mistake_and_those_that_go_on_are() -> None:
+    launch = (4, 256, "float32[1000]", "float32[1000]", 1000)
+    assert_clean(traced(kernels.returns_early, *launch))
+    assert_clean(traced(kernels.returns_between_barriers, *launch))
+    (mistake,) = traced(kernels.goes_on, *launch).trace.mistakes
+    assert (mistake.kind, "232 of the block's 256 threads reach this barrier" in mistake.text) == ("barrier", True)
+
+
+@pytest.mark.parametrize("kernel", [kernels.add, kernels.sqrt, kernels.shared, kernels.counts_down])
+def test_kernels_may_be_called_like_what_they_use_and_may_call_themselves(kernel: Any) -> None:
+    found = traced(kernel, 1, 32, "float32[32]", "float32[32]")
+    assert_clean(found)
+    assert sites(found)["a", "load"] == 1
+
+
+def test_a_recursion_without_an_end_is_refused_with_its_line() -> None:
+    with pytest.raises(UsageError, match=r"recurses, line \d+: cannot be traced: RecursionError"):
+        traced(kernels.recurses, 1, 32, "float32[32]", "float32[32]")

@@ -195,6 +195,23 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
     assert [row["reason"] for row in rows if row["status"] != "ok"] == ["the worker process was killed by SIGKILL"]
 
 
+def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_path: Path) -> None:
+    """As by Slurm's suspend, a frozen container or a machine that is moved."""
+    config.write_text(f"timeout = 2\nmax_seconds = 0.2\n{CONFIG}")
+    root = tmp_path / "results"
+    process = start(config, "--output", root)
+    wait_for_trials(root, 1)
+    stopped = [process.pid, *children(process.pid)]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(3)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert {row["status"] for row in table(run_folder(root), "cases.csv")} == {"ok"}
+
+
 def test_without_its_kernel_file_a_run_says_which_it_had(folder: Path, program: Program) -> None:
     ran = program("run", "--resume", folder)
     assert ran.returncode == 2
@@ -209,6 +226,7 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     head["run"]["versions"]["numba"] = "0.1"
     head["run"]["git"], head["run"]["code"] = {"revision": "1" * 40}, "2" * 64
     head["run"]["kernels"][FAULTS.name] = "3" * 64
+    head["run"]["environment"] = {"NUMBA_OPT": "2"}
     del head["crc32"]
     lines = [head, *({"visit": json.loads(line)["visit"]} for line in trials)]  # as older versions wrote them
     (folder / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -222,13 +240,13 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     in_git = (ROOT / ".git").exists()
     assert not in_git or "git revision was 111111111111, is " in line
     changes = ("numba was 0.1", "cpu model was another", "code was 222222222222", "kernel file cpu_faults.py was 3333")
-    for words in ("the configuration differs", *changes, "--force"):
+    for words in ("the configuration differs", *changes, "NUMBA_OPT was 2, is absent", "--force"):
         assert words in line
 
     forced = resume(folder, config, "--force")
     assert forced.returncode == 0, forced.stderr
     (differences,) = described(folder).resumed_with_differences
-    assert len(differences) == 5 + in_git
+    assert len(differences) == 6 + in_git
 
 
 def test_resume_refuses_a_config_without_the_cases_measured(folder: Path, config: Path, resume: Resume) -> None:

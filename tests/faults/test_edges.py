@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Program, Rows
+from conftest import ROOT, Program, Rows, heed_ctrl_c
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 
@@ -83,6 +83,40 @@ def test_what_a_closed_stdout_loses_is_one_line_and_a_closed_pipe_none(command: 
     line = f"set -o pipefail; {sys.executable} -m smembench {arguments}{pipe}{reader}"
     ran = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert (ran.returncode, ran.stderr) == (code, said)
+
+
+BEGINS = "import os, smembench.__main__; os.kill(os.getpid(), 2)"
+TEXT = """
+import sys
+import smembench.__main__
+import smembench.cli.app
+
+def stop():
+    raise KeyboardInterrupt
+
+def run():
+    try:
+        eval("stop()")
+    except KeyboardInterrupt:
+        print("kept")
+        sys.exit(130)
+
+smembench.cli.app.main = run
+smembench.__main__.main()
+"""
+
+
+def test_ctrl_c_before_the_command_begins_is_one_line_and_its_exit_code() -> None:
+    ran = subprocess.run([sys.executable, "-c", BEGINS], capture_output=True, text=True, preexec_fn=heed_ctrl_c)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "smembench: interrupted\n")
+
+
+def test_ctrl_c_in_code_made_of_text_does_not_end_the_process_by_the_signal(tmp_path: Path) -> None:
+    (tmp_path / "command.py").write_text(TEXT)
+    command = [sys.executable, "-m", "command"]
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    ran = subprocess.run(command, capture_output=True, text=True, env=env, preexec_fn=heed_ctrl_c)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "kept\n", "")
 
 
 def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:

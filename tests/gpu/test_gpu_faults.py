@@ -27,6 +27,7 @@ COMMAND = [sys.executable, "-m", "smembench", "transpose", "--device", "cuda", "
         pytest.param("illegal", "failed", "ILLEGAL_ADDRESS", marks=pytest.mark.untimed),
         pytest.param("wrong", "wrong_result", "elements differ", marks=pytest.mark.untimed),
         pytest.param("outside", "wrong_result", "the kernel wrote outside its output", marks=pytest.mark.untimed),
+        pytest.param("meddles", "wrong_result", "the kernel wrote to its input in", marks=pytest.mark.untimed),
         pytest.param("uncompilable", "failed", "TypingError", marks=pytest.mark.untimed),
         pytest.param("exhausts", "failed", "OUT_OF_MEMORY", marks=pytest.mark.untimed),
     ],

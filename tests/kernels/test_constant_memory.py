@@ -14,9 +14,9 @@ from elftools.elf.elffile import ELFFile
 
 from programs import case_of, cuda_kernel
 from smembench.explain.trace import trace
-from smembench.kernels import numba_cuda as cuda_api
 from smembench.kernels import registry
 from smembench.kernels.constant.problem import TAPS
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
@@ -91,8 +91,8 @@ def test_a_trace_calls_an_array_in_constant_memory_by_its_name() -> None:
 
 def baked_in(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
     """Reads an array that Numba writes into the module."""
-    table = cuda_api.cuda.const.array_like(np.zeros(3, np.float32))
-    out[0] = table[int(cuda_api.cuda.threadIdx.x) % 3]
+    table = cuda.const.array_like(np.zeros(3, np.float32))
+    out[0] = table[int(cuda.threadIdx.x) % 3]
 
 
 def test_numbas_own_constant_arrays_are_traced_by_number() -> None:

@@ -13,6 +13,7 @@ from numba import types
 
 from smembench.explain.lockstep import Group
 from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.toolchains.nvvm import compiled, compiling
 
 NAMES = "add sub mul floordiv mod and_ or_ xor lshift rshift lt le gt ge eq ne"
 OPERATIONS: list[Callable[[Any, Any], Any]] = [*(getattr(operator, name) for name in NAMES.split()), min, max]
@@ -27,7 +28,8 @@ OPERANDS = {
 
 def in_numba(function: Callable[..., Any], operands: tuple[Any, ...]) -> str:
     """The type of a device function's result."""
-    return str(cuda.compile_ptx(function, operands, device=True, cc=(9, 0))[1]).replace("boolean", "bool")
+    with compiling(function):
+        return str(cuda.compile_ptx(function, operands, device=True, cc=(9, 0))[1]).replace("boolean", "bool")
 
 
 def in_python(value: Any) -> str:
@@ -74,17 +76,40 @@ def test_results_wrap_around_at_32_bits(operation: Callable[..., Any], one: int,
         out[0] = operation(uint32(one), uint32(other))
 
     wanted = operation(one, other) % 2**32
-    text, _ = cuda.compile_ptx(kernel, (types.uint32[::1],), cc=(9, 0))
+    text = compiled(kernel, (types.uint32[::1],), (9, 0), at_link_time=False).decode()
     stored = {int(number) % 2**32 for number in re.findall(r"mov\.(?:b|u)32\s+%r\d+, (-?\d+);", text)}
     with np.errstate(over="ignore"):
         assert int(operation(np.uint32(one), np.uint32(other))) == wanted
     assert wanted in stored, text
 
 
-def test_the_rule_stays_when_numba_learns_more_of_an_operation() -> None:
-    """Modules that Numba loads later add their own templates to the same function type."""
-    from numba.cuda.descriptor import cuda_target
+def test_the_rule_is_for_one_kernel_alone() -> None:
+    """A function that Numba compiles meanwhile, since the kernel calls it, is kept for other kernels."""
 
-    function = cuda_target.typing_context.resolve_value_type(operator.iadd)
-    again = function.augment(function)
-    assert again.templates[: len(function.templates)] == function.templates
+    def other(one: Any, two: Any) -> Any:
+        return one + two
+
+    with compiling(in_numba):
+        assert str(cuda.compile_ptx(other, (types.uint32, types.uint32), device=True, cc=(9, 0))[1]) == "uint64"
+    assert in_numba(other, (types.uint32, types.uint32)) == "uint32"
+    assert str(cuda.compile_ptx(other, (types.uint32, types.uint32), device=True, cc=(9, 0))[1]) == "uint64"
+
+
+def test_what_numba_learns_of_an_operation_while_it_compiles_stays_without_the_rule() -> None:
+    """Modules that it loads meanwhile add their own templates to the same function type."""
+    from numba.cuda.descriptor import cuda_target
+    from numba.cuda.typing.templates import ConcreteTemplate
+
+    class Learned(ConcreteTemplate):  # type: ignore[misc]
+        key, cases = operator.iadd, ()
+
+    context = cuda_target.typing_context
+    with compiling():
+        before = context.resolve_value_type(operator.iadd)
+    with compiling(in_numba):
+        meanwhile = context.resolve_value_type(operator.iadd)
+        context._remove_global(operator.iadd)
+        context.insert_global(operator.iadd, meanwhile.augment(types.Function(Learned)))
+    assert context.resolve_value_type(operator.iadd).templates == (*before.templates, Learned)
+    context._remove_global(operator.iadd)
+    context.insert_global(operator.iadd, before)

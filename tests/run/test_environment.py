@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from cuda.bindings import nvjitlink, nvrtc
 
 from smembench.model.device import DeviceInfo
+from smembench.run import environment as environments
 from smembench.run.config import from_flags
 from smembench.run.environment import describe_run, differences, versions
 from smembench.run.pseudonym import pseudonym
-from smembench.store.run_json import Description
+from smembench.store.run_json import Description, Git
+from smembench.studies.compare.comparability import environment
 
 
 def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +37,65 @@ def test_a_run_from_before_an_axis_existed_goes_on_with_the_same_config() -> Non
 
     assert differences(described("passes"), described()) == []
     assert differences(described("passes"), described(passes=[3])) == ["the configuration differs"]
+
+
+def test_settings_are_recorded_and_named_where_they_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def described(**settings: str) -> Description:
+        with monkeypatch.context() as patch:
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            config = from_flags({"sweep": [{"problem": "transpose", "n": "8"}]})
+            return describe_run("run", config, 1, [], anonymous="NUMBA_CUDA_DRIVER" in settings, argv=[])
+
+    monkeypatch.chdir(tmp_path)
+    plain, forced = described(NUMBA_CACHE_DIR="/cache"), described(CUDA_FORCE_PTX_JIT="1")
+    assert plain.environment == {}
+    assert forced.environment == {"CUDA_FORCE_PTX_JIT": "1"}
+    assert differences(described(), plain) == []
+    assert differences(plain, forced) == ["CUDA_FORCE_PTX_JIT was absent, is 1"]
+    (named,) = environment([plain], [forced])
+    assert (named.what, named.new) == ("CUDA_FORCE_PTX_JIT", "1")
+    assert "/me/" not in described(NUMBA_CUDA_DRIVER="/me/libcuda.so").model_dump_json()
+
+
+def test_a_revision_is_that_of_the_own_checkout_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(folder: Path, *arguments: str) -> str:
+        options = ("-c", "user.name=name", "-c", "user.email=mail")
+        ran = subprocess.run(
+            ["git", "-C", str(folder), *options, *arguments], check=True, capture_output=True, text=True
+        )
+        return ran.stdout.strip()
+
+    def made(folder: Path, name: str) -> Path:
+        package = folder / "smembench"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (folder / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
+        return package
+
+    def committed(folder: Path) -> str:
+        git(folder, "init", "-q")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "one")
+        return git(folder, "rev-parse", "HEAD")
+
+    own, other = made(tmp_path / "own", "smembench"), made(tmp_path / "other", "theirs")
+    revision, foreign = committed(own.parent), committed(other.parent)
+    inside = made(tmp_path / "other/venv/lib/site-packages", "smembench")
+    for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.setenv(variable, str(tmp_path / "other/.git"))
+    found = []
+    for package in (own, other, inside, made(tmp_path / "none", "smembench")):
+        monkeypatch.setattr(environments, "_PACKAGE", package)
+        found.append(environments.git_revision())
+    assert found == [Git(revision=revision, dirty=False), None, None, None]
+    assert foreign != revision
+
+    monkeypatch.setattr(environments, "_PACKAGE", own)
+    (own / "untracked.py").touch()
+    assert environments.git_revision() == found[0]
+    (own / "__init__.py").write_text("changed = True")
+    assert environments.git_revision() == Git(revision=revision, dirty=True)
 
 
 def test_an_anonymous_run_tells_gpus_apart_and_names_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,25 @@ def test_code_is_compiled_again_only_if_what_decides_it_changed(
     assert compiler.asked == 5
 
 
+@pytest.mark.parametrize("damage", ["", "half", "a byte less", "a digit", "another byte", "a folder"])
+def test_a_damaged_file_is_made_anew(compiler: Compiler, tmp_path: Path, damage: str) -> None:
+    whole = kept(CASE, numba.TOOLCHAIN, ("9.0",), compiler)
+    (path,) = (tmp_path / "smembench").iterdir()
+    content = path.read_bytes()
+    edited = {
+        "": b"",
+        "half": content[: len(content) // 2],
+        "a byte less": content[:-1],
+        "a digit": content.replace(b"40 registers", b"94 registers"),
+        "another byte": b"\1" + content[1:],
+    }
+    path.unlink()
+    path.mkdir() if damage == "a folder" else path.write_bytes(edited[damage])
+    assert [kept(CASE, numba.TOOLCHAIN, ("9.0",), compiler) for _ in range(2)] == [whole, whole]
+    assert compiler.asked == (3 if damage == "a folder" else 2)
+    assert [*(tmp_path / "smembench").iterdir()] == [path]
+
+
 def test_kernels_in_the_users_files_are_compiled_each_time(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     of_user = replace(registry.kernel_of(CASE), file="mine.py")
     monkeypatch.setattr(registry, "kernel_of", lambda case: of_user)

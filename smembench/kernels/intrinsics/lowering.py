@@ -1,4 +1,4 @@
-"""How a function becomes an intrinsic: a typing and a lowering beside its Python body, registered with Numba.
+"""How a function becomes an intrinsic: a typing and a lowering beside its Python body.
 
 A typing gives the Numba type of the result for those of the arguments, None if they do not fit. A lowering emits LLVM
 IR by an ``ir.IRBuilder``, given Numba's target context, the signature, and the arguments as IR values.
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 from llvmlite import ir
+from numba.cuda.typing.templates import CallableTemplate
 
-from smembench.kernels.numba_cuda import DeviceFunction, lower_builtin, type_callable
+from smembench.kernels.numba_cuda import DeviceFunction
 
 if TYPE_CHECKING:
     from numba.cuda.core.base import BaseContext
@@ -27,6 +28,9 @@ Values: TypeAlias = "Sequence[ir.Value]"
 
 types: Any = numba.types  # its stub lacks UniTuple
 
+LOWERINGS: list[tuple[Callable[..., ir.Value], DeviceFunction, tuple[type[Type], ...]]] = []
+"""Lowerings with their functions and the types of the arguments, for Numba while it compiles here."""
+
 
 def register(
     function: DeviceFunction,
@@ -35,8 +39,10 @@ def register(
     *arguments: type[Type],
 ) -> None:
     """Make a plain function callable from kernels, by its typing and its lowering."""
-    type_callable(function)(typing)
-    lower_builtin(function, *arguments)(lowering)
+    template = {"key": function, "generic": lambda self: typing(self.context)}
+    intrinsic: Any = function
+    intrinsic._numba_type_ = types.Function(type(function.__name__, (CallableTemplate,), template))
+    LOWERINGS.append((lowering, function, arguments))
 
 
 def assemble(builder: ir.IRBuilder, assembly: str, constraints: str = "", *args: ir.Value) -> None:

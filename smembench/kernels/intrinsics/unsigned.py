@@ -1,4 +1,4 @@
-"""Unsigned integers in CUDA kernels follow NumPy 2: ``uint32`` stays ``uint32``, and an ``int`` adapts to it.
+"""Unsigned integers in this package's kernels follow NumPy 2: ``uint32`` stays ``uint32``, and an ``int`` adapts to it.
 
 Numba alone widens ``uint32 + uint32`` to ``uint64`` and turns ``uint64 + 1`` into a float, so index arithmetic would
 need a cast around every operation. Under this rule it has the types of NumPy 2 (NEP 50) and of CUDA C:
@@ -16,23 +16,27 @@ need a cast around every operation. Under this rule it has the types of NumPy 2 
 So results wrap around at their width, a difference too: write ``ix + 1 < nx``, not ``ix < nx - 1``, where nx may be 0.
 ``threadIdx``, ``blockIdx``, ``blockDim`` and ``gridDim`` count in ``uint32``.
 
-``install`` puts the rule before Numba's own for all CUDA kernels of the process, those from other files included, but
-not for what is compiled while it is ``suspended``. A literal that does not fit, such as -1, is an error as in NumPy; a
-variable wraps around. To compute with negative or larger numbers, convert the unsigned operand.
+The rule is ``applied`` to one kernel, those in kernel files included, with what is inlined into it, and only while that
+is compiled: any other kernel, and a device function of ``cuda.jit`` that this one calls, is what Numba makes of it. A
+literal that does not fit, such as -1, is an error as in NumPy; a variable wraps around. To compute with negative or
+larger numbers, convert the unsigned operand.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 from numba.cuda import types
-from numba.cuda.extending import lower_builtin
 from numba.cuda.types.ext_types import dim3
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
+
+from smembench.kernels.intrinsics.lowering import LOWERINGS
+
+Operation = Callable[..., Any]
 
 ARITHMETIC = [
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,
@@ -43,20 +47,6 @@ IN_PLACE = [
     operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
 ]  # fmt: skip
 COMPARISON = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
-
-
-_suspended = False
-
-
-@contextmanager
-def suspended() -> Iterator[None]:
-    """Compile as Numba does alone."""
-    global _suspended
-    _suspended = True
-    try:
-        yield
-    finally:
-        _suspended = False
 
 
 def common(one: Any, other: Any, types: Any = types) -> Any:
@@ -76,14 +66,40 @@ def common(one: Any, other: Any, types: Any = types) -> Any:
     return None
 
 
-def _adapted(operation: Callable[..., Any]) -> type[Any]:
+def _narrow(computed: Operation) -> Operation:
+    """An operation on two ``uint32``, computed in 64 bits as Numba does and cut to the lower 32.
+
+    LLVM narrows that again. The kernels' machine code is what explicit casts gave; 32-bit operations from the start
+    lead LLVM to unroll and schedule loops differently.
+    """
+
+    def narrow() -> None:
+        """Numba finds the lowering by this function."""
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        compute = context.get_function(computed, signature(types.uint64, types.uint64, types.uint64))
+        wide = compute(builder, [builder.zext(arg, ir.IntType(64)) for arg in args])
+        return builder.trunc(wide, ir.IntType(32))
+
+    LOWERINGS.append((lower, narrow, (types.uint32, types.uint32)))
+    return narrow
+
+
+_NARROW = {
+    operation: _narrow(computed)
+    for operations in (ARITHMETIC, IN_PLACE)
+    for operation, computed in zip(operations, ARITHMETIC, strict=True)
+}
+
+
+def _adapted(operation: Operation, applies: Callable[[], bool]) -> type[Any]:
     """A typing template: an ``int`` is converted to the unsigned type of the other operand, and then Numba decides."""
 
     class Adapted(AbstractTemplate):  # type: ignore[misc]
         key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
-            kind = common(*args) if len(args) == 2 and not _suspended else None
+            kind = common(*args) if len(args) == 2 and applies() else None
             if kind is None or args == (kind, kind):
                 return None
             return self.context.resolve_function_type(operation, (kind, kind), {})
@@ -91,68 +107,61 @@ def _adapted(operation: Callable[..., Any]) -> type[Any]:
     return Adapted
 
 
-def _narrowed(operation: Callable[..., Any], computed: Callable[..., Any]) -> type[Any]:
-    """A typing template: ``uint32`` gives ``uint32``, computed in 64 bits as Numba does and cut to the lower 32.
-
-    LLVM narrows that again. The kernels' machine code is what explicit casts gave; 32-bit operations from the start
-    lead LLVM to unroll and schedule loops differently.
-    """
-
-    def implementation() -> None:
-        """Numba finds the lowering by this name."""
+def _narrowed(operation: Operation, applies: Callable[[], bool]) -> type[Any]:
+    """A typing template: ``uint32`` gives ``uint32``."""
 
     class Narrowed(AbstractTemplate):  # type: ignore[misc]
         key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
-            fits = len(args) == 2 and not _suspended and common(*args) == types.uint32
+            fits = len(args) == 2 and applies() and common(*args) == types.uint32
             return signature(types.uint32, types.uint32, types.uint32) if fits else None
 
         def get_impl_key(self, sig: Any) -> Any:
-            return implementation
+            return _NARROW[operation]
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        compute = context.get_function(computed, signature(types.uint64, types.uint64, types.uint64))
-        wide = compute(builder, [builder.zext(arg, ir.IntType(64)) for arg in args])
-        return builder.trunc(wide, ir.IntType(32))
-
-    lower_builtin(implementation, types.uint32, types.uint32)(lower)
     return Narrowed
 
 
-class _Dim3(AttributeTemplate):  # type: ignore[misc]
-    key = dim3
+@contextmanager
+def applied(context: Any, function: Operation) -> Iterator[None]:
+    """Put the rule before the rules of Numba's typing ``context`` for one kernel.
 
-    def generic_resolve(self, value: Any, attr: str) -> Any:
-        return types.uint32 if attr in ("x", "y", "z") and not _suspended else None
-
-
-def install() -> None:
-    """Put the rule before Numba's typing of operators and of ``threadIdx`` and its like, for the CUDA target alone.
-
-    Numba loads its own rules when it first compiles, which takes half a second; this waits for that.
+    For whoever has Numba's compiler lock. A function that the kernel calls and that is not inlined is typed meanwhile,
+    and kept for other kernels; the rule is not for it.
     """
-    from numba.cuda.descriptor import cuda_target  # cannot be imported where Numba simulates
 
-    context = cuda_target.typing_context
-    load = context.refresh
+    def applies() -> bool:
+        typed = context.callstack
+        return not typed or typed[0].func_id.func is function
 
-    def refresh() -> None:
-        load()
-        if context.refresh is refresh:
-            context.refresh = load
-            _put_first(context)
+    class Dim3(AttributeTemplate):  # type: ignore[misc]
+        key = dim3
 
-    context.refresh = refresh
+        def generic_resolve(self, value: Any, attr: str) -> Any:
+            return types.uint32 if attr in ("x", "y", "z") and applies() else None
+
+    axes = Dim3(context)
+    operations: list[Operation] = [*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max]
+    rules = {operation: _templates(operation, applies) for operation in operations}
+    for operation, rule in rules.items():
+        _replace(context, operation, (*rule, *context.resolve_value_type(operation).templates))
+    context._attributes[dim3].insert(0, axes)
+    try:
+        yield
+    finally:
+        context._attributes[dim3].remove(axes)
+        for operation, rule in rules.items():
+            # What Numba has learned of an operation meanwhile stays.
+            kept = [each for each in context.resolve_value_type(operation).templates if each not in rule]
+            _replace(context, operation, kept)
 
 
-def _put_first(context: Any) -> None:
-    operations: list[Any] = [*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max]
-    rules = {operation: [_adapted(operation)] for operation in operations}
-    for narrowed in (ARITHMETIC, IN_PLACE):
-        for operation, computed in zip(narrowed, ARITHMETIC, strict=True):
-            rules[operation].insert(0, _narrowed(operation, computed))
-    for operation, templates in rules.items():
-        function = context.resolve_value_type(operation)
-        function.templates = (*templates, *function.templates)
-    context._attributes[dim3].insert(0, _Dim3(context))
+def _templates(operation: Operation, applies: Callable[[], bool]) -> list[type[Any]]:
+    adapted = _adapted(operation, applies)
+    return [_narrowed(operation, applies), adapted] if operation in _NARROW else [adapted]
+
+
+def _replace(context: Any, operation: Operation, templates: Sequence[type[Any]]) -> None:
+    context._remove_global(operation)
+    context.insert_global(operation, types.Function(templates))

@@ -168,7 +168,7 @@ def _of_case(run: Description, row: Row) -> _Facts:
 
 def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
     code = f" {run.code[:_SHORT]}" if run.code and not (run.git and run.git.revision and not run.git.dirty) else ""
-    software = {"git revision": revision(run) + code, **run.versions}
+    software = {"git revision": revision(run) + code, **run.versions, **run.deciding}
     software |= {f"kernel file {name}": found[:_SHORT] for name, found in run.kernels.items()}
     software |= {
         name.replace("_", " "): str(value)

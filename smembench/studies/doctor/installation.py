@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.run.environment import versions
 from smembench.toolchains.registry import compilers
+from smembench.toolchains.settings import settings, unoptimised
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Check:
 
 def examine() -> list[Check]:
     """Check everything, each item before those that depend on it."""
-    return [*_software(), *_gpu(), *_cpu()]
+    return [*_software(), *_settings(), *_gpu(), *_cpu()]
 
 
 def _software() -> Iterator[Check]:
@@ -38,6 +38,16 @@ def _software() -> Iterator[Check]:
     for toolchain in compilers():
         if not toolchain.installed:
             yield Check(f"compiler {toolchain.name}", "not installed", False, toolchain.install)
+
+
+def _settings() -> Iterator[Check]:
+    refused = unoptimised()
+    for name, value in settings().items():
+        setting = f"{name}={value}"
+        if setting not in refused:
+            yield Check(setting, "decides the code or its time, so runs record it", False, f"unset {name}")
+    for setting, way_out in refused.items():
+        yield Check(setting, "kernels are not compiled or not optimised, and not timed", False, way_out, fatal=True)
 
 
 def _gpu() -> Iterator[Check]:
@@ -88,5 +98,3 @@ def _cpu() -> Iterator[Check]:
 
     info = open_device("cpu").info
     yield Check("CPU", f"{info.model}, {info.threads} threads")
-    if limit := os.environ.get("NUMBA_NUM_THREADS"):
-        yield Check("NUMBA_NUM_THREADS", f"{limit}: the CPU kernels use at most that many threads")

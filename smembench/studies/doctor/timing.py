@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from smembench.explain.ncu import profile, sampled
 from smembench.model.case import Block, Case
+from smembench.toolchains.settings import check_optimised
 
 METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
@@ -78,8 +79,10 @@ def compare() -> Iterator[Agreement]:
     """Measure every case both ways, warm and cold.
 
     Raises:
-        UsageError: if ncu is missing or returns no figures, and for a kernel that fails or is wrong.
+        UsageError: if ncu is missing or returns no figures, for a kernel that fails or is wrong, and for settings with
+            which kernels are not optimised.
     """
+    check_optimised()
     for cache, control in {"warm": "none", "cold": "all"}.items():
         cases = [replace(case, cache=cache) for case in CASES]
         theirs = profile(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, JsonValue
 
 from smembench.model.interrupts import ignore, install
+from smembench.model.processes import die_with_parent
 from smembench.model.text import one_line
-from smembench.run.worker import die_with_parent
 from smembench.store.run_folder import JOURNAL, RunFolder, read_description
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from smembench.devices.select import CPU
+from smembench.model.child import child_command
 from smembench.model.text import visible
 from smembench.run.pseudonym import pseudonym
 from smembench.store.fleet_json import FLEET
@@ -81,7 +82,7 @@ def _list_gpus(limit: float) -> tuple[list[HostDevice], str]:
     """The GPUs that CUDA lists here, and why there are none."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__],
+            child_command(__name__),
             capture_output=True,
             text=True,
             timeout=limit,

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from select import select
 from time import monotonic
 from typing import IO
 
+from smembench.model.child import child_command
 from smembench.model.text import duration, ended, visible
 from smembench.studies.fleet.hosts import VISIBLE
 
@@ -76,7 +76,7 @@ class _Children:
             if task.fleet in self._stopped:
                 return None
             child = subprocess.Popen(
-                [sys.executable, "-m", "smembench.studies.fleet.child", task.folder],
+                child_command("smembench.studies.fleet.child", task.folder),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -203,7 +203,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     run_id, begun = run.run_id, run.started_at_utc
     if since is not None and begun and _moment(begun) < since:
         return None
-    for record in _records(path / CASES):
+    for record in _records(path / CASES, run.checksums.get(CASES, "")):
         row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
         if why := distrust(
@@ -227,9 +227,9 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 
 
-def _records(path: Path) -> Iterator[tuple[str, ...]]:
+def _records(path: Path, checksum: str) -> Iterator[tuple[str, ...]]:
     """The fields of ``_COLUMNS`` of every row; empty for columns that an older version did not have."""
-    reader = csv.reader(text_of(path))
+    reader = csv.reader(text_of(path, checksum))
     try:
         header = next(reader, [])
         if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from smembench.devices.select import CPU, resolve
+from smembench.model.child import child_command
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.text import one_line
 from smembench.run.environment import versions
@@ -109,7 +110,7 @@ def isolated(name: str, number: int, device: str, runs: int) -> Found:
     simulated = {"NUMBA_ENABLE_CUDASIM": "1" if device == SIMULATOR else "0"}
     try:
         ended = subprocess.run(
-            [sys.executable, "-m", "smembench.studies.lesson.run", *map(str, (name, number, device, runs))],
+            child_command("smembench.studies.lesson.run", name, number, device, runs),
             capture_output=True,
             text=True,
             timeout=_START_S + experiment.seconds,

@@ -20,6 +20,7 @@ from smembench.store.run import Run
 from smembench.store.run_json import Moment, read_json
 from smembench.studies.probe import FAMILIES, probe
 from smembench.studies.probe.figure import Figure
+from smembench.toolchains.settings import check_optimised
 
 IN_RUN = "probe.json"
 """A data sheet of ``smembench probe --export`` in a run's folder, by its name."""
@@ -70,6 +71,7 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
         from smembench.devices.cuda import why_unusable
 
         raise DeviceUnavailable(f"device {name}: {why_unusable() or 'there is no such GPU'}; --run FILE shows a sheet")
+    check_optimised()
     with locked([name]):
         from smembench.devices.cuda import CudaDevice
         from smembench.studies.probe.bench import Bench

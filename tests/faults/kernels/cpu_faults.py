@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -46,6 +47,16 @@ def wrong(out: Any, inp: Any, nx: Any, ny: Any) -> None:
 def outside(out: Any, inp: Any, nx: Any, ny: Any) -> None:
     transpose(out, inp, nx, ny)
     out.base[-1] = 0
+
+
+def erases(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    inp[:] = 0
+    out[:] = 0
+
+
+def meddles(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+    transpose(out, inp, nx, ny)
+    inp[-1] += 1
 
 
 class Unspeakable(BaseException):
@@ -92,6 +103,9 @@ KERNELS = [
     faulty("raises", "raises", lambda: raises),
     faulty("wrong", "is off by one", lambda: wrong),
     faulty("outside", "writes beyond its output", lambda: outside),
+    faulty("erases", "fills its input and its output with zeros", lambda: erases),
+    faulty("meddles", "writes to its input once it has read it", lambda: meddles),
+    replace(faulty("declares", "writes to its input, and says so", lambda: meddles), overwrites=True),
     faulty("mumbles", "raises what has no text", lambda: mumbles),
     faulty("babbles", "raises what no terminal can take", lambda: babbles),
     faulty("signals", "is ended by a signal without a name", lambda: signals),

@@ -1,0 +1,41 @@
+"""Processes of this package's own: they import this very package, and nothing from the working directory.
+
+``python -m`` puts the working directory in front of Python's library, so that a file called statistics.py there would
+be imported in place of the library's. Here only PYTHONPATH adds directories, as it does for the parent.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def child_command(module: str, *arguments: object) -> list[str]:
+    """The command line that runs a module of the package in a process of its own."""
+    flags = ["-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site]
+    return [sys.executable, *flags, __file__, module, *map(str, arguments)]
+
+
+def _main() -> None:
+    """Import the package that this file lies in, wherever that is, and run one of its modules."""
+    import runpy
+    from importlib.util import module_from_spec, spec_from_file_location
+    from pathlib import Path
+
+    package = Path(__file__).resolve().parents[1]
+    init = package / "__init__.py"
+    spec = spec_from_file_location(package.name, init, submodule_search_locations=[str(package)])
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[package.name] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[package.name])
+    del sys.argv[0]
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except Exception as error:
+        from smembench.model.text import one_line, place
+
+        sys.exit(f"smembench: {sys.argv[0]}: {one_line(error)} ({place(error)})")
+
+
+if __name__ == "__main__":
+    _main()
