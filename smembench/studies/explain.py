@@ -12,6 +12,7 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
 from smembench.explain.occupancy import ANY_GPU, CAPABILITIES, MAX_THREADS
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import UNIFORM, Case
 from smembench.model.device import DeviceInfo
@@ -25,6 +26,15 @@ from smembench.toolchains.machine_code import machine_code
 
 CAPABILITY = "9.0"
 """The compute capability if there is no GPU and none is named."""
+
+
+def explainable() -> dict[str, Kernel]:
+    """The CUDA kernels that can be explained, by name."""
+    return {
+        kernel.name: kernel
+        for kernel in registry.kernels()
+        if kernel.kind == "cuda" and not (kernel.port or kernel.peer)
+    }
 
 
 def cases(
@@ -48,8 +58,7 @@ def cases(
         UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, and
             a case that its kernel does not support or no GPU takes.
     """
-    own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
-    known = {found.name: found for found in own}
+    known = explainable()
     found = []
     for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
