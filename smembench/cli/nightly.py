@@ -75,7 +75,8 @@ def after(
 ) -> Callable[[Path, Console], int] | None:
     """What to do with a complete run, as a function of its folder and a console; None when no option was given.
 
-    It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 0.
+    It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 5 when
+    nothing could be compared, else 0.
 
     Args:
         options: the user's.
