@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,11 @@ def compiled(
 
 @contextmanager
 def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Numba's compiler with this package's intrinsics, and with the rule for ``unsigned`` integers in one kernel."""
+    """Numba's compiler with this package's intrinsics, and with the rule for ``unsigned`` integers in one kernel.
+
+    Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX.
+    """
+    from numba.cuda.core.bytecode import FunctionIdentity
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.descriptor import cuda_target
 
@@ -64,14 +69,19 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     from smembench.kernels.intrinsics.unsigned import applied
 
     with global_compiler_lock:
-        context = cuda_target.target_context
         with _row_stack():
+            from numba.cuda import cudaimpl
+
+            context = cuda_target.target_context
             context.refresh()
         context.insert_func_defn((lowering, function, types) for lowering, function, types in LOWERINGS)
+        functions, arrays = FunctionIdentity._unique_ids, cudaimpl._unique_smem_id
+        FunctionIdentity._unique_ids = copy(functions)
         try:
             with applied(context.typing_context, unsigned) if unsigned else nullcontext():
                 yield
         finally:
+            FunctionIdentity._unique_ids, cudaimpl._unique_smem_id = functions, arrays
             for _, function, _ in LOWERINGS:
                 context._defns.pop(function, None)
 
