@@ -50,8 +50,8 @@ CLAIMED = [
 def test_who_is_said_to_have_no_conflicts_has_none_in_any_block(kernel: Kernel) -> None:
     problem = PROBLEMS[kernel.problem]
     blocks = ",".join(map(str, kernel.default_blocks or problem.default_blocks))
-    size = {"n": 256} if any(axis.name == "n" for axis in problem.sizes) else {}
-    for case in cases(kernel.name, blocks=blocks, dtypes=",".join(kernel.dtypes or problem.dtypes[:2]), **size):
+    size = 256 if any(axis.name == "n" for axis in problem.sizes) else None
+    for case in cases(kernel.name, blocks=blocks, dtypes=",".join(kernel.dtypes or problem.dtypes[:2]), n=size):
         assert {access.degree for access in explain(case).shared} <= {1.0}, case.id
 
 

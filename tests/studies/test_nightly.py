@@ -809,9 +809,10 @@ def test_of_several_that_accept_and_pin_at_once_none_is_lost(results: Path, nigh
     cases = [row.case_id for row in load(run).rows]
     (results / "accepted.json").write_text('{"accepted": []}')
     with ThreadPoolExecutor(8) as pool:
-        jobs = [pool.submit(accept, folder, case, "as agreed") for folder in (run, *configs) for case in cases]
-        jobs += [pool.submit(pin, folder) for folder in configs]
-    assert all(job.result() for job in jobs)
+        accepting = [pool.submit(accept, folder, case, "as agreed") for folder in (run, *configs) for case in cases]
+        pinning = [pool.submit(pin, folder) for folder in configs]
+    assert all(job.result() for job in accepting)
+    assert all(job.result() for job in pinning)
     assert len(accepted(results)) == 9 * len(cases)
     assert set(baselines(results)) == {f"config{number}" for number in range(8)}
     assert [path.name for path in results.iterdir() if not path.is_dir()] == ["accepted.json", BASELINE]
@@ -959,7 +960,7 @@ def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
     results: Path, night: Night, was: dict[str, Any], now: dict[str, Any], said: str, nights_before: int
 ) -> None:
     def described(facts: dict[str, Any]) -> dict[str, Any]:
-        of_run = {name: facts[name] for name in ("versions", "git", "code", "kernels") if name in facts}
+        of_run: dict[str, Any] = {name: facts[name] for name in ("versions", "git", "code", "kernels") if name in facts}
         return {**of_run, "devices": [{**H200, **{name: facts[name] for name in facts if name not in of_run}}]}
 
     for day in range(1, nights_before + 1):

@@ -222,8 +222,11 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     started = _moment(begun)
     if since and started < since:
         return None
-    elapsed_ms = _elapsed([text for text, *_ in usable.values()])
-    times = {key: Timed(ms, *state) for (key, (_, *state)), ms in zip(usable.items(), elapsed_ms, strict=True)}
+    elapsed_ms = _elapsed([text for text, _, _, _ in usable.values()])
+    times = {
+        key: Timed(ms, clock, throttled, other)
+        for (key, (_, clock, throttled, other)), ms in zip(usable.items(), elapsed_ms, strict=True)
+    }
     return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 
 
