@@ -999,6 +999,7 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
     assert str(found.regressions[0].causes[0]) == "cuda:0 SM clock limit in MHz was 1980, is 1523"
 
 
+@pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 @pytest.mark.parametrize(
     ("before", "said"),
     [
@@ -1006,6 +1007,7 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
         pytest.param({"devices": [{**H200, "uuid": "GPU-2"}]}, "of other devices", id="another GPU"),
         pytest.param({"started_at_utc": "2099-01-01T00:00:00+00:00"}, "after now", id="a wrong clock"),
         pytest.param({"complete": False}, "not complete", id="unfinished"),
+        pytest.param({"new": [{**H200, "uuid": None}]}, "does not say on which device", id="no identity of its own"),
         pytest.param("run.json", "damaged", id="a damaged run.json"),
         pytest.param("cases.csv", "not compared", id="a damaged cases.csv"),
     ],
@@ -1013,16 +1015,19 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
 def test_earlier_runs_of_which_none_can_be_compared_are_no_success(
     results: Path, night: Night, before: dict[str, Any] | str, said: str
 ) -> None:
+    described = dict(before) if isinstance(before, dict) else {}
+    devices = described.pop("new", [H200])
     for day in range(1, 4):
-        folder = night(day, **(before if isinstance(before, dict) else {}))
+        folder = night(day, **described)
         if isinstance(before, str):
             (folder / before).write_text("x")
     metrics = results.parent / "night.prom"
     options = Nightly(compare_to="last:3", openmetrics=metrics, keep=1)
-    code, printed = finished(options, results, night(4))
+    code, printed = finished(options, results, night(4, devices=devices))
     assert (code, said in " ".join(printed.split()), f"removed {results}" in printed) == (5, True, False), printed
     assert 'smembench_run_exit_code{config="nightly"} 5.0' in metrics.read_text()
-    assert finished(options, results, night(5, {**TIMES, "copyGmem": None}))[0] == 1  # a failed case is not hidden
+    failed = night(5, {**TIMES, "copyGmem": None}, devices=devices)
+    assert finished(options, results, failed)[0] == 1  # a failed case is not hidden
 
 
 def test_a_night_whose_cases_are_all_accepted_has_nothing_to_be_compared_with_and_is_a_success(

@@ -169,8 +169,11 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
                 raise
             skipped.append(f"skipped {error}")
             continue
+        same = next((other for other in runs if (other.id, other.rows) == (run.id, run.rows)), None)
         if several and (why := ahead(run.description.started_at_utc)):
             skipped.append(f"skipped {path}: {why}")
+        elif same and run.rows:
+            skipped.append(f"skipped {path}: the same run as {same.path}")
         else:
             runs.append(run)
     return runs, skipped
