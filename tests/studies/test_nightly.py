@@ -669,6 +669,7 @@ def test_the_newest_runs_together_are_held_against_the_baseline(results: Path, n
     assert "nothing slower than last:5 (1 ambiguous), 1 slower than baseline" in printed
 
 
+@pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 def test_of_several_runs_damaged_ones_are_left_out(results: Path, night: Night) -> None:
     (night(1) / "samples.csv").write_text("case_id\nx\n")
     for day in (3, 4, 5):
@@ -679,6 +680,7 @@ def test_of_several_runs_damaged_ones_are_left_out(results: Path, night: Night) 
     assert "(20260103T020000Z-nightly, 20260104T020000Z-nightly, 20260105T020000Z-nightly): 2 same" in printed
 
 
+@pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 def test_a_run_compared_with_that_turns_out_damaged_is_no_success(results: Path, night: Night) -> None:
     old = night(1)
     (old / "samples.csv").write_text("case_id\nx\n")
