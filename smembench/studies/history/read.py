@@ -159,7 +159,8 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
         below = bool(inside) and path not in inside
         beside = len(paths) > 1 and not inside and there(path)
         places |= {resolved(one): (one, below or beside) for one in (inside if below else [path])}
-    runs, skipped = [], []
+    runs: list[Run] = []
+    skipped: list[str] = []
     for number, (path, several) in enumerate(places.values(), 1):
         step(path.name, number, len(places))
         try:
