@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from copy import copy
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -75,13 +75,13 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
             context = cuda_target.target_context
             context.refresh()
         context.insert_func_defn((lowering, function, types) for lowering, function, types in LOWERINGS)
-        functions, arrays = FunctionIdentity._unique_ids, cudaimpl._unique_smem_id
-        FunctionIdentity._unique_ids = copy(functions)
+        function, array = next(FunctionIdentity._unique_ids), cudaimpl._unique_smem_id
+        FunctionIdentity._unique_ids = count(function)
         try:
             with applied(context.typing_context, unsigned) if unsigned else nullcontext():
                 yield
         finally:
-            FunctionIdentity._unique_ids, cudaimpl._unique_smem_id = functions, arrays
+            FunctionIdentity._unique_ids, cudaimpl._unique_smem_id = count(function), array
             for _, function, _ in LOWERINGS:
                 context._defns.pop(function, None)
 
