@@ -161,7 +161,6 @@ def compare(
 
     Raises:
         UsageError: for runs that cannot be read, and for an invalid threshold, rate or confidence.
-        SmembenchError: for a run on both sides.
     """
     from smembench.report.notebook import compared
     from smembench.studies.compare import Rules

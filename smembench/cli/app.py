@@ -58,7 +58,8 @@ app = typer.Typer(
     name="smembench",
     cls=_Group,
     help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
-    epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, 130 interrupted, "
+    epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, "
+    "5 nothing could be compared, 130 interrupted, "
     "143 ended by SIGTERM.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,

@@ -202,6 +202,7 @@ def compare(
     sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
     if is_named(base):
         from smembench.studies.nightly.finish import held
+        from smembench.views.console import say, stderr
         from smembench.views.nightly import next_steps
         from smembench.views.progress import steps
 
@@ -216,8 +217,8 @@ def compare(
             for section in sections_of(found, f"{night.run.id} against {asked}")
         ]
         show(sections, json=json, markdown=markdown, **(night.data if json else {}))
-        for line in (*night.held.notes, *night.problems, *next_steps(night, folder)):
-            typer.echo(line, err=True)
+        for line in (*night.held.notes, *night.problems, *map(str, next_steps(night, folder))):
+            say(stderr, line)
         compared = [found for _, found in night.compared]
         code = night.without_verdicts
     else:

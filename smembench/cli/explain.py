@@ -172,7 +172,7 @@ def explain(
     from smembench.explain.best_layout import best_layouts
     from smembench.explain.record import to_dict
     from smembench.kernels import registry
-    from smembench.studies.explain import cases, explained, target
+    from smembench.studies.explain import cases, explained, measured, target
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import pad_records, pads, print_explanation
     from smembench.views.explain_layouts import layout_records, layouts, verdict_records
@@ -207,6 +207,7 @@ def explain(
         tables, records = layouts(by_array, heading), layout_records(by_array)
         show(tables, json=json, case_id=case.id, layouts=records, verdicts=verdict_records(by_array))
         return
+    timed = measured(case, run, device) if run is not None and device is not None else None
     if html is not None:
         from smembench.report.files import check_extra
         from smembench.store.files import Output
@@ -215,14 +216,14 @@ def explain(
         check_extra("explain --html", "jinja2")
         from smembench.report.explanation import explanation_page
 
-        page_file.write(explanation_page(explained(case, capability, multiprocessors), capability, device))
+        page_file.write(explanation_page(explained(case, capability, multiprocessors), capability, device, timed))
         say(stderr, f"wrote {html}")
         return
     said = explained(case, capability, multiprocessors)
     if json:
-        print_json(**to_dict(said, capability, device))
+        print_json(**to_dict(said, capability, device), measured_ms=timed.elapsed_ms if timed else None)
     else:
-        print_explanation(stdout, said, capability, device)
+        print_explanation(stdout, said, capability, device, timed)
     _fail_on_mistakes(said)
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from smembench.cli import options
-from smembench.cli.fleet_show import judged, tell
+from smembench.cli.fleet_show import judged, nothing_to_compare_with, tell
 from smembench.cli.options import SECONDS, Sampling, given, one_of
 from smembench.cli.signature import takes
-from smembench.model.errors import UsageError
+from smembench.model.errors import INCOMPARABLE, UsageError
 
 if TYPE_CHECKING:
     from smembench.run.config import Config
@@ -152,8 +152,8 @@ def run(
     the hosts' memory, such as copies, is measured on one GPU of a host at a time.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
-    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed;
-    5: there is nothing to compare one with.
+    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed. That there is
+    nothing yet to compare a GPU with is said; `smembench fleet show` ends with 5 then.
 
     Examples:
 
@@ -202,7 +202,7 @@ def _finish(finished: Finished) -> None:
 
     Raises:
         SmembenchError: for what ended it before each GPU was complete or failed, and for Ctrl-C.
-        typer.Exit: when a GPU is slow, a case or a GPU failed, or there is nothing to compare one with.
+        typer.Exit: when a GPU is slow, or a case or a GPU failed.
     """
     from smembench.cli.measure import Interrupted
     from smembench.model.errors import SmembenchError
@@ -218,7 +218,9 @@ def _finish(finished: Finished) -> None:
         raise SmembenchError(f"{finished.error}; {again}")
     if any(member.reason for member in verdict.fleet.members):
         say(stderr, again)
-    if verdict.exit_code:
+    if verdict.exit_code == INCOMPARABLE:  # it was measured; as the first night, it has nothing to be compared with
+        say(stderr, nothing_to_compare_with(verdict))
+    elif verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
 
 

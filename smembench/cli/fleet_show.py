@@ -85,17 +85,23 @@ def show(
     else:
         tell(verdict)
     if verdict.exit_code:
-        from smembench.views.columns import some
         from smembench.views.console import say, stderr
 
         why = {
             REGRESSION: f"slow devices: {len(verdict.slow)}",
             FAILED: "a device has no figures or a failed case",
-            INCOMPARABLE: f"nothing to compare with: {some([member.label for member in verdict.uncompared])}; "
-            "earlier runs of a device, or another of its model, would do",
+            INCOMPARABLE: nothing_to_compare_with(verdict),
         }
         say(stderr, why[verdict.exit_code])
         raise typer.Exit(verdict.exit_code)
+
+
+def nothing_to_compare_with(verdict: Verdict) -> str:
+    """The line about devices that are compared with nothing."""
+    from smembench.views.columns import some
+
+    names = some([member.label for member in verdict.uncompared], "devices")
+    return f"nothing to compare with: {names}; earlier runs of a device, or another of its model, would do"
 
 
 def judged(folder: Path, threshold: float | None = None) -> Verdict:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from smembench.cli.options import PERCENT
-from smembench.model.errors import FAILED, UsageError
+from smembench.model.errors import FAILED, REGRESSION, UsageError
 from smembench.model.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def after(
 ) -> Callable[[Path, Console], int] | None:
     """What to do with a complete run, as a function of its folder and a console; None when no option was given.
 
-    It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 0.
+    It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 5 when
+    nothing could be compared, else 0.
 
     Args:
         options: the user's.
@@ -118,7 +119,7 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     summary = summarise(found, folder)
     print_summary(console, summary)
     unwritten = tell(plan, found, folder / SUMMARY, summary.markdown())
-    code = found.exit_code or (FAILED if unwritten else 0)
+    code = FAILED if unwritten and found.exit_code != REGRESSION else found.exit_code
     # stdout has the problems and the headline, too, but is often thrown away.
     again = [] if console is stderr else [*found.problems, *([summary.headline] if code else [])]
     for line in (*again, *unwritten):

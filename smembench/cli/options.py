@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -23,17 +23,27 @@ def complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
     from smembench.kernels import registry
     from smembench.kernels.problems import COMMANDS, PROBLEMS
 
+    if context.info_name == "explain":
+        from smembench.studies.explain import explainable
+
+        return _completed(list(explainable()), incomplete)
     problems = [problem.name for problem in COMMANDS.get(str(context.info_name), PROBLEMS.values())]
+    return _completed([name for problem in problems for name in registry.names(problem)], incomplete)
+
+
+def _completed(names: Sequence[str], incomplete: str) -> list[str]:
+    """The names that begin so; of a list the last is completed."""
     chosen, comma, start = incomplete.rpartition(",")
-    names = [name for problem in problems for name in registry.names(problem)]
     return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
 
 
-def complete_problem(incomplete: str) -> list[str]:
-    """Names of problems."""
-    from smembench.kernels.problems import PROBLEMS
+def complete_problem(context: typer.Context, incomplete: str) -> list[str]:
+    """Names of the problems that the command takes."""
+    from smembench.studies import compilers
+    from smembench.studies.ladder import climb
 
-    return [name for name in PROBLEMS if name.startswith(incomplete)]
+    # What there is to choose from are the steps of a ladder.
+    return _completed(compilers.problems() if context.info_name == "compilers" else climb.problems(), incomplete)
 
 
 def complete_config(incomplete: str) -> list[str]:

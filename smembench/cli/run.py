@@ -46,7 +46,8 @@ def run(
     with an error if the device, the driver, a version, the code, a setting such as NUMBA_OPT, a file of
     SMEMBENCH_KERNELS or a given CONFIG differs; --force continues anyway, and run.json records the difference. With the
     nightly options a complete run also gets a summary.md, and the exit code is 3 if a case is slower, otherwise 1 if
-    one failed. A slower case is reported every night until it is as fast as before or accepted with `smembench accept`.
+    one failed or is missing, otherwise 5 if none of the earlier runs could be compared. A slower case is reported every
+    night until it is as fast as before or accepted with `smembench accept`.
 
     Examples:
 

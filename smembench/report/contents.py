@@ -33,7 +33,8 @@ from smembench.studies.ladder.climb import climb
 from smembench.studies.probe.sheet import of_run
 from smembench.views.break_even import where_it_pays
 from smembench.views.compare import comparison_sections
-from smembench.views.history import history_sections, percent, runs_of, series_names
+from smembench.views.history import history_sections, runs_of, series_names
+from smembench.views.history_notes import percent
 from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet

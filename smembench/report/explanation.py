@@ -13,6 +13,7 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.report.page import asset, document
+from smembench.store.schema import Row
 from smembench.views.explain import conflict, explanation
 from smembench.views.explain_roof import roof
 from smembench.views.sections import block
@@ -22,7 +23,9 @@ _MOST = 40
 """Rows of an array that are drawn whole; of more, those that a request touches."""
 
 
-def explanation_page(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> str:
+def explanation_page(
+    explained: Explanation, capability: str | None, device: DeviceInfo | None, measured: Row | None = None
+) -> str:
     """The page of a case, with other pads of its tile if it has any.
 
     Raises:
@@ -37,7 +40,7 @@ def explanation_page(explained: Explanation, capability: str | None, device: Dev
     if all(accesses == pads[case.pad or 0] for accesses in pads.values()):
         pads = {case.pad or 0: pads[case.pad or 0]}
     steps = {"pad": case.pad or 0, "banks": BANKS, "pads": dict(sorted(pads.items()))}
-    tables = [*explanation(explained), roof(explained, capability, device)]
+    tables = [*explanation(explained), roof(explained, capability, device, measured)]
     return document(
         "explanation.html.j2",
         '"use strict";\n' + asset("explanation.js") + asset("tables.js"),

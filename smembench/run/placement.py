@@ -71,8 +71,26 @@ def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
 def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
     """Names of the kernels that a sweep chooses, and of the ceiling, which every run includes."""
     ceiling = PROBLEMS[sweep.problem].ceiling_kernel
-    own = [*([ceiling] if ceiling else []), *sweep.kernel] if sweep.kernel else _standard(sweep, kernels)
+    own = _with_padded(sweep.kernel or _standard(sweep, kernels), sweep, kernels)
+    own = [*([ceiling] if ceiling and sweep.kernel else []), *own]
     return list(dict.fromkeys([*own, *(kernel.name for kernel in kernels if sweep.peers and kernel.peer)]))
+
+
+def _with_padded(names: Sequence[str], sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
+    """The names, with ``pad`` each with that of its padded twin.
+
+    Raises:
+        UsageError: for padding that none of the kernels that the user names has.
+    """
+    padded = {kernel.name for kernel in kernels if kernel.pad}
+    twins = {name.replace("Pad", ""): name for name in padded}
+    found = [one for name in names for one in (name, twins.get(name) if sweep.pad else None) if one]
+    if sweep.kernel and (sweep.pad or sweep.pad_width != (1,)) and padded.isdisjoint(found):
+        what = "pad" if sweep.pad else f"pad_width {','.join(map(str, sweep.pad_width))}"
+        beside = [twins[name] for name in names if name in twins]
+        way_out = f"add pad, for {', '.join(beside)} beside it" if beside else "leave it out"
+        raise UsageError(f"{what}: {', '.join(names)} {'have' if len(names) > 1 else 'has'} no padding; {way_out}")
+    return found
 
 
 def _standard(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:

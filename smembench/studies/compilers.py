@@ -62,6 +62,11 @@ class PortedCase:
         return self.port.elapsed_ms / self.ours.elapsed_ms
 
 
+def problems() -> list[str]:
+    """The problems whose kernels have ports."""
+    return [name for name in PROBLEMS if names(name)]
+
+
 def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict[str, object]]:
     """The sweeps of a config that measures kernels and their ports, one for each problem.
 
@@ -71,7 +76,7 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
     Raises:
         UsageError: for a problem without ports, and a kernel without one.
     """
-    chosen = parse_names(problem, [name for name in PROBLEMS if names(name)], name="PROBLEM", what="problem with ports")
+    chosen = parse_names(problem, problems(), name="PROBLEM", what="problem with ports")
     known = [name for each in chosen for name in names(each)]
     wanted = parse_kernels(kernel, known, what="kernel with a port") if kernel else known
     given = {name: value for name, value in axes.items() if value is not None}

@@ -12,18 +12,29 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
 from smembench.explain.occupancy import ANY_GPU, CAPABILITIES, MAX_THREADS
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Case
+from smembench.model.case import UNIFORM, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
 from smembench.run.plan import check
 from smembench.run.session import locked
+from smembench.store.schema import Row
 from smembench.studies.load import load
 from smembench.toolchains.machine_code import machine_code
 
 CAPABILITY = "9.0"
 """The compute capability if there is no GPU and none is named."""
+
+
+def explainable() -> dict[str, Kernel]:
+    """The CUDA kernels that can be explained, by name."""
+    return {
+        kernel.name: kernel
+        for kernel in registry.kernels()
+        if kernel.kind == "cuda" and not (kernel.port or kernel.peer)
+    }
 
 
 def cases(
@@ -47,8 +58,7 @@ def cases(
         UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, and
             a case that its kernel does not support or no GPU takes.
     """
-    own = (found for found in registry.kernels() if found.kind == "cuda" and not (found.port or found.peer))
-    known = {found.name: found for found in own}
+    known = explainable()
     found = []
     for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
@@ -132,6 +142,18 @@ def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
     if not gpus:
         raise UsageError(f"--run {run}: its run.json names no GPU; give a run that was measured on one")
     return gpus[0]
+
+
+def measured(case: Case, run: Path, device: DeviceInfo) -> Row | None:
+    """The case as a stored run timed it on a GPU, with a warm cache and the usual inputs if it has others, too.
+
+    Raises:
+        UsageError: for a run that cannot be read.
+    """
+    wanted = replace(case, device=device.name, cache="warm", inputs=UNIFORM)
+    usual = PROBLEMS[case.problem].usual_inputs(case.dtype)
+    rows = [row for row in load(run).rows if row.ok and replace(row.case, cache="warm", inputs=UNIFORM) == wanted]
+    return min(rows, key=lambda row: (row.cache != "warm", row.inputs != usual), default=None)
 
 
 def explained(case: Case, capability: str | None, multiprocessors: int | None = None) -> Explanation:

@@ -16,6 +16,7 @@ from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
 from smembench.model.device import DeviceInfo
 from smembench.model.groups import grouped
+from smembench.store.schema import Row
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
@@ -33,18 +34,22 @@ _SITE: dict[str, Callable[[Access], str]] = {
 
 
 def print_explanation(
-    console: Console, explained: Costs, capability: str | None = None, device: DeviceInfo | None = None
+    console: Console,
+    explained: Costs,
+    capability: str | None = None,
+    device: DeviceInfo | None = None,
+    measured: Row | None = None,
 ) -> None:
     """Mistakes if there are any, what was not followed, the tables, the picture of the tile.
 
-    A case has the roofs of a device or compute capability, too.
+    A case has the roofs of a device or compute capability, too, with its time if it was ``measured`` there.
     """
     file = Path(explained.trace.filename).name
     for mistake in explained.trace.mistakes:
         console.print(Text(f"mistake in {file}, line {mistake.line}: {mistake.text}", "bold red"), soft_wrap=True)
     for left in explained.trace.unfollowed:
         console.print(Text(f"not followed in {file}, line {left.line}: {left.text}", "bold yellow"), soft_wrap=True)
-    roofs = [roof(explained, capability, device)] if isinstance(explained, Explanation) else []
+    roofs = [roof(explained, capability, device, measured)] if isinstance(explained, Explanation) else []
     draw(console, [*explanation(explained), *roofs])
     for place, line in enumerate(picture(explained)):
         if not place:

@@ -10,7 +10,8 @@ from smembench.explain.trace import traceable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
-from smembench.views.columns import milliseconds, number, scaled
+from smembench.store.schema import Row
+from smembench.views.columns import milliseconds, number, scaled, within
 from smembench.views.sections import Section, table
 
 _UNLESS = {
@@ -20,10 +21,13 @@ _UNLESS = {
 }
 
 
-def roof(explained: Explanation, capability: str | None, device: DeviceInfo | None) -> Section:
+def roof(
+    explained: Explanation, capability: str | None, device: DeviceInfo | None, measured: Row | None = None
+) -> Section:
     """What a launch has to move and to compute, and the least time that takes on a device.
 
-    Without a device there are no peaks, and the sentences say only what the compute capability decides.
+    Without a device there are no peaks, and the sentences say only what the compute capability decides. ``measured`` is
+    the case as it was timed there.
     """
     found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].size(explained.case)
     columns: dict[str, Callable[[Roof], str]] = {
@@ -34,12 +38,12 @@ def roof(explained: Explanation, capability: str | None, device: DeviceInfo | No
         columns["peak"] = lambda limit: "" if limit.peak is None else f"{number(limit.peak / 1e9)} G{limit.unit}/s"
         columns["least ms"] = lambda limit: milliseconds(limit.milliseconds)
     heading = f"Roofs{f' of {device.model}' if device else ''}, {size}"
-    sentence = " ".join(_sentences(explained, capability, device, found))
+    sentence = " ".join(_sentences(explained, capability, device, found, measured))
     return table(heading, found, columns, words=("roof",), sentence=sentence)
 
 
 def _sentences(
-    explained: Explanation, capability: str | None, device: DeviceInfo | None, found: list[Roof]
+    explained: Explanation, capability: str | None, device: DeviceInfo | None, found: list[Roof], measured: Row | None
 ) -> list[str]:
     work, said = explained.work, []
     if (hit := lowest(found)) is not None:
@@ -47,7 +51,14 @@ def _sentences(
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         merging_known = limit.name == ON_CHIP and explained.code is not None
         unless = "" if merging_known else _UNLESS[limit.name]
-        said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
+        if measured is None or measured.elapsed_ms is None:
+            said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
+        else:
+            said.append(
+                f"Measured: {within(measured.elapsed_ms, measured.interval)} ms, "
+                f"{number(amount / measured.elapsed_ms / 1e6)} {unit}, {100 * ms / measured.elapsed_ms:.0f} % of the "
+                f"lowest roof, that of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}."
+            )
     if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."

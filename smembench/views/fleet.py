@@ -14,7 +14,7 @@ from smembench.studies.fleet.verdict import Figure, Group, Metric, Slow, Verdict
 from smembench.views.columns import milliseconds, some
 from smembench.views.compare import namer
 from smembench.views.fleet_strip import axis, reach, strip
-from smembench.views.history import percent
+from smembench.views.history_notes import percent
 from smembench.views.sections import Section, table
 
 _ALL, _MOST = 24, 16

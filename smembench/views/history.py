@@ -6,19 +6,24 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from shlex import quote
 from statistics import median
 from typing import Any
 
-from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.stats.changepoints import SHORTEST
 from smembench.store.run_folder import resume_command
-from smembench.studies.accept import patterns_of
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
 from smembench.views.columns import milliseconds, some
+from smembench.views.history_notes import (
+    change_notes,
+    next_notes,
+    percent,
+    short,
+    short_series_notes,
+    unusable_notes,
+)
 from smembench.views.sections import Section, table
 
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -145,7 +150,12 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
         words=("case", "oldest to newest", "since"),
         wide=("runs", "since"),
         sentence=f"Slower, and not accepted: {len(slower)} of {number_of(len(series), 'case')}.",
-        notes=[*_changes(series), *_unusable(series), *_short(shown, few), *_next(slower)],
+        notes=[
+            *change_notes(series),
+            *unusable_notes(series),
+            *short_series_notes(shown, few),
+            *next_notes(slower),
+        ],
     )
 
 
@@ -186,71 +196,6 @@ def _changed(series: Series) -> str:
 def _told(series: Series) -> Turn:
     """The change that its line is about."""
     return series.slowed or series.turns[-1]
-
-
-def _changes(series: Sequence[Series]) -> list[str]:
-    """A line for all changes that begin with the same run, newest first; accepted ones apart."""
-    by_night: dict[tuple[str, str], list[tuple[Series, Turn]]] = {}
-    for one in series:
-        for turn in one.turns:
-            by_night.setdefault((turn.night.run_id, turn.accepted), []).append((one, turn))
-    lines = []
-    for (run_id, reason), found in sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True):
-        said = []
-        for word, sign in (("slower", 1), ("faster", -1)):
-            those = [(one, turn) for one, turn in found if (turn.change.ratio - 1) * sign > 0]
-            if those:
-                one, most = max(those, key=lambda pair: sign * pair[1].change.ratio)
-                drift = ", gradually" if most.change.drift else ""
-                said.append(f"{len(those)} {word}, {short(one.case_id)} by {percent(most.change.ratio)}{drift}")
-        changed = dict.fromkeys(what for _, turn in found for what in turn.changed)
-        if not all(turn.change.drift for _, turn in found):
-            said.append("; ".join(changed) if changed else "no difference in run.json")
-        lines.append("; ".join([f"{run_id}: {said[0]}", *said[1:], *([f"accepted: {reason}"] if reason else [])]))
-    return lines
-
-
-def _unusable(series: Sequence[Series]) -> list[str]:
-    """Each reason once for which cases have no time in their newest run."""
-    by_reason = grouped((one for one in series if one.unusable), lambda one: one.unusable)
-    return [
-        f"{some([short(one.case_id) for one in those])}: no time from the newest run: {reason}"
-        for reason, those in by_reason.items()
-    ]
-
-
-def _short(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:
-    notes = []
-    if any(one.newest is Newest.SHORT for one in shown):
-        notes.append(f"n of {SHORTEST_SERIES}: how many there are of the runs that it takes to detect a change")
-    if few:
-        notes.append(f"fewer than {SHORTEST} runs: {some([short(one.case_id) for one in few])}")
-    return notes
-
-
-def _next(slower: Sequence[Series]) -> list[str]:
-    """What to do about slower cases."""
-    if not slower:
-        return []
-    newest = slower[0].nights[-1]
-    every = {case_id for case_id, _ in (*newest.times, *newest.unusable)}
-    patterns = patterns_of([one.case_id for one in slower], every)
-    said = [
-        f"if that is intended: smembench accept {quote(str(newest.path))} --case {quote(patterns[0])} --reason TEXT"
-    ]
-    return said + ([f"and the same for {some(patterns[1:])}"] if len(patterns) > 1 else [])
-
-
-def short(case_id: str) -> str:
-    """A case's id without its problem and device, and without the default compiler and cache mode."""
-    parts = case_id.split("/")
-    kept = [part for place, part in enumerate(parts) if place not in (0, 2) and part not in (DEFAULT_COMPILER, "warm")]
-    return " ".join(kept) if len(parts) > 2 else case_id
-
-
-def percent(ratio: float) -> str:
-    """A ratio as a change: ``+4.1 %``."""
-    return f"{100 * (ratio - 1):+z.1f} %"
 
 
 def _name(device: Device, series: Sequence[Series], *, several: bool) -> str:

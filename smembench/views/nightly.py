@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -19,7 +19,7 @@ from smembench.studies.nightly.finish import Finished
 from smembench.views.columns import some
 from smembench.views.compare import namer, verdict_section
 from smembench.views.console import plain, say
-from smembench.views.markdown import markdown
+from smembench.views.markdown import code, escaped, line, markdown
 from smembench.views.sections import Section, device_names
 from smembench.views.table import draw
 
@@ -29,23 +29,39 @@ _FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What to do next: a command, if there is one, and what it is for."""
+
+    command: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"next: {self.command}{self.text}"
+
+    def markdown(self) -> str:
+        """The same, with a command that is copied as it is."""
+        return f"next: {code(self.command) if self.command else ''}{escaped(self.text)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A headline, a line per fact, a table for each comparison that found a difference, and what to do next."""
 
     headline: str
     lines: Sequence[str]
     sections: Sequence[Section]
-    steps: Sequence[str]
+    steps: Sequence[Step]
 
     def markdown(self) -> str:
         """The page as it is stored."""
-        parts = [f"# {visible(self.headline)}", _listed(self.lines)]
+        parts = [f"# {line(self.headline)}", _listed(map(line, self.lines))]
         parts += [markdown(self.sections).rstrip()] if self.sections else []
-        return "\n\n".join([*parts, *([_listed(self.steps)] if self.steps else [])]) + "\n"
+        parts += [_listed(step.markdown() for step in self.steps)] if self.steps else []
+        return visible("\n\n".join(parts), keep="\n") + "\n"
 
 
-def _listed(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {visible(line)}" for line in lines)
+def _listed(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {one}" for one in lines)
 
 
 def summarise(found: Finished, folder: Path) -> Summary:
@@ -77,46 +93,49 @@ def summarise(found: Finished, folder: Path) -> Summary:
     )
 
 
-def next_steps(found: Finished, folder: Path) -> list[str]:
+def next_steps(found: Finished, folder: Path) -> list[Step]:
     """What to do about slower and ambiguous cases, and about faster ones that last."""
-    lines = []
+    steps = []
     where = quote(str(folder))
     every = {row.case_id for row in found.run.rows}
+
+    def accepting(pattern: str) -> str:
+        return f"smembench accept {where} --case {quote(pattern)} --reason TEXT"
+
     slower = list(dict.fromkeys(case.case for _, comparison in found.compared for case in comparison.regressions))
     if slower:
-        patterns = patterns_of([case.id for case in slower], every)
-        first, *others = (f"next: smembench accept {where} --case {quote(one)} --reason TEXT" for one in patterns)
-        lines += [
-            "next: measure again, to rule out one bad night",
-            f"next: smembench history {quote(str(folder.parent))} --case {slower[0].kernel} shows since when",
-            f"{first}, if the change is intended; until then it is reported every night",
-            *others[: _FEW - 1],
+        first, *others = patterns_of([case.id for case in slower], every)
+        history = f"smembench history {quote(str(folder.parent))} --case {quote(slower[0].kernel)}"
+        steps += [
+            Step("", "measure again, to rule out one bad night"),
+            Step(history, " shows since when"),
+            Step(accepting(first), ", if the change is intended; until then it is reported every night"),
+            *(Step(accepting(one), "") for one in others[: _FEW - 1]),
         ]
-        lines += [f"next: the same for {some(patterns[_FEW:])}"] if len(patterns) > _FEW else []
+        steps += [Step("", f"the same for {some(others[_FEW - 1 :])}")] if len(others) >= _FEW else []
     compared = [case for asked, comparison in found.compared if is_named(asked) for case in comparison.cases]
     faster = [case.case.id for case in compared if case.open and case.verdict is Verdict.FASTER]
     if faster:
         first, *others = patterns_of(list(dict.fromkeys(faster)), every)
         more = f", and the same for {some(others)}" if others else ""
-        lines.append(
-            f"next: smembench accept {where} --case {quote(first)} --reason TEXT{more}, if it is to stay faster: only"
-            " then is losing that reported"
-        )
+        why = ", if it is to stay faster: only then is losing that reported"
+        steps.append(Step(accepting(first), more + why))
     for asked, comparison in found.compared:
         if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
-            lines.append(f"next: smembench compare {asked} {where} --all lists {number_of(count, 'ambiguous case')}")
-    return lines
+            listing = f"smembench compare {asked} {where} --all"
+            steps.append(Step(listing, f" lists {number_of(count, 'ambiguous case')}"))
+    return steps
 
 
 def print_summary(console: Console, summary: Summary) -> None:
     """The page on a screen."""
     console.print()
     console.print(Text(plain(console, summary.headline), style="bold"))
-    for line in summary.lines:
-        say(console, line)
+    for text in summary.lines:
+        say(console, text)
     draw(console, summary.sections)
-    for line in summary.steps:
-        say(console, line)
+    for step in summary.steps:
+        say(console, str(step))
 
 
 def _verdict(asked: str, comparison: Comparison) -> str:

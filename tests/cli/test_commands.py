@@ -312,6 +312,23 @@ def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tm
     assert "| memcpy |" in (tmp_path / "cases.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("words", "offered", "others"),
+    [
+        ("ladder ", {"transpose", "matmul", "reduction"}, {"constant", "access"}),
+        ("tune ", {"transpose", "matmul", "reduction"}, {"constant", "access"}),
+        ("compilers matmul,", {"matmul,transpose", "matmul,constant"}, {"matmul,access"}),
+        ("explain ", {"transposeSmem", "sumSequential"}, {"cpu", "cublas", "interchanged"}),
+    ],
+)
+def test_completion_offers_what_the_command_takes(
+    program: Program, words: str, offered: set[str], others: set[str]
+) -> None:
+    completed = program(_SMEMBENCH_COMPLETE="complete_bash", COMP_WORDS=f"smembench {words}", COMP_CWORD=2)
+    found = set(completed.stdout.split())
+    assert (offered <= found, found & others) == (True, set())
+
+
 def test_python_m_is_called_by_the_name_that_its_completion_needs(program: Program) -> None:
     assert "Usage: smembench run" in program("run", "--help").stdout
     assert (

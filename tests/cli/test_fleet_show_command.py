@@ -35,6 +35,32 @@ def test_a_failed_case_alone_is_exit_code_1(program: Program, fleet: Path) -> No
     assert program("fleet", "show", fleet, "--threshold", 40).returncode == 1
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_gpus_that_are_compared_with_nothing_are_no_success(program: Program, tmp_path: Path, count: int) -> None:
+    """One alone, or each of another model; with one night before them all is well."""
+    special = {place: Special(model=f"model {place}") for place in range(count)}
+    metrics = tmp_path / "fleet.prom"
+    for night in range(2):
+        for gpu in made_gpus(count, special, night=night):
+            gpu.write(tmp_path / f"night{night}")
+    alone = program("fleet", "show", tmp_path / "night0", "--openmetrics", metrics)
+    assert alone.returncode == 5
+    assert "on 1 host: nothing to compare with\n" in alone.stdout
+    assert alone.stderr.startswith("nothing to compare with: node0 cuda:0")
+    assert "smembench_fleet_exit_code 5.0" in metrics.read_text()
+    assert program("fleet", "show", tmp_path / "night1").returncode == 0
+
+
+def test_one_gpu_of_another_model_is_not_hidden_by_the_others(program: Program, tmp_path: Path) -> None:
+    for gpu in made_gpus(4, {3: Special(model="another")}):
+        gpu.write(tmp_path)
+    shown = program("fleet", "show", tmp_path)
+    assert (shown.returncode, "4 GPUs on 1 host: none slow, 1 with nothing to compare with" in shown.stdout) == (
+        5,
+        True,
+    )
+
+
 def test_an_ascii_terminal_gets_ascii(program: Program, fleet: Path) -> None:
     shown = program("fleet", "show", fleet, PYTHONIOENCODING="ascii")
     assert shown.stdout.isascii()

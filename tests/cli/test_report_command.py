@@ -103,11 +103,12 @@ def test_of_what_a_star_gives_only_runs_are_read(program: Program, tmp_path: Pat
     (results / "nightly.jsonl").write_text("{}\n")
     (results / "nights.csv").write_text("a,b\n1,2\n")
     (results / "charts").mkdir()
+    shutil.copytree(NIGHTS[0], results / "zcopy")
     every = sorted(results.iterdir())
     made = program("report", *every, "-o", tmp_path / "report.html")
     assert made.returncode == 0, made.stderr
     assert [line.partition(":")[0] for line in made.stderr.splitlines()[:-1]] == [
-        f"skipped {results / name}" for name in ("accepted.json", "charts", "nightly.jsonl", "nights.csv")
+        f"skipped {results / name}" for name in ("accepted.json", "charts", "nightly.jsonl", "nights.csv", "zcopy")
     ]
     for paths in (["accepted.json"], ["accepted.json", "charts"], [NIGHTS[0].name, "typo"]):
         refused = program("report", *(results / path for path in paths), "-o", tmp_path / "other.html")

@@ -91,7 +91,8 @@ def below(pid: int) -> list[int]:
 
 def measuring(pid: int) -> dict[str, int]:
     """The processes below one that measure a device each, by its folder's name."""
-    return {Path(words(found).decode().split("\0")[3]).name: found for found in below(pid) if CHILD in words(found)}
+    found = {one: words(one).split(b"\0") for one in below(pid)}
+    return {Path(said[said.index(CHILD) + 1].decode()).name: one for one, said in found.items() if CHILD in said}
 
 
 def reached(process: subprocess.Popen[Any], root: Path, ends: str) -> int:

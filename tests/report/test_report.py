@@ -469,12 +469,18 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
     assert [line[0] for line in chart.data.cells] == [f"day {day}" for day in range(1, 9)]
 
 
+def dots_of(history: Chart) -> list[dict[str, Any]]:
+    layers: Any = history.spec["layer"]
+    found: list[dict[str, Any]] = layers[-1]["data"]["values"]
+    return found
+
+
 def test_each_gpu_has_its_own_lines_and_the_counts_of_runs_agree() -> None:
     """Of twelve runs of two GPUs, two pairs began in the same second and have one id."""
     runs, _ = read_runs([ROOT / "results/reference/two-gpus"])
     report = contents(runs)
     history = next(chart for chart in report.charts if chart.name == "history")
-    dots = history.spec["layer"][-1]["data"]["values"]
+    dots = dots_of(history)
     lines = {dot["case"] for dot in dots}
     assert len(lines) == 6
     assert all(line.endswith((" on cuda:0", " on cuda:1")) for line in lines)
@@ -509,7 +515,7 @@ def test_runs_of_two_gpus_with_one_name_stay_apart(stored: Run) -> None:
     report = contents(runs)
     assert "none of" in report.headline.sentences[0]
     history = next(chart for chart in report.charts if chart.name == "history")
-    assert {dot["case"].rpartition(" on ")[2] for dot in history.spec["layer"][-1]["data"]["values"]} == {
+    assert {dot["case"].rpartition(" on ")[2] for dot in dots_of(history)} == {
         "cuda:0 GPU-1",
         "cuda:0 GPU-2",
     }

@@ -129,12 +129,45 @@ def test_sizes_of_a_product(sizes: dict[str, Any], shapes: set[tuple[int, int, i
         ({}, LADDER),
         ({"pad": True}, LADDER),
         ({"pad": False}, LADDER[:3]),
-        ({"pad": True, "kernel": "transposesmem"}, ["transposeSmem"]),
+        ({"pad": True, "kernel": "transposesmem"}, ["transposeSmem", "transposeSmemPad"]),
         ({"kernel": "transposeSmemPad", "pad_width": "1,2"}, ["transposeSmemPad"] * 2),
     ],
 )
 def test_padded_kernels_stand_beside_the_unpadded_or_are_left_out(choice: dict[str, Any], expected: list[str]) -> None:
     assert kernels(**choice) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("transposeSmem", ["transposeSmem", "transposeSmemPad"]),
+        ("transposeSmemUnroll,transposeSmemDyn", ["SmemUnroll", "SmemUnrollPad", "SmemDyn", "SmemPadDyn"]),
+        ("copyGmem,transposeSmemPad", ["copyGmem", "transposeSmemPad"]),
+    ],
+)
+def test_with_pad_the_padded_twin_stands_beside_each_kernel(names: str, expected: list[str]) -> None:
+    found = kernels(kernel=names, pad=True)
+    assert [name.endswith(short) for name, short in zip(found, expected, strict=True)] == [True] * len(expected)
+
+
+def test_with_pad_every_pattern_of_access_has_its_twin() -> None:
+    found = kernels(problem="access", n=(), block="32x32", device="cuda", pad=True)
+    assert {f"{name}Pad" for name in found if "Pad" not in name and name.startswith("set")} < set(found)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "said"),
+    [
+        ({"kernel": "copyGmem,naiveGmem", "pad": True}, "pad: copyGmem, naiveGmem have no padding; leave it out"),
+        (
+            {"kernel": "transposeSmem", "pad_width": "2"},
+            "pad_width 2: transposeSmem has no padding; add pad, for transposeSmemPad beside it",
+        ),
+    ],
+)
+def test_padding_that_no_kernel_has_is_refused(sweep: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        planned(sweep)
 
 
 def test_pad_widths_go_to_the_padded_kernel_only() -> None:

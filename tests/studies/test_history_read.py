@@ -26,7 +26,8 @@ from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
 from smembench.studies.load import load
-from smembench.views.history import history_data, history_sections, left_out, no_series, short, sparkline
+from smembench.views.history import history_data, history_sections, left_out, no_series, sparkline
+from smembench.views.history_notes import short
 
 Store = Callable[..., Path]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 
 import smembench.kernels
 from conftest import Measured, Rows
+from smembench.explain.analysis import explain
+from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
 from smembench.run.config import from_toml
@@ -20,6 +24,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
+from smembench.studies.explain import cases
 from smembench.studies.ladder.climb import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
 
@@ -31,6 +36,23 @@ def climbed(found: list[Row]) -> dict[str, list[str]]:
     """The lines of the only table, by step."""
     (section,) = ladder(Run(found, RUN))
     return {line[0]: list(line[1:]) for line in section.cells}
+
+
+FREE = re.compile(r"\b(no|free of|without)\b[^:;,]*\bconflicts")
+CLAIMED = [
+    kernel
+    for kernel in registry.kernels()
+    if kernel.kind == "cuda" and not (kernel.port or kernel.peer) and FREE.search(f"{kernel.summary}; {kernel.ladder}")
+]
+
+
+@pytest.mark.parametrize("kernel", CLAIMED, ids=lambda kernel: kernel.name)
+def test_who_is_said_to_have_no_conflicts_has_none_in_any_block(kernel: Kernel) -> None:
+    problem = PROBLEMS[kernel.problem]
+    blocks = ",".join(map(str, kernel.default_blocks or problem.default_blocks))
+    size = 256 if any(axis.name == "n" for axis in problem.sizes) else None
+    for case in cases(kernel.name, blocks=blocks, dtypes=",".join(kernel.dtypes or problem.dtypes[:2]), n=size):
+        assert {access.degree for access in explain(case).shared} <= {1.0}, case.id
 
 
 def test_the_documents_kernels_come_first() -> None:
@@ -104,7 +126,7 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
     assert climbed(found) == {
         "naiveGmem": ["4.0000", "33.6", "12.5", "", "from global memory to global memory: writes strided"],
         "transposeSmem": ["2.0000", "67.1", "25.0", "2.00×", "through a shared tile: both global sides coalesced"],
-        "transposeSmemPad": ["1.0000", "134.2", "50.0", "2.00×", "padded rows: no bank conflicts in the tile"],
+        "transposeSmemPad": ["1.0000", "134.2", "50.0", "2.00×", "padded rows, against the tile's bank conflicts"],
         "memcpy": ["0.5000", "268.4", "100.0", "", "the ceiling"],
     }
     (section,) = ladder(Run(found, RUN))

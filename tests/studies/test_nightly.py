@@ -669,6 +669,7 @@ def test_the_newest_runs_together_are_held_against_the_baseline(results: Path, n
     assert "nothing slower than last:5 (1 ambiguous), 1 slower than baseline" in printed
 
 
+@pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 def test_of_several_runs_damaged_ones_are_left_out(results: Path, night: Night) -> None:
     (night(1) / "samples.csv").write_text("case_id\nx\n")
     for day in (3, 4, 5):
@@ -679,6 +680,7 @@ def test_of_several_runs_damaged_ones_are_left_out(results: Path, night: Night) 
     assert "(20260103T020000Z-nightly, 20260104T020000Z-nightly, 20260105T020000Z-nightly): 2 same" in printed
 
 
+@pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 def test_a_run_compared_with_that_turns_out_damaged_is_no_success(results: Path, night: Night) -> None:
     old = night(1)
     (old / "samples.csv").write_text("case_id\nx\n")
@@ -742,6 +744,18 @@ def test_what_cannot_be_done_is_refused_before_measuring(tmp_path: Path, options
         after(Nightly(**options), tmp_path, "nightly")
 
 
+def test_the_page_has_no_markup_of_stored_texts_and_commands_to_copy(results: Path, night: Night) -> None:
+    hostile = "<script>alert(1)</script> *x* [y](z)"
+    for day in range(1, 4):
+        night(day, devices=[{**H200, "driver": "580"}])
+    newest = night(4, {**TIMES, "copyGmem": 1.3}, devices=[{**H200, "driver": hostile}])
+    assert finished(Nightly(compare_to="last:3"), results, newest)[0] == 3
+    page = (newest / SUMMARY).read_text()
+    assert "<script>" not in page
+    assert "&lt;script>alert(1)&lt;/script> \\*x\\* [y\\](z)" in page
+    assert f"`smembench accept {newest} --case transpose/copyGmem/cuda:0/" in page
+
+
 def test_nothing_asked_for_is_nothing_to_do(tmp_path: Path) -> None:
     assert after(Nightly(), tmp_path, "nightly") is None
 
@@ -797,9 +811,10 @@ def test_of_several_that_accept_and_pin_at_once_none_is_lost(results: Path, nigh
     cases = [row.case_id for row in load(run).rows]
     (results / "accepted.json").write_text('{"accepted": []}')
     with ThreadPoolExecutor(8) as pool:
-        jobs = [pool.submit(accept, folder, case, "as agreed") for folder in (run, *configs) for case in cases]
-        jobs += [pool.submit(pin, folder) for folder in configs]
-    assert all(job.result() for job in jobs)
+        accepting = [pool.submit(accept, folder, case, "as agreed") for folder in (run, *configs) for case in cases]
+        pinning = [pool.submit(pin, folder) for folder in configs]
+    assert all(job.result() for job in accepting)
+    assert all(job.result() for job in pinning)
     assert len(accepted(results)) == 9 * len(cases)
     assert set(baselines(results)) == {f"config{number}" for number in range(8)}
     assert [path.name for path in results.iterdir() if not path.is_dir()] == ["accepted.json", BASELINE]
@@ -947,7 +962,7 @@ def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
     results: Path, night: Night, was: dict[str, Any], now: dict[str, Any], said: str, nights_before: int
 ) -> None:
     def described(facts: dict[str, Any]) -> dict[str, Any]:
-        of_run = {name: facts[name] for name in ("versions", "git", "code", "kernels") if name in facts}
+        of_run: dict[str, Any] = {name: facts[name] for name in ("versions", "git", "code", "kernels") if name in facts}
         return {**of_run, "devices": [{**H200, **{name: facts[name] for name in facts if name not in of_run}}]}
 
     for day in range(1, nights_before + 1):
@@ -986,6 +1001,7 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
     assert str(found.regressions[0].causes[0]) == "cuda:0 SM clock limit in MHz was 1980, is 1523"
 
 
+@pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 @pytest.mark.parametrize(
     ("before", "said"),
     [
@@ -993,6 +1009,7 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
         pytest.param({"devices": [{**H200, "uuid": "GPU-2"}]}, "of other devices", id="another GPU"),
         pytest.param({"started_at_utc": "2099-01-01T00:00:00+00:00"}, "after now", id="a wrong clock"),
         pytest.param({"complete": False}, "not complete", id="unfinished"),
+        pytest.param({"new": [{**H200, "uuid": None}]}, "does not say on which device", id="no identity of its own"),
         pytest.param("run.json", "damaged", id="a damaged run.json"),
         pytest.param("cases.csv", "not compared", id="a damaged cases.csv"),
     ],
@@ -1000,16 +1017,19 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
 def test_earlier_runs_of_which_none_can_be_compared_are_no_success(
     results: Path, night: Night, before: dict[str, Any] | str, said: str
 ) -> None:
+    described = dict(before) if isinstance(before, dict) else {}
+    devices = described.pop("new", [H200])
     for day in range(1, 4):
-        folder = night(day, **(before if isinstance(before, dict) else {}))
+        folder = night(day, **described)
         if isinstance(before, str):
             (folder / before).write_text("x")
     metrics = results.parent / "night.prom"
     options = Nightly(compare_to="last:3", openmetrics=metrics, keep=1)
-    code, printed = finished(options, results, night(4))
+    code, printed = finished(options, results, night(4, devices=devices))
     assert (code, said in " ".join(printed.split()), f"removed {results}" in printed) == (5, True, False), printed
     assert 'smembench_run_exit_code{config="nightly"} 5.0' in metrics.read_text()
-    assert finished(options, results, night(5, {**TIMES, "copyGmem": None}))[0] == 1  # a failed case is not hidden
+    failed = night(5, {**TIMES, "copyGmem": None}, devices=devices)
+    assert finished(options, results, failed)[0] == 1  # a failed case is not hidden
 
 
 def test_a_night_whose_cases_are_all_accepted_has_nothing_to_be_compared_with_and_is_a_success(

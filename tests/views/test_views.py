@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -187,6 +188,62 @@ def test_the_programming_guides_kernels_are_compared_with_tiled_and_with_the_cpu
 
 def test_markdown_keeps_every_cell_in_its_place() -> None:
     assert markdown([some_section("a|b\nc")]) == "heading\n\n| kernel | ms |\n| :--- | ---: |\n| a\\|b<br>c | 1 |\n"
+
+
+def rendered(text: str) -> tuple[list[str], set[str]]:
+    """The texts of a Markdown page, a line or cell each, and the types of its tokens."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    texts, types = [], set()
+    for token in parser.parse(text):
+        types.add(token.type)
+        if token.type == "inline":
+            types |= {child.type for child in token.children or ()}
+            parts = (
+                "\n" if child.type in ("softbreak", "html_inline") else child.content for child in token.children or ()
+            )
+            texts.append("".join(parts))
+    return texts, types
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<!-- x",
+    "a & b &lt; &#60; <b>",
+    "`code` ``x``",
+    "*a* **b** _c_ __d__ ~~e~~ snake_case a*b*c",
+    "[x](javascript:alert(1)) ![x](y) [x]: http://x",
+    "\\* \\| a|b \\<b>",
+    "# no heading",
+    "> no quotation",
+    "- no list",
+    "1. no list",
+    "---",
+    "===",
+    "| a | b |",
+    "$x^2$",
+]
+
+
+@given(st.one_of(st.sampled_from(HOSTILE), st.text("<>&`*_~[]()!#+-=|\\:;$ ab1.x/", max_size=20)))
+def test_markdown_shows_any_text_as_it_is(text: str) -> None:
+    """Only a cell's own line break is a tag."""
+    text = " ".join(text.split()) or "x"
+    section = Section(text, [Column(text, numeric=False), Column("ms")], [[text, "1"]], sentence=text, notes=[text])
+    texts, types = rendered(markdown([section]))
+    assert texts == [text, text, "ms", text, "1", text, text]
+    assert types <= {
+        *("inline", "text", "text_special", "paragraph_open", "paragraph_close", "entity"),
+        *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"),
+        *(f"{part}_{end}" for part in ("table", "thead", "tbody", "tr", "th", "td") for end in ("open", "close")),
+    }
+
+
+def test_a_line_break_in_a_stored_text_begins_nothing_new() -> None:
+    text = "a\n# b\n\n- c"
+    section = Section(text, [Column("kernel", numeric=False)], [[text]], notes=[text])
+    texts, types = rendered(markdown([section]))
+    assert texts == ["a # b  - c", "kernel", "a\n# b\n\n- c", "a # b  - c"]
+    assert "heading_open" not in types
 
 
 def test_markdown_tables_are_rectangular(everything: list[Section]) -> None:

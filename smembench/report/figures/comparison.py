@@ -5,7 +5,7 @@ from __future__ import annotations
 from smembench.report.charts import ROW, SERIES, Chart, file_name, layer, names_axis, number_axis
 from smembench.studies.compare import CaseComparison, Comparison, Verdict
 from smembench.views.compare import namer, verdict_section
-from smembench.views.history import percent
+from smembench.views.history_notes import percent
 
 _MOST = 40
 _LOOK = {

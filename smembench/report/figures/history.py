@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from smembench.report.charts import SERIES, Chart, layer, names_axis, number_axis
 from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
-from smembench.views.history import percent, runs_of, series_names
+from smembench.views.history import runs_of, series_names
+from smembench.views.history_notes import percent
 from smembench.views.sections import Section
 
 _MOST = 6

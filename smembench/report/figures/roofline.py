@@ -31,12 +31,12 @@ def rooflines(run: Run) -> list[Chart]:
     moving = [row for row in run.rows if row.ok and PROBLEMS[row.problem].memory == "device"]
     for info in run.description.devices:
         if info.peak_gb_s is not None:
-            info = info.model_copy(update={"model": titled(run.description, info.name)})
+            named = info.model_copy(update={"model": titled(run.description, info.name)})
             under = [row for row in moving if row.device == info.name]
             if plain := [row for row in under if not row.flops]:
-                found.append(_bandwidths(plain, info, info.peak_gb_s))
+                found.append(_bandwidths(plain, named, info.peak_gb_s))
             if computing := [row for row in under if row.gflop_s]:
-                found.append(_roof(computing, info, info.peak_gb_s))
+                found.append(_roof(computing, named, info.peak_gb_s))
     return found
 
 

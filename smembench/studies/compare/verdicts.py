@@ -164,7 +164,8 @@ class Comparison:
             return ""
         return (
             "one run on each side, and no others of this config on this device beside them: the intervals do not "
-            f"include the noise between runs, so only changes over {100 * self.alone:g} % count; --aa measures that noise"
+            "include the noise between runs, so only changes over "
+            f"{100 * self.alone:g} % count; --aa measures that noise"
         )
 
     @property

@@ -159,7 +159,8 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
         below = bool(inside) and path not in inside
         beside = len(paths) > 1 and not inside and there(path)
         places |= {resolved(one): (one, below or beside) for one in (inside if below else [path])}
-    runs, skipped = [], []
+    runs: list[Run] = []
+    skipped: list[str] = []
     for number, (path, several) in enumerate(places.values(), 1):
         step(path.name, number, len(places))
         try:
@@ -169,8 +170,11 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
                 raise
             skipped.append(f"skipped {error}")
             continue
+        same = next((other for other in runs if (other.id, other.rows) == (run.id, run.rows)), None)
         if several and (why := ahead(run.description.started_at_utc)):
             skipped.append(f"skipped {path}: {why}")
+        elif same and run.rows:
+            skipped.append(f"skipped {path}: the same run as {same.path}")
         else:
             runs.append(run)
     return runs, skipped
@@ -222,8 +226,11 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     started = _moment(begun)
     if since and started < since:
         return None
-    elapsed_ms = _elapsed([text for text, *_ in usable.values()])
-    times = {key: Timed(ms, *state) for (key, (_, *state)), ms in zip(usable.items(), elapsed_ms, strict=True)}
+    elapsed_ms = _elapsed([text for text, _, _, _ in usable.values()])
+    times = {
+        key: Timed(ms, clock, throttled, other)
+        for (key, (_, clock, throttled, other)), ms in zip(usable.items(), elapsed_ms, strict=True)
+    }
     return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 
 

@@ -130,7 +130,7 @@ def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run
     """Name the earlier runs that are not compared with; if there are no others, nothing could be compared."""
     lines = held.notes if before else held.nothing
     lines += set_aside(root, new.description)
-    found = unlike(root, new.description)
+    found, names = unlike(root, new.description), [device.name for device in new.description.devices]
     if len(before) < count and found.unnamed:
         lines.append(
             f"{asked}: left out {number_of(len(found.unnamed), 'run')} without the device it was measured on, such "
@@ -140,7 +140,9 @@ def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run
         held.problems.append(
             f"{asked}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"
         )
-    if not before and found.elsewhere:
+    if not before and not any(map(new.description.identity, names)) and (found.elsewhere or found.unnamed):
+        lines.append(f"{asked}: {new.id} does not say on which device it was measured, so no run is compared with it")
+    elif not before and found.elsewhere:
         lines.append(
             f"{asked}: {number_of(len(found.elsewhere), 'other run')} of this config, such as {found.elsewhere[-1]}: "
             "of other devices, or of the same ones by other names; each device is compared with itself alone"

@@ -87,8 +87,8 @@ class Finished:
             "exit_code": self.exit_code,
             "failed": {row.case_id: row.status for row in self.run.failed},
             "compared": [{"with": asked, **comparison.data} for asked, comparison in self.compared],
-            "notes": self.held.notes,
-            "problems": self.problems,
+            "notes": list[JsonValue](self.held.notes),
+            "problems": list[JsonValue](self.problems),
         }
 
 

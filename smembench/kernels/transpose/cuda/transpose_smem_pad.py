@@ -1,7 +1,8 @@
 """transposeSmemPad: transposeSmem with ``pad`` extra columns in the tile.
 
-One extra column shifts each row by one bank, so the elements of a column of a 32-wide float32 tile lie in 32 different
-banks, and the load has no conflicts.
+One extra column shifts each row by one bank. In blocks of 32x32 the elements of a column of a float32 tile lie in 32
+different banks then, and the load has no conflicts. In blocks of 16x16 a warp accesses two rows or columns at once, and
+2-way conflicts remain for loads and stores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from smembench.kernels.transpose.cuda import transpose_smem
 KERNEL = replace(
     transpose_smem.KERNEL,
     name="transposeSmemPad",
-    summary="transposeSmem with padded rows: a tile's column lies in different banks",
+    summary="transposeSmem with padded rows, against bank conflicts",
     pad=True,
-    ladder="padded rows: no bank conflicts in the tile",
+    ladder="padded rows, against the tile's bank conflicts",
 )

@@ -1,7 +1,7 @@
 """transposeSmemPadDyn: transposeSmemDyn with ``pad`` extra columns in the tile.
 
-The row stride and the bytes that the launch gives grow by the padding. As in transposeSmemPad, one extra column puts
-the elements of a column of a 32-wide float32 tile into 32 different banks, and the load has no conflicts.
+The row stride and the bytes that the launch gives grow by the padding. As in transposeSmemPad, one extra column leaves
+no conflicts in blocks of 32x32 for float32, and 2-way ones in blocks of 16x16.
 """
 
 from __future__ import annotations
@@ -13,6 +13,6 @@ from smembench.kernels.transpose.cuda import transpose_smem_dyn
 KERNEL = replace(
     transpose_smem_dyn.KERNEL,
     name="transposeSmemPadDyn",
-    summary="transposeSmemDyn with padded rows: a tile's column lies in different banks",
+    summary="transposeSmemDyn with padded rows, against bank conflicts",
     pad=True,
 )

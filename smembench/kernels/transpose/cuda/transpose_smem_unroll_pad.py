@@ -14,6 +14,6 @@ from smembench.kernels.transpose.cuda import transpose_smem_unroll
 KERNEL = replace(
     transpose_smem_unroll.KERNEL,
     name="transposeSmemUnrollPad",
-    summary="transposeSmemUnroll with padded rows: a tile's column lies in different banks",
+    summary="transposeSmemUnroll with padded rows, against bank conflicts",
     pad=True,
 )
