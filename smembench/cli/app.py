@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from smembench.cli import baseline, fleet, problems
 from smembench.cli.options import help_alone
 from smembench.cli.streams import lost_output, open_streams
-from smembench.model.errors import Dropped, SmembenchError, UsageError
+from smembench.model.errors import INTERNAL, Dropped, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code, ignore
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
@@ -59,7 +59,7 @@ app = typer.Typer(
     cls=_Group,
     help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
     epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, "
-    "5 nothing could be compared, 130 interrupted, "
+    "5 nothing could be compared, 70 an internal error, 130 interrupted, "
     "143 ended by SIGTERM.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -164,7 +164,7 @@ def _failed(error: BaseException) -> int:
         return _say(damaged, damaged.exit_code)
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)
-    return _say(f"internal error: {one_line(error)} ({place(error)}); {_TRACEBACK}=1 shows more", 1)
+    return _say(f"internal error: {one_line(error)} ({place(error)}); {_TRACEBACK}=1 shows more", INTERNAL)
 
 
 def _message(error: Any) -> str:
