@@ -15,8 +15,6 @@ from contextlib import contextmanager, nullcontext
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 
 def compiled(
     function: Callable[..., None],
@@ -89,6 +87,8 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
 @contextmanager
 def _row_stack() -> Iterator[None]:
     """Give NumPy the name that version 2.5 took away, and that numba-cuda looks up when it first compiles."""
+    import numpy as np
+
     if missing := not hasattr(np, "row_stack"):
         np.row_stack = np.vstack
     try:
