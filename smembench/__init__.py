@@ -105,7 +105,7 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
     Args:
         folder: the run's folder.
-        force: continue even if device, driver, versions or code differ; run.json records the differences.
+        force: continue even if device, driver, versions, settings or code differ; run.json records the differences.
         progress: as for ``measure``.
 
     Raises:

@@ -19,10 +19,11 @@ from typer.core import TyperCommand, TyperGroup
 from smembench.cli import baseline, fleet, problems
 from smembench.cli.options import help_alone
 from smembench.cli.streams import lost_output, open_streams
-from smembench.model.errors import Dropped, SmembenchError
+from smembench.model.errors import INTERNAL, Dropped, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code, ignore
 from smembench.model.text import brief, one_line, place, visible
 from smembench.model.version import VERSION
+from smembench.toolchains.settings import settings
 
 _SIGNALLED = 130
 """What Typer returns after Ctrl-C; a run that is interrupted while it measures raises its own error."""
@@ -58,7 +59,7 @@ app = typer.Typer(
     cls=_Group,
     help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
     epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, "
-    "5 nothing could be compared, 130 interrupted, "
+    "5 nothing could be compared, 70 an internal error, 130 interrupted, "
     "143 ended by SIGTERM.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -148,6 +149,8 @@ def _failed(error: BaseException) -> int:
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, SmembenchError):
         return _say(error, error.exit_code)
+    if isinstance(error, MemoryError):
+        return _say("out of memory: close other programs, or raise the limit (ulimit -v)", 1)
     # Typer's own usage errors: its Click is vendored, so their class cannot be imported.
     if hasattr(error, "format_message"):
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
@@ -155,9 +158,13 @@ def _failed(error: BaseException) -> int:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}", 2 if error.errno in _OF_THE_CALLER else 1)
+    try:
+        settings()
+    except UsageError as damaged:  # Numba's own file, without which it cannot be imported
+        return _say(damaged, damaged.exit_code)
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)
-    return _say(f"internal error: {one_line(error)} ({place(error)}); {_TRACEBACK}=1 shows more", 1)
+    return _say(f"internal error: {one_line(error)} ({place(error)}); {_TRACEBACK}=1 shows more", INTERNAL)
 
 
 def _message(error: Any) -> str:

@@ -43,11 +43,11 @@ def run(
     """Measure a config and store cases.csv, samples.csv and run.json in DIR/<UTC time>-<config>/.
 
     Each trial is on disk before the next begins. --resume continues an interrupted run and needs no CONFIG. It ends
-    with an error if the device, the driver, a version, the code, a file of SMEMBENCH_KERNELS or a given CONFIG differs;
-    --force continues anyway, and run.json records the difference. With the nightly options a complete run also gets a
-    summary.md, and the exit code is 3 if a case is slower, otherwise 1 if one failed or is missing, otherwise 5 if none
-    of the earlier runs could be compared. A slower case is reported every night until it is as fast as before or
-    accepted with `smembench accept`.
+    with an error if the device, the driver, a version, the code, a setting such as NUMBA_OPT, a file of
+    SMEMBENCH_KERNELS or a given CONFIG differs; --force continues anyway, and run.json records the difference. With the
+    nightly options a complete run also gets a summary.md, and the exit code is 3 if a case is slower, otherwise 1 if
+    one failed or is missing, otherwise 5 if none of the earlier runs could be compared. A slower case is reported every
+    night until it is as fast as before or accepted with `smembench accept`.
 
     Examples:
 

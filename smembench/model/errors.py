@@ -2,6 +2,8 @@
 
 FAILED = 1
 """Exit code of a run in which a case failed."""
+INTERNAL = 70
+"""Exit code of a mistake in this program, EX_SOFTWARE of sysexits.h."""
 REGRESSION = 3
 """Exit code of a comparison that found something slower."""
 INCOMPARABLE = 5

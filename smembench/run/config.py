@@ -35,7 +35,8 @@ from smembench.run.fields import (
 from smembench.run.shipped import shipped
 from smembench.store.files import read_whole
 
-_MOST_BYTES = 2**24
+_MOST_BYTES = 2**20
+_MOST_DOTS = 40
 
 
 class _Strict(BaseModel):
@@ -154,7 +155,7 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     """
     path = shipped().get(str(path), path)
     try:
-        data = tomllib.loads(read_whole(path, _MOST_BYTES).decode())
+        data = _parsed(read_whole(path, _MOST_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         raise UsageError(
             f"{path}: there is no such file, and {unknown(path.stem, list(shipped()), 'config')}"
@@ -172,6 +173,19 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     changed = f" with --set {', '.join(overrides)}" if overrides else ""
     options = {key for key, value in flags.items() if data[key] is value}
     return _validate(data, where=f"{path}{changed}: ", flags=False, options=options)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Raises:
+        ValueError: if it is none, or has a line with so many dots that a key would take long to read.
+        RecursionError: for values nested too deep.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > _MOST_DOTS:
+            raise ValueError(f"line {number} has over {_MOST_DOTS} dots; a key has two parts at most")
+    return tomllib.loads(text)
 
 
 def _override(data: dict[str, Any], override: str) -> None:
@@ -201,7 +215,7 @@ def _override(data: dict[str, Any], override: str) -> None:
 def _toml_value(text: str) -> Any:
     """A value as TOML reads it, or as plain text if it is not TOML (``512:1024``)."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return _parsed(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         return text
 

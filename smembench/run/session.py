@@ -20,6 +20,7 @@ from smembench.run.runner import Runner
 from smembench.run.stop_rule import ci_widths_of, rules_of
 from smembench.run.worker import Worker
 from smembench.store.assemble import Predict, assemble, unpredicted
+from smembench.store.files import check_working_directory
 from smembench.toolchains.settings import settings
 
 
@@ -79,6 +80,7 @@ def open_session(
         UsageError: for cases that cannot run, and settings with which kernels are not compiled or not optimised.
         DeviceUnavailable: for a device that does not exist or is in use.
     """
+    check_working_directory()
     with ExitStack() as held:
         with interruptible():
             names, resolved, notes = _devices(config)

@@ -24,6 +24,7 @@ from smembench.model.measurement import Trial
 from smembench.model.processes import awake, die_with_parent
 from smembench.model.text import ended, one_line, place
 from smembench.run.trial import Request, TrialRunner
+from smembench.store.files import check_working_directory
 from smembench.toolchains.settings import check_optimised
 
 _OPEN_SECONDS = 120.0
@@ -177,9 +178,17 @@ def _serve(connection: Connection, listener: Connection) -> None:
         try:
             connection.send(("trial", runner.run(request)))
         except BaseException as error:  # a benchmark must outlive any kernel
-            connection.send(("failed", one_line(error)))
+            connection.send(("failed", _reason(error)))
     for device in devices.values():
         device.close()
+
+
+def _reason(error: BaseException) -> str:
+    try:
+        check_working_directory()
+    except UsageError as removed:  # without which an error of Numba's names no file
+        return str(removed)
+    return one_line(error)
 
 
 def main() -> None:

@@ -39,12 +39,12 @@ def table_text(columns: Sequence[str], records: Iterable[Iterable[object]]) -> s
 
 
 def read_rows(path: Path, checksum: str = "") -> list[Row]:
-    """Rows of a cases.csv; ``checksum`` as for ``text_of``.
+    """Rows of a cases.csv; ``checksum`` as for ``check_edited``.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(text_of(path, checksum))
+    reader = csv.reader(text := text_of(path))
     try:
         header = next(reader, [])
         if missing := [column for column in schema.REQUIRED if column not in header]:
@@ -54,24 +54,26 @@ def read_rows(path: Path, checksum: str = "") -> list[Row]:
             if len(record) != len(header):
                 raise ValueError(uneven(record, header))
             rows.append(schema.from_fields(dict(zip(header, record, strict=True))))
-        return rows
     except (ValueError, csv.Error) as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
+    check_edited(path, text, checksum)
+    return rows
 
 
 def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
-    """Elapsed times of a samples.csv in ms, by case id and round; ``checksum`` as for ``text_of``.
+    """Elapsed times of a samples.csv in ms, by case id and round; ``checksum`` as for ``check_edited``.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(text_of(path, checksum))
+    reader = csv.reader(text := text_of(path))
     try:
         cases, rounds, times = _samples_from(next(reader, []), (record for record in reader if record))
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
     except ValueError as error:
         raise UsageError(f"{path}: not a samples.csv: {error}") from None
+    check_edited(path, text, checksum)
     samples: dict[str, dict[int, list[float]]] = {}
     for case, number, elapsed in zip(cases, rounds, times, strict=True):
         samples.setdefault(case, {}).setdefault(number, []).append(elapsed)
@@ -113,19 +115,21 @@ def uneven(record: Sequence[str], header: Sequence[str]) -> str:
     return f"it has {number_of(len(record), 'field')}, and the first line {len(header)}"
 
 
-def text_of(path: Path, checksum: str = "") -> io.StringIO:
-    """The text of a CSV file. A ``Dropped`` warning names one that is not as the run wrote it, by its ``checksum``.
+def text_of(path: Path) -> io.StringIO:
+    """The text of a CSV file.
 
     Raises:
         UsageError: if it cannot be read.
     """
     try:
-        data = read_whole(path)
-        text = io.StringIO(data.decode("utf-8-sig"), newline="")
+        return io.StringIO(read_whole(path).decode("utf-8-sig"), newline="")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
-    if checksum and checksum != checksum_of(data):
+
+
+def check_edited(path: Path, text: io.StringIO, checksum: str) -> None:
+    """Warn (``Dropped``) of a file that could be read and is not as the run wrote it, if it has a checksum."""
+    if checksum and checksum != checksum_of(text.getvalue().encode()):
         warn(f"{path}: was edited after the run; its figures are used as they stand", Dropped, stacklevel=3)
-    return text

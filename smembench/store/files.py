@@ -13,6 +13,7 @@ from glob import escape
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
+from secrets import token_hex
 
 from smembench.model.errors import SmembenchError, UsageError
 
@@ -34,6 +35,14 @@ def there(path: Path) -> bool:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     return True
+
+
+def check_working_directory() -> None:
+    """Raise UsageError if the working directory was removed: Numba, for one, compiles nothing without."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory was removed; change to one that is there") from None
 
 
 def resolved(path: Path) -> Path:
@@ -72,17 +81,13 @@ def checksum(data: bytes) -> str:
 def write_whole(path: Path, text: str | bytes) -> None:
     """Write a file atomically: to a temporary file beside it, fsync, rename."""
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
-    temporary = Path(name)
+    # Not by tempfile, whose files only their owner can read: results get the usual permissions.
+    temporary = path.with_name(f".{path.name[:40]}.{token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes files that only their owner can read; results get the usual permissions.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -138,6 +138,11 @@ class RunFolder:
         sync_folder(self.path)
         return run
 
+    @property
+    def there(self) -> bool:
+        """Whether the journal is where it was: somebody may remove or rename the folder."""
+        return there(self.path / JOURNAL)
+
     def close(self) -> None:
         """Let other processes resume the run, if it is not finished."""
         self._journal.close()

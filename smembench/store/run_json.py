@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from datetime import UTC, datetime
 from pathlib import Path
 from reprlib import repr as shortened
@@ -169,7 +170,7 @@ def read_json(path: Path, model: type[M], way_out: str) -> M | None:
         UsageError: if it cannot be read, or is not what the model describes, with the field.
     """
     try:
-        return model.model_validate_json(read_whole(path))
+        return model.model_validate_json(read_whole(path).removeprefix(BOM_UTF8))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -32,7 +32,7 @@ def load(path: Path, *, shown: bool = True) -> Run:
 
     A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
     What only tables show is left out unless ``shown``: a journal's predictions, for which kernels are imported, and
-    ``uncertainty`` in files from before that column.
+    of files of older versions ``uncertainty`` and whether medians are those of the samples, by which runs are compared.
 
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
@@ -55,14 +55,14 @@ def load(path: Path, *, shown: bool = True) -> Run:
     elif SAMPLES in checksums:
         warn(f"{folder / SAMPLES}: was removed after the run, which is read without samples", Dropped, stacklevel=2)
     rows = read_rows(folder / CASES, checksums.get(CASES, ""))
-    if samples and not checksums:
-        _compare(folder / CASES, rows, samples)
     if shown:
+        if not checksums:
+            _check_medians(folder / CASES, rows, samples)
         rows = [_with_uncertainty(row, samples) for row in rows]
     return Run(rows, description, samples, path, complete=description.complete is not False)
 
 
-def _compare(path: Path, rows: Sequence[Row], samples: Mapping[str, Samples]) -> None:
+def _check_medians(path: Path, rows: Sequence[Row], samples: Mapping[str, Samples]) -> None:
     """Warn of medians that are not those of their samples: one of the files was edited."""
     others = []
     for row in rows:
@@ -70,8 +70,8 @@ def _compare(path: Path, rows: Sequence[Row], samples: Mapping[str, Samples]) ->
         if row.elapsed_ms is not None and values and not isclose(row.elapsed_ms, median(values)):
             others.append(f"{row.case_id} {row.elapsed_ms:g} ms, its samples {median(values):g}")
     if others:
-        what = f"{number_of(len(others), 'median')} not those of {SAMPLES}, such as {others[0]}"
-        warn(f"{path}: {what}; one of the files was edited; figures are used as they stand", Dropped, stacklevel=3)
+        what = f"{len(others)} of {number_of(len(rows), 'median')} differ from those of {SAMPLES}: {others[0]}"
+        warn(f"{path}: {what}; one of the files was edited, and figures are used as they stand", Dropped, stacklevel=3)
 
 
 def _with_uncertainty(row: Row, samples: Mapping[str, Samples]) -> Row:
@@ -136,7 +136,7 @@ def load_side(text: str) -> list[Run]:
         path = Path(item or text)
         if resolved(path) in found:
             raise UsageError(f"{path}: is given twice on one side; give it once")
-        found[resolved(path)] = load(path)
+        found[resolved(path)] = load(path, shown=False)
     return list(found.values())
 
 
@@ -156,7 +156,7 @@ def load_together(text: str) -> list[Run]:
     """
     folder = Path(text)
     inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if _there(text) else []
-    return [load(path) for path in inside] if inside and not there(folder / CASES) else load_side(text)
+    return [load(path, shown=False) for path in inside] if inside and not there(folder / CASES) else load_side(text)
 
 
 def _from_journal(folder: Path, *, shown: bool) -> Run:

@@ -196,12 +196,16 @@ class _Measuring:
 
     @property
     def _again(self) -> str:
-        """How to continue a run that was cut off, if it has a folder."""
-        return f"; continue with: {resume_command(self._folder.path)}" if self._folder else ""
+        """How to continue a run that was cut off, if it has a folder; that it cannot, if the folder was removed."""
+        if self._folder is None:
+            return ""
+        if not self._folder.there:
+            return f"; {self._folder.path} was removed meanwhile, with what was measured"
+        return f"; continue with: {resume_command(self._folder.path)}"
 
     def _cannot_write(self, error: OSError) -> SmembenchError:
         where = self._folder.path if self._folder else "the results"
-        return SmembenchError(f"{where}: cannot be written ({error.strerror}); what is in its journal can be resumed")
+        return SmembenchError(f"{where}: cannot be written ({error.strerror}){self._again}")
 
 
 def changed_since(

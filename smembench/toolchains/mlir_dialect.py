@@ -6,8 +6,8 @@ numba-cuda-mlir has Numba's dialect under names of its own. A kernel is compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -34,15 +34,18 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
     return copies.function(function)
 
 
-@cache
-def install() -> None:
-    """Put the rule of kernels/intrinsics/unsigned.py before the typing of numba-cuda-mlir.
+@contextmanager
+def compiling(capability: tuple[int, int]) -> Iterator[None]:
+    """numba-cuda-mlir with the rule of kernels/intrinsics/unsigned.py before its typing, for one kernel at a time.
 
-    Its lowering computes in the type of the result, so that the rule needs none of its own.
+    Its lowering computes in the type of the result, so that the rule needs none of its own. It asks the driver for the
+    GPU's compute capability, whatever it compiles for; told one, it compiles without a GPU, too.
     """
+    from numba_cuda_mlir import tools
     from numba_cuda_mlir.descriptor import mlir_target
     from numba_cuda_mlir.install_registry import register_lowering
     from numba_cuda_mlir.numba_cuda import types
+    from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
     from numba_cuda_mlir.numba_cuda.types.ext_types import dim3
     from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
@@ -68,10 +71,21 @@ def install() -> None:
         def generic_resolve(self, value: Any, attr: str) -> Any:
             return types.uint32 if attr in ("x", "y", "z") else None
 
-    register_lowering()
-    mlir_target.ensure_initialized()
-    context = mlir_target.typing_context
-    for operation in (*ARITHMETIC, *IN_PLACE, *COMPARISON):
-        function = context.resolve_value_type(operation)
-        function.templates = (adapted(operation), *function.templates)
-    context._attributes[dim3].insert(0, Dim3(context))
+    with global_compiler_lock:
+        register_lowering()
+        mlir_target.ensure_initialized()
+        context, known = mlir_target.typing_context, tools._cached_cc
+        functions = [context.resolve_value_type(each) for each in (*ARITHMETIC, *IN_PLACE, *COMPARISON)]
+        rules = [adapted(function.templates[0].key) for function in functions]
+        axes = Dim3(context)
+        for function, rule in zip(functions, rules, strict=True):
+            function.templates = (rule, *function.templates)
+        context._attributes[dim3].insert(0, axes)
+        tools._cached_cc = capability
+        try:
+            yield
+        finally:
+            tools._cached_cc = known
+            context._attributes[dim3].remove(axes)
+            for function, rule in zip(functions, rules, strict=True):
+                function.templates = tuple(each for each in function.templates if each is not rule)

@@ -51,24 +51,21 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
         Refused: if the dialect lacks what the kernel uses.
         Exception: a missing library's own.
     """
-    from numba_cuda_mlir import tools
     from numba_cuda_mlir.compiler import compile_cubin
     from numba_cuda_mlir.errors import InternalCompilerError, UserFacingInternalCompilerError
     from numba_cuda_mlir.numba_cuda import types
     from numba_cuda_mlir.numba_cuda.core.errors import NumbaError
 
-    from smembench.toolchains.mlir_dialect import install, translated
+    from smembench.toolchains.mlir_dialect import compiling, translated
 
     major, minor = capability.split(".")
-    # It asks the driver for the GPU's, whatever it compiles for; told this it compiles without a GPU, too.
-    tools._cached_cc = (int(major), int(minor))
     problem = PROBLEMS[case.problem]
     arrays = [getattr(types, case.dtype)[::1]] * len(problem.arrays)
     signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)))
     options = {} if program.launch_bounds is None else {"launch_bounds": program.launch_bounds}
     try:
-        install()
-        return bytes(compile_cubin(translated(program.function), signature, lto=not program.constant, **options))
+        with compiling((int(major), int(minor))):
+            return bytes(compile_cubin(translated(program.function), signature, lto=not program.constant, **options))
     except (NumbaError, InternalCompilerError, UserFacingInternalCompilerError, NotImplementedError) as error:
         raise Refused(_reason(error)) from error
 

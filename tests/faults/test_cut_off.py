@@ -197,19 +197,41 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
 
 def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_path: Path) -> None:
     """As by Slurm's suspend, a frozen container or a machine that is moved."""
-    config.write_text(f"timeout = 2\nmax_seconds = 0.2\n{CONFIG}")
+    config.write_text(f"timeout = 2\nmax_seconds = 1\n{CONFIG.replace('samples = 4', 'samples = 20')}")
     root = tmp_path / "results"
     process = start(config, "--output", root)
     wait_for_trials(root, 1)
+    time.sleep(0.1)  # within a trial
     stopped = [process.pid, *children(process.pid)]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(4)
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert {row["status"] for row in table(run_folder(root), "cases.csv")} == {"ok"}
+
+
+def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    process = start(config, "--output", root)
+    folder = wait_for_trials(root, 1).parent
+    shutil.rmtree(folder)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"{folder} was removed meanwhile, with what was measured" in said.splitlines()[-1]
+    assert "resume" not in said
+
+
+def test_without_a_working_directory_nothing_is_measured_and_one_line_says_so(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone}; rmdir {gone}; {sys.executable} -m smembench matmul --n 16 --kernel cpu --quick"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, timeout=60)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "smembench: the working directory was removed; change to one that is there\n"
 
 
 def test_without_its_kernel_file_a_run_says_which_it_had(folder: Path, program: Program) -> None:

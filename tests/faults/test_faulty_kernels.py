@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from conftest import Program, assert_failed, records
+from conftest import ROOT, Program, assert_failed, records
+from smembench.kernels import files
+from smembench.model.errors import UsageError
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 QUICK = ("--n", 64, "--device", "cpu", "--samples", 3, "--rounds", 2, "--precision", 90, "--max-seconds", 1)
@@ -54,6 +62,37 @@ def test_a_kernel_file_that_is_not_there_is_refused(program: Program) -> None:
     assert run.returncode == 2
     assert "no_such_file" in run.stderr
     assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_kernel_file_whose_import_does_not_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("while 1: pass\n")
+    monkeypatch.setattr(files, "_SECONDS", 0.2)
+    with pytest.raises(UsageError, match=r"mine.py: its import did not end within 0.2 s"):
+        files.load(str(path))
+
+
+def test_what_imports_a_kernel_file_ends_with_its_parent(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        f"import os, pathlib\npathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\nwhile 1: pass\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "SMEMBENCH_KERNELS": str(path)}
+    listing = subprocess.Popen([sys.executable, "-m", "smembench", "list"], env=env, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    child = Path("/proc", (tmp_path / "pid").read_text(), "cmdline")
+    listing.kill()
+    listing.wait()
+    try:
+        while child.exists() and child.read_bytes():
+            assert time.monotonic() < deadline, "the import outlived its parent"
+            time.sleep(0.02)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int(child.parent.name), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("code", "how"), [("os._exit(3)", "exited with 3"), ("os.abort()", "was killed by SIGABRT")])

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from numba import cuda, types
+from numba import types
 
 import programs
 from on_gpu import output, samples
@@ -19,6 +19,7 @@ from smembench.kernels.access.problem import tiles
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.hardware import WAVEFRONT_BYTES
+from smembench.toolchains.nvvm import compiled
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
@@ -43,8 +44,8 @@ def test_the_compiler_leaves_no_access_out(kernel: str, dtype: str) -> None:
     """Nor does it write any twice: the loop has a store and a load of each tile."""
     case = Case("access", kernel, "cuda:0", dtype, 256, 4096, None, Block(32, 32), 1)
     array, number = getattr(types, dtype)[::1], types.uint32
-    compiled, _ = cuda.compile_ptx(numba_kernel(case).function, (array, array, number, number))
-    assert compiled.count("ld.shared") == compiled.count("st.shared") == tiles(dtype)
+    text = compiled(numba_kernel(case).function, (array, array, number, number), (9, 0), at_link_time=False).decode()
+    assert text.count("ld.shared") == text.count("st.shared") == tiles(dtype)
 
 
 @pytest.mark.parametrize("kernel", ["parallelAccess", "broadcastAccess", "setRowReadRow", "setRowReadColPad"])

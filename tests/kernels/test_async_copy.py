@@ -18,6 +18,7 @@ from smembench.kernels.intrinsics.async_copy import (
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.model.problem import ITEMSIZE
+from smembench.toolchains import nvvm
 
 types: Any = numba.types
 
@@ -25,7 +26,7 @@ types: Any = numba.types
 def compiled(function: Callable[..., None], dtype: str) -> str:
     """PTX of a kernel of two arrays and an index."""
     arrays = (number(dtype)[::1],) * 2
-    text, _ = cuda.compile_ptx(function, (*arrays, types.uint32), cc=(9, 0))
+    text = nvvm.compiled(function, (*arrays, types.uint32), (9, 0), at_link_time=False).decode()
     return str(text)
 
 

@@ -17,6 +17,7 @@ from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, raise_flag, wait_for_flag
 from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step, segments_on
 from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.toolchains import nvvm
 
 types: Any = numba.types
 
@@ -34,7 +35,7 @@ def adds_to_what_was_handed_over(out: Any, block: Any) -> None:
 @pytest.mark.usefixtures("ptx")
 @pytest.mark.parametrize("index", [types.uint32, types.uint64, types.int64])
 def test_flags_are_acquired_before_and_released_after_what_is_handed_over(index: Any) -> None:
-    text, _ = cuda.compile_ptx(adds_to_what_was_handed_over, (types.float32[::1], index), cc=(9, 0))
+    text = nvvm.compiled(adds_to_what_was_handed_over, (types.float32[::1], index), (9, 0), at_link_time=False).decode()
     kinds = r"(?:ld\.acquire|st\.relaxed|st\.release)\.gpu\.global\.u32|bar\.sync|(?:ld|st)\.global(?=\.[fb]32)"
     assert re.findall(kinds, str(text)) == [
         "ld.acquire.gpu.global.u32",
@@ -57,7 +58,7 @@ def accumulates(out: Any, value: Any) -> None:
 @pytest.mark.usefixtures("ptx")
 @pytest.mark.parametrize("kind", [types.float32, types.float64])
 def test_what_is_added_to_an_element_is_added_in_memory(kind: Any) -> None:
-    text, _ = cuda.compile_ptx(accumulates, (kind[::1], kind), cc=(9, 0))
+    text = nvvm.compiled(accumulates, (kind[::1], kind), (9, 0), at_link_time=False).decode()
     found = re.findall(r"(?:ld|st|red|atom)[.\w]*\.global[.\w]*", str(text))
     assert found == [f"red.relaxed.gpu.global.add.f{kind.bitwidth}"]
 

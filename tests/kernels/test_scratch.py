@@ -10,6 +10,7 @@ import pytest
 
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.numba_cuda import cuda, uint32
+from smembench.toolchains import nvvm
 
 types: Any = numba.types
 passed, counts = scratch("passed", "float32", 1000), scratch("counts", "uint32", 12)
@@ -28,7 +29,9 @@ def adds_up_what_blocks_passed_on(out: Any, block: Any) -> None:
 
 @pytest.mark.usefixtures("ptx")
 def test_sums_are_written_before_a_block_is_counted_and_read_after_the_wait() -> None:
-    text, _ = cuda.compile_ptx(adds_up_what_blocks_passed_on, (types.float32[::1], types.uint32), cc=(9, 0))
+    text = nvvm.compiled(
+        adds_up_what_blocks_passed_on, (types.float32[::1], types.uint32), (9, 0), at_link_time=False
+    ).decode()
     kinds = r"ld\.acquire\.gpu|fence\.\w+\.gpu|membar\.gl|bar\.sync|atom\.global\.add|(?:ld|st)\.global(?=\.[fb]32)"
     found = ["fence" if kind.startswith(("fence", "membar")) else kind for kind in re.findall(kinds, str(text))]
     assert found == [

@@ -116,6 +116,20 @@ def test_faults_of_a_file_name_the_key_and_the_value(
     assert overrides or str(tmp_path / "night.toml") in message
 
 
+def test_what_an_editor_puts_before_the_text_is_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('samples = 5\n[[sweep]]\nproblem = "transpose"\n', encoding="utf-8-sig")
+    assert from_toml(path).samples == 5
+
+
+@pytest.mark.parametrize("line", ["{key} = 1", "[{key}]", "sweep = [{{ {key} = 1 }}]"])
+def test_a_key_of_thousands_of_parts_is_refused_at_once(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(line.format(key=".".join(["a"] * 20_000)))
+    with pytest.raises(UsageError, match=r"mine.toml: not valid TOML: line 1 has over 40 dots"):
+        from_toml(path)
+
+
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_bytes(b"\xff\xfe")

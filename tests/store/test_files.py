@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -88,6 +89,16 @@ def test_places_that_cannot_be_written(tmp_path: Path, place: str, reason: str) 
     (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
     with pytest.raises(UsageError, match=f"--csv {tmp_path / place}: .*{reason}"):
         Output(tmp_path / place, force=True)
+
+
+def test_a_file_takes_only_the_memory_that_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    tracemalloc.start()
+    try:
+        assert read_whole(tmp_path / "file") == b"content"
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
 
 
 def test_only_files_and_fifos_with_a_writer_are_read_and_none_beyond_the_limit(tmp_path: Path) -> None:

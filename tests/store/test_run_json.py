@@ -83,6 +83,11 @@ def test_a_file_of_a_later_version_is_not_damaged(tmp_path: Path) -> None:
     assert "damaged" not in str(caught.value)
 
 
+def test_what_an_editor_puts_before_the_text_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / RUN).write_text(json.dumps(HEAD), encoding="utf-8-sig")
+    assert read_description(tmp_path).run_id == HEAD["run_id"]
+
+
 def test_nesting_without_end_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / RUN).write_text("[" * 100_000)
     with pytest.raises(UsageError, match="damaged: it is not JSON"):

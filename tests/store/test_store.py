@@ -153,6 +153,12 @@ def test_columns_added_later_may_be_absent(cases: Path) -> None:
     assert [row.converged for row in read_rows(cases)] == [None, None]
 
 
+def test_what_an_editor_puts_before_the_text_is_no_damage(cases: Path) -> None:
+    before = read_rows(cases)
+    cases.write_text(cases.read_text(), encoding="utf-8-sig")
+    assert read_rows(cases) == before
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for read in (read_rows, read_samples):
         with pytest.raises(UsageError, match="cannot be read"):

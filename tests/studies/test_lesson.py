@@ -27,6 +27,7 @@ from smembench.studies import lesson
 from smembench.studies.lesson import LESSONS, barrier, bounds, divergence, fence, reuse
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson, load
 from smembench.studies.lesson.run import SIMULATOR, isolated, results
+from smembench.toolchains import nvvm
 from smembench.toolchains.nvrtc import Nvrtc
 from smembench.toolchains.registry import Refused
 
@@ -88,9 +89,7 @@ def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compiled(function: Callable[..., None], *arguments: Any) -> str:
     """PTX of a kernel."""
-    from numba.cuda import compile_ptx
-
-    text, _ = compile_ptx(function, arguments, cc=(9, 0))
+    text = nvvm.compiled(function, arguments, (9, 0), at_link_time=False).decode()
     return str(text)
 
 

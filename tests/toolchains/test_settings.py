@@ -77,6 +77,10 @@ def test_a_file_that_switches_the_compiler_off_is_refused_and_shown_by_doctor(pr
     ran = program(*SMALL, "--dry-run", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert f"remove disable_jit from {FILE}" in ran.stderr
+    (tmp_path / FILE).write_text("disable_jit: [\n")
+    (line,) = program(*SMALL, cwd=tmp_path, NUMBA_COLOR_SCHEME="no_color").stderr.splitlines()
+    assert line.startswith(f"smembench: {FILE}: Numba cannot read it: ")
+    (tmp_path / FILE).write_text("disable_jit: 1\n")
     examined = program("doctor", cwd=tmp_path, CUDA_FORCE_PTX_JIT=1)
     assert examined.returncode == 1
     assert "BAD  NUMBA_DISABLE_JIT=1: " in examined.stdout

@@ -18,7 +18,7 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.model.progress import Step, unseen
 from smembench.model.ranges import Milliseconds
-from smembench.store.csv_files import text_of, uneven
+from smembench.store.csv_files import check_edited, text_of, uneven
 from smembench.store.files import resolved, there
 from smembench.store.run import Run
 from smembench.store.run_folder import CASES, JOURNAL, read_description, resume_command
@@ -236,7 +236,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
 
 def _records(path: Path, checksum: str) -> Iterator[tuple[str, ...]]:
     """The fields of ``_COLUMNS`` of every row; empty for columns that an older version did not have."""
-    reader = csv.reader(text_of(path, checksum))
+    reader = csv.reader(text := text_of(path))
     try:
         header = next(reader, [])
         if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
@@ -249,6 +249,7 @@ def _records(path: Path, checksum: str) -> Iterator[tuple[str, ...]]:
             yield wanted(record + absent if absent else record)
     except csv.Error as error:
         raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
+    check_edited(path, text, checksum)
 
 
 def _elapsed(texts: Sequence[str]) -> list[float]:

@@ -15,7 +15,7 @@ from smembench.kernels.common.grids import covering
 from smembench.kernels.numba_cuda import SIMULATED, cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
 
 _SIDE = 32 if SIMULATED else 1024
 _MANY, _ONE = Block(32, 32), Block(8, 4)
@@ -71,7 +71,7 @@ def _experiment(what: str, block: Block, *, barrier: bool, right: bool, **more: 
     """How many runs give a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
 
     def run(runs: int) -> Found:
-        launch: Any = cuda.jit(build(block, barrier=barrier))[covering(_SIDE, _SIDE, block), block]
+        launch = launcher(build(block, barrier=barrier), covering(_SIDE, _SIDE, block), block)
         wrong = 0
         for run in range(runs):
             inp = np.random.default_rng(run).random((_SIDE, _SIDE), np.float32)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block
 from smembench.studies.lesson import barrier
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
 
 _BLOCK = Block(16, 16)
 _SIZES = ((64, 64), (64, 32), (100, 100))
@@ -121,7 +120,7 @@ def _experiment(what: str, kernel: Callable[..., None], nx: int, ny: int, wrong:
         inp = np.full(grid[1] * _BLOCK.y * nx + grid[0] * _BLOCK.x, -1, np.float32)
         inp[:count] = np.arange(count)
         out = np.full(count, np.nan, np.float32)
-        launch: Any = cuda.jit(kernel)[grid, _BLOCK]
+        launch = launcher(kernel, grid, _BLOCK)
         launch(out, inp, np.uint32(nx), np.uint32(ny))
         found = int(np.count_nonzero(out.reshape(nx, ny) != inp[:count].reshape(ny, nx).T))
         return Found(f"{found} of {count} wrong", found == wrong)

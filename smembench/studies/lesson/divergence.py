@@ -9,13 +9,12 @@ remains is a thread that lives on and never comes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.types import Array
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
 
 _THREADS = 64
 _SECONDS = 5.0
@@ -82,7 +81,7 @@ def _experiment(what: str, listing: Listing, *, hangs: bool = False, unless: str
     """Whether the listing ends, and how many elements are right after so many launches if it does."""
 
     def run(runs: int) -> Found:
-        launch: Any = cuda.jit(listing)[1, _THREADS]
+        launch = launcher(listing, 1, _THREADS)
         right = 0
         for run in range(runs):
             inp = np.arange(_THREADS, dtype=np.int32) + run

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal
+from typing import Any, Literal
 
+from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.model.errors import UsageError
 from smembench.run.axes import unknown
 from smembench.studies.lesson import LESSONS
+from smembench.toolchains.nvvm import compiling
 
 Needs = Literal["gpu", "threads", "nothing"]
 """``gpu``: nothing else shows it; ``threads``: a GPU, or Numba's simulator where there is none."""
@@ -59,6 +62,17 @@ class Lesson:
     experiments: tuple[Experiment, ...]
     why: str
     check: str
+
+
+def launcher(kernel: Callable[..., None], grid: Any, block: Any) -> Callable[..., None]:
+    """A launch by Numba, of arrays on the host or on the device; the first one compiles."""
+    launch: Callable[..., None] = cuda.jit(kernel)[grid, block]
+
+    def enqueue(*arguments: Any) -> None:
+        with nullcontext() if SIMULATED else compiling(kernel):
+            launch(*arguments)
+
+    return enqueue
 
 
 def load(name: str) -> Lesson:

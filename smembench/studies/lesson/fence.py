@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
 
 
 class Fences(NamedTuple):
@@ -121,7 +121,7 @@ def _seen(fences: Fences, *, read_before: bool, unless: str = "") -> Experiment:
     """How many messages a GPU reads as they were before."""
 
     def run(runs: int) -> Found:
-        launch: Any = cuda.jit(build(fences, read_before=read_before))[2 * _PAIRS, _LANES]
+        launch = launcher(build(fences, read_before=read_before), 2 * _PAIRS, _LANES)
         message = cuda.to_device(np.zeros(_WORDS * _COUNT * _APART, np.int32))
         stale = 0
         for number in range(1, runs + 1):
