@@ -67,7 +67,8 @@ def _examine(path: str) -> str:
             if not awake(over, _SECONDS)[0]:
                 return f"{EXTRA_KERNELS} {path}: its import did not end within {_SECONDS:g} s"
             assert process.stdout is not None
-            return str(json.load(process.stdout))
+            os.set_blocking(process.stdout.fileno(), False)  # a process that the file forked may have it open still
+            return str(json.loads(process.stdout.read() or ""))
         except ValueError:
             return f"{EXTRA_KERNELS} {path}: the process that imported it {ended(process.returncode)}"
         finally:
