@@ -51,8 +51,8 @@ class DeviceInfo(BaseModel):
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
     name: str
-    kind: str = Field(default_factory=lambda given: given["name"].partition(":")[0])
-    model: str = Field(default_factory=lambda given: given["name"])
+    kind: str = Field(default_factory=lambda given: given.get("name", "").partition(":")[0])
+    model: str = Field(default_factory=lambda given: given.get("name", ""))
     memory_bytes: Count = 0
     threads: Size | None = None
     uuid: str | None = None

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from smembench.devices.base import Device, OutOfBounds, Prepared
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -161,6 +159,8 @@ class TrialRunner:
 
     def _changed(self, prepared: Prepared) -> list[int]:
         """The numbers of the inputs that are no longer what they were, bit by bit."""
+        import numpy as np
+
         given = self._workload.inputs
         as_bytes = ((number, given[number].view("u1"), array.view("u1")) for number, array in prepared.inputs())
         return sorted({number for number, before, now in as_bytes if not np.array_equal(before, now)})
