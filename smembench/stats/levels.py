@@ -1,6 +1,7 @@
 """The standing level of each of many series: which nights are at it, which are off it, and how much nights differ.
 
-Series hold logarithms of times, NaN where a night has none; nothing here knows about runs.
+Series hold logarithms of times, NaN where a night has none; nothing here knows about runs. Whatever series tell of each
+other is kept within what is alike: noise within a family, a shift of a whole night within a device.
 """
 
 from __future__ import annotations
@@ -8,33 +9,28 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smembench.stats.noise import Floats
-from smembench.stats.summary import centre, centre_spread
-
-Flags = NDArray[np.bool_]
+from smembench.stats.walk import FIRST, RECENT, Flags, middles, walk
 
 _FAR = 4.0
 """Standard deviations from the level at which a night is off it."""
 _LEAST = 0.01
 """Smallest deviation of a night that is off its level: less is left to the noise."""
-_FIRST = 3
-"""Nights whose median is the first level: one bad night among them is not it."""
-RECENT = 60
-"""Newest nights from which noise and deviations that come and go are estimated, however old the level is; and nights in
-a row after which faster times become the level. Slower times never do."""
 _SELDOM = 12
 """Nights among which one may deviate and come back without being counted in ``Levels.returned``."""
 _MANY = 20
-"""Fewest series whose median tells what they share, whatever one of them does."""
-_LEAST_SHARED = 0.002
-"""Smallest difference, shared by all series, that is more than noise."""
+"""Fewest series of a device whose median tells what they share, whatever one of them does."""
+_LEAST_SHARED = 0.007
+"""Smallest difference, shared by all series of a device, that is more than noise: a season's is less."""
 _LIKE = 15
 """Series of similar length of time that share what they show of the noise between nights."""
+_KNOWN = 8
+"""Nights that tell the noise of the first ones; a later night is judged by the noise of those before it alone, so that
+it is judged alike ever after."""
 _QUARTILE = 0.6745
 """Normal values differ from their mean by less than this many standard deviations half of the time."""
 
@@ -45,23 +41,25 @@ class Levels:
 
     Attributes:
         at: which nights (columns) of which series (rows) are at the level; the newest of them make the standing one.
-        open: whether the newest nights of a series are off its level.
+        off: by how much a night is off the level; NaN where it is at it, or has no time.
+        open: whether the newest nights of a series, or of its whole device, are off the level.
         variance: of a night around its level, by the newest ``RECENT`` nights at it, estimated with ``freedom`` degrees
             of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
-        returned: by series, the deviation that nights show without a change of level: the largest, of any series of the
-            family, that came and went, in the second worst of the newest ``RECENT`` nights, from 12 nights on in the
-            third worst, and so on. So one bad night is left out, a habit is not. Nights that are off the level one
-            after the other, as until a repair, count as one, the first of them.
-        shared: a difference that all series share is noise up to this; 0 for few series or nights.
+        returned: by series, the deviation that nights show without a change of level: what came and went in more than
+            one series of the family, and on more nights than one, of 12 nights or more on more than two, and so on.
+            So one bad night is left out, and so is the habit of one series; a habit of the family is not. Nights off
+            the level one after the other, as until a repair, count as one, the first of them.
+        shared: by series, a difference that all of its device share is noise up to this; 0 for few series or nights.
     """
 
     at: Flags
+    off: Floats
     open: Flags
     variance: Floats
     freedom: Floats
     returned: Floats
-    shared: float
+    shared: Floats
 
 
 def levels(
@@ -70,135 +68,144 @@ def levels(
     starts: NDArray[np.int64] | None = None,
     least: float = 0.0,
     families: NDArray[np.int64] | None = None,
+    devices: NDArray[np.int64] | None = None,
 ) -> Levels:
-    """Walk each series from its first night on.
+    """Walk all series from the first night on (``stats.walk``).
 
-    The level is the centre of the newest ``count`` nights at it. A night that is far from the level does not join them,
-    nor does a night that follows such nights and is closer to theirs: so a step stays a step, however many nights
-    follow it, and a bad night is no part of the level. Only a step to faster times becomes the level, after ``RECENT``
-    nights: nobody has to accept it, and losing it again has to be reported.
+    A night on which a whole device is off its level is at the level of none of its series, so what all share stays
+    a step, too, however many nights follow it.
 
     Args:
         series: logarithms of times, shape (series, nights), NaN where there is none.
         count: nights that make a level.
         starts: by series the first night of an accepted level; -1 for none.
         least: a smaller deviation is never off the level.
-        families: by series the number of its family; families tell nothing of each other's deviations.
+        families: by series the number of its family; families tell nothing of each other's noise and deviations.
+        devices: by series the number of its device; devices tell nothing of each other's nights.
     """
-    common, shared = _common(series[:, -RECENT:], count)
-    own = series.copy()
-    own[:, -RECENT:] -= common
-    far = np.maximum(_FAR * _widths(own[:, -RECENT:]), max(least, _LEAST))
-    at = np.zeros(series.shape, dtype=bool)
-    is_open = np.zeros(len(series), dtype=bool)
-    squares: list[list[float]] = [[] for _ in series]
-    came_and_went = np.zeros(series.shape)
-    for row, values in enumerate(own.tolist()):
-        start = -1 if starts is None else int(starts[row])
-        for first, end in ((0, start), (max(start, 0), len(values))):
-            if first < end:
-                walked = _walk(values[first:end], count, float(far[row]), accepted=first == start)
-                at[row, first:end] = walked.at
-                squares[row] = [*squares[row], *walked.squares][-RECENT:]
-                is_open[row] = bool(walked.off)
-                came_and_went[row, first:end] = walked.returned
-    variance = np.array([sum(found) / len(found) if found else math.nan for found in squares], dtype=np.float64)
-    freedom = np.array([len(found) for found in squares], dtype=np.float64)
-    if starts is not None:
-        at &= np.arange(series.shape[1]) >= starts[:, None]
-    returned = np.zeros(len(series))
-    recent = came_and_went[:, -RECENT:]
-    place = 1 + recent.shape[1] // _SELDOM
-    for family in np.unique(families) if families is not None else ():
-        like = families == family
-        if recent.shape[1] > place:
-            returned[like] = np.sort(recent[like].max(axis=0))[-1 - place]
-    return Levels(at, is_open, variance, freedom, returned, shared)
+    none = np.zeros(len(series), dtype=np.int64)
+    starts, families, devices = (
+        none + empty if given is None else given for given, empty in ((starts, -1), (families, 0), (devices, 0))
+    )
+    common = _common(series, count, starts, devices)
+    far = np.maximum(_FAR * _widths(common.own, families), max(least, _LEAST))
+    found = walk(common.own, count, far[:, :-1], starts)
+    recent = _newest(found.squares)
+    freedom = np.isfinite(recent).sum(axis=1).astype(np.float64)
+    variance = np.divide(np.nansum(recent, axis=1), freedom, out=np.full(len(series), math.nan), where=freedom > 0)
+    accepted = np.arange(series.shape[1]) >= starts[:, None]
+    returned = _returned(found.off[:, -RECENT:], found.at[:, -RECENT:], families)
+    return Levels(
+        at=found.at & accepted,
+        off=np.where(accepted, found.off, math.nan),
+        open=found.open | common.open,
+        variance=variance,
+        freedom=freedom,
+        returned=returned,
+        shared=common.limit,
+    )
 
 
-def _common(series: Floats, count: int) -> tuple[Floats, float]:
-    """By night the deviation that all series share, as far as it is noise, and how large such noise may be.
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """Series without what all of their device share, with no value where that is a shift; see ``Levels``."""
 
-    It is the deviation from the level of what they share, not from the median of all nights: else a step of most
-    series, once it has lasted for more nights than there were before it, would be a deviation of the nights before it.
+    own: Floats
+    limit: Floats
+    open: Flags
+
+
+def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDArray[np.int64]) -> _Common:
+    """Take off what all series of a device share, as far as it is noise.
+
+    What they share is a series with a level of its own. A night off that level has a shift that lasts until nights are
+    nearer to the level again. Then, and not before, a shift of its size is noise once more.
     """
-    nothing = np.zeros(series.shape[1])
-    if len(series) < _MANY or series.shape[1] < _FIRST:
-        return nothing, 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
-        together = np.nanmedian(series - np.nanmedian(series, axis=1, keepdims=True), axis=0)
-    limit = max(_FAR * float(_widths(together[None, :])[0]), _LEAST_SHARED)
-    at = _walk(together.tolist(), count, limit, accepted=False).at
-    level = np.median(together[at]) if any(at) else 0.0
-    return np.where(at, together - level, 0.0), limit
-
-
-@dataclass(slots=True)
-class _Walked:
-    at: list[bool]
-    off: list[tuple[int, float]]
-    squares: list[float]
-    returned: Floats
-
-
-def _walk(values: list[float], count: int, far: float, *, accepted: bool) -> _Walked:
-    """One series from the first night of a level on; ``off`` are the newest deviations if they are open.
-
-    ``squares`` estimate the variance of a night around its level, each by one night.
-    """
-    first = [value for value in values if not math.isnan(value)][: 1 if accepted else _FIRST]
-    judged = accepted or len(first) == _FIRST  # of one or two nights none is the bad one
-    level = median(first) if first else math.nan
-    newest: list[float] = []
-    middle = level
-    found = _Walked([], [], [], np.zeros(len(values)))
-    for night, value in enumerate(values):
-        if math.isnan(value):
-            found.at.append(False)
+    found = _Common(series.copy(), np.zeros(len(series)), np.zeros(len(series), dtype=bool))
+    before = np.arange(series.shape[1]) < starts[:, None]
+    for device in np.unique(devices):
+        rows = np.flatnonzero(devices == device)
+        if len(rows) < _MANY or series.shape[1] < FIRST:
             continue
-        size = abs(value - level)
-        nearer = bool(found.off) and abs(value - centre([other for _, other in found.off[-RECENT:]])) < size
-        found.at.append(not judged or (size <= far and not nearer))
-        if not found.at[-1]:
-            found.off = [*(found.off if nearer else ()), (night, value)]
-            if len(found.off) >= RECENT and centre([other for _, other in found.off]) < level:
-                newest = [other for _, other in found.off[-max(count, _FIRST) :]]
-                for faster, _ in found.off[-count:]:
-                    found.at[faster] = True
-                found.off, middle, level = [], centre(newest[-count:]), centre(newest)
-            continue
-        if found.off:
-            found.returned[found.off[0][0]] = max(abs(away - level) for _, away in found.off)
-        found.off = []
-        if newest:
-            found.squares.append((value - middle) ** 2 / (1 + centre_spread(len(newest[-count:]))))
-        newest = [*newest, value][-max(count, _FIRST) :]  # fewer are no level: it would not follow a drift, or jump
-        middle = centre(newest[-count:])
-        if len(newest) >= len(first):
-            level = middle if count >= _FIRST else centre(newest)
+        level = np.where(before[rows], math.nan, series[rows])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
+            together = np.nanmedian(level - np.nanmedian(level, axis=1, keepdims=True), axis=0)[None]
+        far = np.maximum(_FAR * _widths(together, np.zeros(1, dtype=np.int64)), _LEAST_SHARED)
+        walked = walk(together, count, far[:, :-1], np.full(1, -1))
+        at = walked.at[0]
+        noise = together[0] - np.median(together[0, at]) if at.any() else 0.0
+        found.own[rows] -= np.where(at, noise, 0.0)
+        shifted = ~at & np.isfinite(together[0])
+        since = (starts[rows, None] >= 0) & ~before[rows]
+        found.own[rows] = np.where(shifted & ~since, math.nan, found.own[rows])
+        found.open[rows] = walked.open[0]
+        found.limit[rows] = min(far[0, -1], walked.shift[0] / 2) if walked.open[0] else far[0, -1]
     return found
 
 
-def _widths(series: Floats) -> Floats:
-    """Standard deviation of the nights of each series, from the median difference of neighbours, at least like others'.
+def _newest(values: Floats) -> Floats:
+    """The newest ``RECENT`` known values of each row; NaN for older ones."""
+    known = np.isfinite(values)
+    later = known[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return np.where(known & (later <= RECENT), values, math.nan)
 
-    A series of few nights may seem quiet by chance, so it counts as no quieter than half of those of similar times,
-    and as no more than three times as noisy.
+
+def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
+    """See ``Levels.returned``."""
+    came_and_went = np.zeros(off.shape)
+    for row in np.flatnonzero(np.isfinite(off).any(axis=1)):
+        for first, nights in episodes(off[row], at[row]):
+            came_and_went[row, first] = np.abs(off[row, nights]).max()
+    found = np.zeros(len(off))
+    place = 1 + off.shape[1] // _SELDOM
+    for family in np.unique(families):
+        like = came_and_went[families == family]
+        if len(like) > 1 and off.shape[1] > place:
+            by_night = np.sort(like.max(axis=0))[-1 - place]
+            by_series = np.sort(like.max(axis=1))[-2]
+            found[families == family] = min(by_night, by_series)
+    return found
+
+
+def episodes(off: Floats, at: Flags) -> list[tuple[int, list[int]]]:
+    """Nights off the level one after the other, that came back to it: the first, and all of them."""
+    found: list[tuple[int, list[int]]] = []
+    nights: list[int] = []
+    for night in np.flatnonzero(at | np.isfinite(off)).tolist():
+        if not at[night]:
+            nights.append(night)
+        elif nights:
+            found.append((nights[0], nights))
+            nights = []
+    return found
+
+
+def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
+    """Standard deviation of the nights of each series as known before each night, and after the last: (series, nights + 1).
+
+    It is from the median difference of neighbours, at least like that of others of the family.
     """
+    count = series.shape[1]
     with np.errstate(invalid="ignore"):
         differences = np.abs(np.diff(series, axis=1))
-    if differences.shape[1] == 0:
-        return np.zeros(len(series))
-    own = np.array([_median(row) for row in differences]) / (_QUARTILE * np.sqrt(2))
-    order = np.argsort([_median(row) for row in series])
-    shared = np.empty(len(series))
-    for place, row in enumerate(order):
-        start = max(0, min(place - _LIKE // 2, len(order) - _LIKE))
-        shared[row] = np.median(own[order[start : start + _LIKE]])
-    return np.asarray(np.clip(own, shared, 3 * shared), dtype=np.float64)
+    order = np.argsort(middles(series), kind="stable")
+    found = np.zeros((len(series), count + 1))
+    for night in range(min(_KNOWN, count), count + 1):
+        own = middles(differences[:, max(night - RECENT, 0) : max(night - 1, 0)]) / (_QUARTILE * math.sqrt(2))
+        own = np.nan_to_num(own)
+        for family in np.unique(families):
+            rows = order[families[order] == family]
+            found[rows, night] = np.maximum(own[rows], _of_similar(own[rows]))
+    found[:, : min(_KNOWN, count)] = found[:, [min(_KNOWN, count)]]
+    return found
 
 
-def _median(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else 0.0
+def _of_similar(own: Floats) -> Floats:
+    """By series, in the order of their times, the median of ``_LIKE`` similar ones.
+
+    A series of few nights may seem quiet by chance, so it counts as no quieter than half of these.
+    """
+    size = min(_LIKE, len(own))
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(own, size), axis=1)
+    return np.asarray(medians[np.clip(np.arange(len(own)) - size // 2, 0, len(medians) - 1)], dtype=np.float64)

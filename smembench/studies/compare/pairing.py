@@ -8,7 +8,7 @@ what lies between runs is unknown.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from smembench.model.case import Case
 from smembench.model.hardware import EVENT_NOISE_MS
+from smembench.stats.alternation import Habit
 from smembench.stats.differs import timer_step
 from smembench.stats.levels import Levels, levels
 from smembench.stats.noise import Evidence, Floats, Own, weigh
@@ -81,7 +82,7 @@ class Pair:
     ``reason`` says why it is not comparable; ``evidence`` is None then, and if its noise is unknown. ``runs`` are the
     ids of the base's usable runs, also if it is not comparable. ``least`` is the effect below which nothing is a
     change, whatever the threshold. ``open`` is whether the newest nights before were off their level, ``returned`` the
-    deviation that nights show without a change of level (``Levels.returned``).
+    deviation that nights show without a change of level (``Levels.returned``), ``habit`` what the case's own were.
     """
 
     case: Case
@@ -93,17 +94,25 @@ class Pair:
     least: float = 0.0
     open: bool = False
     returned: float = 0.0
+    habit: Habit | None = None
 
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
     """All rows of the runs by case id, in the order of the files."""
     found: dict[str, list[Timed]] = {}
     for run in runs:
-        for row in run.rows:
-            known = found.setdefault(row.case_id, [])
-            # A case's samples in a run are those of all its rows.
-            if not (known and known[-1].run is run and run.samples.get(row.case_id)):
-                known.append(Timed(run, row, fault(row) or _no_times(run.samples.get(row.case_id, {}))))
+        for case, items in timed(run).items():
+            found.setdefault(case, []).extend(items)
+    return found
+
+
+def timed(run: Run) -> dict[str, list[Timed]]:
+    """All rows of a run by case id; a case's samples are those of all its rows."""
+    found: dict[str, list[Timed]] = {}
+    for row in run.rows:
+        known, samples = found.setdefault(row.case_id, []), run.samples.get(row.case_id, {})
+        if not (known and samples):
+            known.append(Timed(run, row, fault(row) or _no_times(samples)))
     return found
 
 
@@ -121,12 +130,13 @@ def pair_up(
     others = [
         [item for item in like.get(case, ()) if not item.why and on_one_device(item, after[case][0])] for case in cases
     ]
-    shown = levels(series_of(beside, others), len(beside), families=families(others)) if beside else None
+    shown = levels_of(beside, others, [after[case][0] for case in cases], len(beside)) if beside else None
     known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
     return [
         replace(
             pair(before[case], after[case], across, known=told, like=others[row]),
             returned=float(shown.returned[row]) if shown else 0.0,
+            habit=Habit(shown.at[row], shown.off[row]) if shown else None,
         )
         for row, (case, told) in enumerate(zip(cases, known, strict=False))
     ], shown
@@ -143,9 +153,33 @@ def comparable(one: Timed, other: Timed) -> bool:
     return not facet_reason([(one.run, one.row)], [(other.run, other.row)])
 
 
-def families(cases: Iterable[Sequence[Timed]]) -> NDArray[np.int64]:
-    """Classes of cases by duration: the clock makes most noise of the short, few samples most of the longest."""
-    return np.digitize([items[-1].centre if items and items[-1].units else 0.0 for items in cases], (SHORT_MS, LONG_MS))
+def _family(item: Timed) -> int:
+    """Number of the cases that share what they show of noise: those of a kind of device, and of similar duration.
+
+    On a GPU the clock makes most noise of the short, few samples most of the longest; nothing on a CPU is as quiet.
+    """
+    duration = int(np.digitize(item.centre if item.units else 0.0, (SHORT_MS, LONG_MS)))
+    return duration if item.row.case.kind == "cuda" else -1 - duration
+
+
+def levels_of(
+    runs: Sequence[Run],
+    cases: Sequence[Sequence[Timed]],
+    now: Sequence[Timed],
+    count: int,
+    starts: NDArray[np.int64] | None = None,
+    least: float = 0.0,
+) -> Levels:
+    """The standing level of each case in runs; ``now`` tells which cases are alike."""
+    devices = {name: number for number, name in enumerate(dict.fromkeys(item.row.device for item in now))}
+    return levels(
+        series_of(runs, cases),
+        count,
+        starts,
+        least,
+        families=np.array([_family(item) for item in now], dtype=np.int64),
+        devices=np.array([devices[item.row.device] for item in now], dtype=np.int64),
+    )
 
 
 def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
@@ -193,7 +227,7 @@ def pair(
         blank,
         base=replace(blank.base, units=len(units[0])),
         new=replace(blank.new, units=len(units[1])),
-        evidence=weigh(*units, _step(before, after), clock),
+        evidence=weigh(*units, _step(before, after), clock, _family(before[0])),
         least=ALONE,
     )
 
@@ -231,7 +265,7 @@ def _between_runs(
         step=_step(base, new),
         clock=least,
         own=own,
-        short=base[0].row.case.kind == "cuda" and shortest < SHORT_MS,
+        family=_family(base[-1]),
     )
 
 

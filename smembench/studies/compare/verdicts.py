@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
@@ -124,8 +124,8 @@ class Comparison:
     ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base`` and
     ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks; ``threshold``, ``fdr``
     and ``confidence`` are its ``Rules``. ``alone`` is the effect that a change must exceed besides, as a fraction,
-    because nothing tells what lies between runs; 0 if something does. ``shared`` is the fraction by which all cases
-    together are slower, and which every ratio leaves out, since nights differ by as much.
+    because nothing tells what lies between runs; 0 if something does. ``shared`` is by device the fraction by which all
+    its cases together are slower, and which every ratio leaves out, since nights differ by as much.
     """
 
     base: Sequence[str]
@@ -138,7 +138,7 @@ class Comparison:
     only_new: Sequence[str]
     cases: Sequence[CaseComparison]
     alone: float = 0.0
-    shared: float = 0.0
+    shared: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def regressions(self) -> list[CaseComparison]:
