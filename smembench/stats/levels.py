@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ _LEAST_SHARED = 0.007
 """Smallest difference, shared by all series of a device, that is more than noise: a season's is less."""
 _LIKE = 15
 """Series of similar length of time that share what they show of the noise between nights."""
-_KNOWN = 8
+_KNOWN = 7
 """Nights that tell the noise of the first ones; a later night is judged by the noise of those before it alone, so that
 it is judged alike ever after."""
 _QUARTILE = 0.6745
@@ -92,7 +93,7 @@ def levels(
     found = walk(common.own, count, far[:, :-1], starts)
     recent = _newest(found.squares)
     freedom = np.isfinite(recent).sum(axis=1).astype(np.float64)
-    variance = np.divide(np.nansum(recent, axis=1), freedom, out=np.full(len(series), math.nan), where=freedom > 0)
+    variance = np.where(freedom > 0, _means(recent), math.nan)
     accepted = np.arange(series.shape[1]) >= starts[:, None]
     returned = _returned(found.off[:, -RECENT:], found.at[:, -RECENT:], families)
     return Levels(
@@ -132,6 +133,9 @@ def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDAr
             warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
             together = np.nanmedian(level - np.nanmedian(level, axis=1, keepdims=True), axis=0)[None]
         far = np.maximum(_FAR * _widths(together, np.zeros(1, dtype=np.int64)), _LEAST_SHARED)
+        walked = walk(together, count, far[:, :-1], np.full(1, -1))
+        # Unlike neighbours, nights at the level are as far off it as it is late, in a season; and all of them tell more.
+        far = np.maximum(_FAR * np.sqrt(_so_far(walked.squares, _means)), _LEAST_SHARED)
         walked = walk(together, count, far[:, :-1], np.full(1, -1))
         at = walked.at[0]
         noise = together[0] - np.median(together[0, at]) if at.any() else 0.0
@@ -182,30 +186,32 @@ def episodes(off: Floats, at: Flags) -> list[tuple[int, list[int]]]:
 
 
 def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
-    """Standard deviation of the nights of each series as known before each night, and after the last: (series, nights + 1).
+    """Standard deviation of each series' nights as known before each night, and after the last: (series, nights + 1).
 
-    It is from the median difference of neighbours, at least like that of others of the family.
+    It is from the median difference of neighbours. A series of few nights may seem quiet by chance, so it counts as no
+    quieter than half of ``_LIKE`` others of its family of similar times.
     """
-    count = series.shape[1]
     with np.errstate(invalid="ignore"):
-        differences = np.abs(np.diff(series, axis=1))
+        differences = np.abs(np.diff(series, axis=1, prepend=math.nan))
+    own = _so_far(differences) / (_QUARTILE * math.sqrt(2))
     order = np.argsort(middles(series), kind="stable")
-    found = np.zeros((len(series), count + 1))
-    for night in range(min(_KNOWN, count), count + 1):
-        own = middles(differences[:, max(night - RECENT, 0) : max(night - 1, 0)]) / (_QUARTILE * math.sqrt(2))
-        own = np.nan_to_num(own)
-        for family in np.unique(families):
-            rows = order[families[order] == family]
-            found[rows, night] = np.maximum(own[rows], _of_similar(own[rows]))
-    found[:, : min(_KNOWN, count)] = found[:, [min(_KNOWN, count)]]
+    found = own.copy()
+    for family in np.unique(families):
+        rows = order[families[order] == family]
+        size = min(_LIKE, len(rows))
+        similar = np.median(np.lib.stride_tricks.sliding_window_view(own[rows], size, axis=0), axis=-1)
+        place = np.clip(np.arange(len(rows)) - size // 2, 0, len(similar) - 1)
+        found[rows] = np.maximum(own[rows], similar[place])
     return found
 
 
-def _of_similar(own: Floats) -> Floats:
-    """By series, in the order of their times, the median of ``_LIKE`` similar ones.
+def _so_far(values: Floats, middle: Callable[[Floats], Floats] = middles) -> Floats:
+    """The middle of each row's newest values before each night, and after the last; of the first ones for those."""
+    nights = values.shape[1]
+    ends = np.maximum(np.arange(nights + 1), min(_KNOWN, nights))
+    return np.stack([np.nan_to_num(middle(values[:, max(end - RECENT, 0) : end])) for end in ends], axis=1)
 
-    A series of few nights may seem quiet by chance, so it counts as no quieter than half of these.
-    """
-    size = min(_LIKE, len(own))
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(own, size), axis=1)
-    return np.asarray(medians[np.clip(np.arange(len(own)) - size // 2, 0, len(medians) - 1)], dtype=np.float64)
+
+def _means(values: Floats) -> Floats:
+    count = np.isfinite(values).sum(axis=1)
+    return np.asarray(np.nansum(values, axis=1) / np.maximum(count, 1), dtype=np.float64)

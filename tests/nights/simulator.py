@@ -28,7 +28,7 @@ STORED = {
 }
 """By config a run whose cases are cloned."""
 CPU = (0.03, 0.042)
-"""What a CPU's case differs by between runs, under any model, and half of it between rounds: the stored ones do so by
+"""What a CPU's case differs by between runs, and as much between rounds, under any model: the stored ones do so by
 3.8 and 3.3 %, and by 4.2 % where the host is busier (results/reference/20261120T175739Z-quick-aa)."""
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)
 TRIAL_SECONDS = 0.2
@@ -139,7 +139,7 @@ class Nights:
         self._group = np.array([groups[row.kernel, row.n] for row in rows])
         cpu, of_cpu = np.array([row.device == "cpu" for row in rows]), rng.uniform(*CPU, count)
         self._case_sd = np.where(cpu, of_cpu, rng.uniform(*model.case, count))
-        self._round_sd = np.where(cpu, of_cpu / 2, rng.uniform(*model.round, count))
+        self._round_sd = np.where(cpu, of_cpu, rng.uniform(*model.round, count))
         long = np.exp(rng.uniform(math.log(2e-4), math.log(2e-3), count))
         self._sample_sd = np.where(self.base < 0.01, rng.uniform(0.003, 0.008, count), long)
         self._heat = rng.uniform(0.5, 1.0, count)

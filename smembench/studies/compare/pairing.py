@@ -49,6 +49,11 @@ class Timed:
     why: str
 
     @cached_property
+    def case(self) -> Case:
+        """What the row is of."""
+        return self.row.case
+
+    @cached_property
     def units(self) -> list[float]:
         """Medians of the rounds in ms; the samples where rounds have too few for a median; else the row's median."""
         samples = self.run.samples.get(self.row.case_id)
@@ -67,6 +72,16 @@ class Timed:
     def centre(self) -> float:
         """The centre of the units, in ms."""
         return centre(self.units)
+
+    @cached_property
+    def family(self) -> int:
+        """Number of the cases that share what they show of noise: those of a kind of device, and of similar duration.
+
+        On a GPU the clock makes most noise of the short, few samples most of the longest; no CPU is as quiet.
+        """
+        time = self.centre if self.units else 0.0
+        duration = (time >= SHORT_MS) + (time >= LONG_MS)
+        return duration if self.case.kind == "cuda" else -1 - duration
 
     @cached_property
     def rounds(self) -> tuple[float, int]:
@@ -153,15 +168,6 @@ def comparable(one: Timed, other: Timed) -> bool:
     return not facet_reason([(one.run, one.row)], [(other.run, other.row)])
 
 
-def _family(item: Timed) -> int:
-    """Number of the cases that share what they show of noise: those of a kind of device, and of similar duration.
-
-    On a GPU the clock makes most noise of the short, few samples most of the longest; nothing on a CPU is as quiet.
-    """
-    duration = int(np.digitize(item.centre if item.units else 0.0, (SHORT_MS, LONG_MS)))
-    return duration if item.row.case.kind == "cuda" else -1 - duration
-
-
 def levels_of(
     runs: Sequence[Run],
     cases: Sequence[Sequence[Timed]],
@@ -177,7 +183,7 @@ def levels_of(
         count,
         starts,
         least,
-        families=np.array([_family(item) for item in now], dtype=np.int64),
+        families=np.array([item.family for item in now], dtype=np.int64),
         devices=np.array([devices[item.row.device] for item in now], dtype=np.int64),
     )
 
@@ -209,7 +215,7 @@ def pair(
         known: what other runs tell: the variance of a run in logarithms, and its degrees of freedom.
         like: other runs, whose rounds tell what is usual.
     """
-    case = base[0].row.case
+    case = base[0].case
     before, after = ([item for item in side if not item.why] for side in (base, new))
     blank = Pair(case, _side(before), _side(after), runs=tuple(dict.fromkeys(item.run.id for item in before)))
     for name, rows, usable in (("base", base, before), ("new", new, after)):
@@ -227,7 +233,7 @@ def pair(
         blank,
         base=replace(blank.base, units=len(units[0])),
         new=replace(blank.new, units=len(units[1])),
-        evidence=weigh(*units, _step(before, after), clock, _family(before[0])),
+        evidence=weigh(*units, _step(before, after), clock, before[0].family),
         least=ALONE,
     )
 
@@ -254,7 +260,7 @@ def _between_runs(
         )
     shortest = min(item.centre for item in (*base, *new))
     rounds = min(len(item.units) for item in (*base, *new))
-    clock = _FLIP_MS / shortest if base[0].row.case.kind == "cuda" else 0.0
+    clock = _FLIP_MS / shortest if base[0].case.kind == "cuda" else 0.0
     # A run is no quieter than its rounds let it be, however well a few runs agree; half, as few rounds tell it.
     least = max(clock, math.sqrt(own.usual / 2) if own is not None else 0.0) * math.sqrt(centre_spread(rounds))
     return Evidence(
@@ -265,7 +271,7 @@ def _between_runs(
         step=_step(base, new),
         clock=least,
         own=own,
-        family=_family(base[-1]),
+        family=base[-1].family,
     )
 
 
