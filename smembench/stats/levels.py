@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.stats.noise import Floats
-from smembench.stats.walk import FIRST, RECENT, Flags, middles, walk
+from smembench.stats.walk import FIRST, RECENT, Flags, first, middles, walk
 
 _FAR = 4.0
 """Standard deviations from the level at which a night is off it."""
@@ -131,7 +131,7 @@ def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDAr
         level = np.where(before[rows], math.nan, series[rows])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
-            together = np.nanmedian(level - np.nanmedian(level, axis=1, keepdims=True), axis=0)[None]
+            together = np.nanmedian(level - first(level, _KNOWN)[0][:, None], axis=0)[None]
         far = np.maximum(_FAR * _widths(together, np.zeros(1, dtype=np.int64)), _LEAST_SHARED)
         walked = walk(together, count, far[:, :-1], np.full(1, -1))
         # Unlike neighbours, nights at the level are as far off it as it is late, in a season; and all of them tell more.

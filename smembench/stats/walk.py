@@ -64,7 +64,7 @@ def walk(values: Floats, count: int, far: Floats, starts: NDArray[np.int64]) -> 
     )
     spreads = np.array([1.0, *(centre_spread(number) for number in range(1, count + 1))])
     before = np.arange(nights) < starts[:, None]
-    level, needed = _first(np.where(before | (starts[:, None] < 0), values, math.nan))
+    level, needed = first(np.where(before | (starts[:, None] < 0), values, math.nan))
     judged = needed == FIRST  # of one or two nights none is the bad one
     newest, middle = np.full((rows, size), math.nan), level.copy()
     away = np.full((rows, RECENT), math.nan)
@@ -72,7 +72,7 @@ def walk(values: Floats, count: int, far: Floats, starts: NDArray[np.int64]) -> 
         time = values[:, night]
         accepted = starts == night
         if accepted.any():
-            level[accepted] = _first(values[accepted, night:], 1)[0]
+            level[accepted] = first(values[accepted, night:], 1)[0]
             middle[accepted], needed[accepted], judged[accepted] = level[accepted], 1, True
             newest[accepted], away[accepted] = math.nan, math.nan
         distance = np.abs(time - level)
@@ -107,11 +107,11 @@ def _pushed(buffer: Floats, values: Floats) -> Floats:
     return np.concatenate([buffer[:, 1:], values[:, None]], axis=1)
 
 
-def _first(values: Floats, most: int = FIRST) -> tuple[Floats, NDArray[np.int64]]:
+def first(values: Floats, most: int = FIRST) -> tuple[Floats, NDArray[np.int64]]:
     """By row the median of the first known values, and how many they are."""
     known = np.isfinite(values)
-    first = known & (known.cumsum(axis=1) <= most)
-    return middles(np.where(first, values, math.nan)), first.sum(axis=1)
+    taken = known & (known.cumsum(axis=1) <= most)
+    return middles(np.where(taken, values, math.nan)), taken.sum(axis=1)
 
 
 def middles(values: Floats) -> Floats:
