@@ -23,6 +23,8 @@ _LEAST = 0.01
 """Smallest deviation of a night that is off its level: less is left to the noise."""
 _SELDOM = 12
 """Nights among which one may deviate and come back without being counted in ``Levels.returned``."""
+_HABIT = 3
+"""Series of a family that show what its nights are like; what fewer do is their own."""
 _MANY = 20
 """Fewest series of a device whose median tells what they share, whatever one of them does."""
 _LEAST_SHARED = 0.007
@@ -47,10 +49,10 @@ class Levels:
         variance: of a night around its level, by the newest ``RECENT`` nights at it, estimated with ``freedom`` degrees
             of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
-        returned: by series, the deviation that nights show without a change of level: what came and went in more than
-            one series of the family, and on more nights than one, of 12 nights or more on more than two, and so on.
-            So one bad night is left out, and so is the habit of one series; a habit of the family is not. Nights off
-            the level one after the other, as until a repair, count as one, the first of them.
+        returned: by series, the deviation that nights show without a change of level: what came and went in three series
+            of the family or more, and on two nights or more, from 12 nights on on three, and so on. So one bad night
+            is left out, and so is the habit of one or two series; a habit of the family is not. Nights off the level
+            one after the other, as until a repair, count as one, the first of them.
         shared: by series, a difference that all of its device share is noise up to this; 0 for few series or nights.
     """
 
@@ -165,9 +167,9 @@ def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
     place = 1 + off.shape[1] // _SELDOM
     for family in np.unique(families):
         like = came_and_went[families == family]
-        if len(like) > 1 and off.shape[1] > place:
+        if len(like) >= _HABIT and off.shape[1] > place:
             by_night = np.sort(like.max(axis=0))[-1 - place]
-            by_series = np.sort(like.max(axis=1))[-2]
+            by_series = np.sort(like.max(axis=1))[-_HABIT]
             found[families == family] = min(by_night, by_series)
     return found
 
@@ -188,20 +190,24 @@ def episodes(off: Floats, at: Flags) -> list[tuple[int, list[int]]]:
 def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
     """Standard deviation of each series' nights as known before each night, and after the last: (series, nights + 1).
 
-    It is from the median difference of neighbours. A series of few nights may seem quiet by chance, so it counts as no
-    quieter than half of ``_LIKE`` others of its family of similar times.
+    It is from the median difference of neighbours. A series of few nights may seem quiet or noisy by chance. So it is
+    between its own and that of half of ``_LIKE`` others of its family of similar times, which counts as much as
+    ``_KNOWN`` nights of its own; and no less than theirs.
     """
     with np.errstate(invalid="ignore"):
         differences = np.abs(np.diff(series, axis=1, prepend=math.nan))
     own = _so_far(differences) / (_QUARTILE * math.sqrt(2))
     order = np.argsort(middles(series), kind="stable")
+    counts = _so_far(np.isfinite(differences).astype(np.float64), lambda values: values.sum(axis=1))
     found = own.copy()
     for family in np.unique(families):
         rows = order[families[order] == family]
         size = min(_LIKE, len(rows))
         similar = np.median(np.lib.stride_tricks.sliding_window_view(own[rows], size, axis=0), axis=-1)
         place = np.clip(np.arange(len(rows)) - size // 2, 0, len(similar) - 1)
-        found[rows] = np.maximum(own[rows], similar[place])
+        own_share = counts[rows] / (counts[rows] + _KNOWN)
+        between = np.sqrt(own_share * own[rows] ** 2 + (1 - own_share) * similar[place] ** 2)
+        found[rows] = np.maximum(between, similar[place])
     return found
 
 

@@ -20,7 +20,7 @@ from smembench.studies.compare.pairing import ALONE, Pair, pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, THRESHOLD, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
-_MORE = 2.0
+_MORE = 3.0
 """A change must be larger by this factor than what nights that came and went have shown."""
 _APART = 2.0
 """Half-widths of the interval within which the effects of two nights are of one level."""
@@ -186,7 +186,7 @@ def _usual(pair: Pair, effect: float, width: float) -> str:
         )
     if abs(effect) <= _MORE * pair.returned:
         off = f"{100 * math.expm1(pair.returned):.1f} %"
-        return f"cases of similar duration were {off} off on some nights and came back; only twice that counts"
+        return f"cases of similar duration were {off} off on some nights and came back; only three times that counts"
     return ""
 
 
