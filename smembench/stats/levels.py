@@ -52,7 +52,8 @@ class Levels:
         returned: by series, the deviation that nights show without a change of level: what came and went in three series
             of the family or more, and on two nights or more, from 12 nights on on three, and so on. So one bad night
             is left out, and so is the habit of one or two series; a habit of the family is not. Nights off the level
-            one after the other, as until a repair, count as one, the first of them.
+            one after the other, as until a repair, count as one, the first of them. A series that is off its level is
+            judged by those that were so for more nights.
         shared: by series, a difference that all of its device share is noise up to this; 0 for few series or nights.
     """
 
@@ -159,18 +160,20 @@ def _newest(values: Floats) -> Floats:
 
 def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
     """See ``Levels.returned``."""
-    came_and_went = np.zeros(off.shape)
+    came_and_went, lasted = np.zeros(off.shape), np.zeros(off.shape)
     for row in np.flatnonzero(np.isfinite(off).any(axis=1)):
         for first, nights in episodes(off[row], at[row]):
-            came_and_went[row, first] = np.abs(off[row, nights]).max()
+            came_and_went[row, first], lasted[row, first] = np.abs(off[row, nights]).max(), len(nights)
+    since = np.isfinite(off) & (at[:, ::-1].cumsum(axis=1)[:, ::-1] == 0)
     found = np.zeros(len(off))
     place = 1 + off.shape[1] // _SELDOM
-    for family in np.unique(families):
-        like = came_and_went[families == family]
-        if len(like) >= _HABIT and off.shape[1] > place:
-            by_night = np.sort(like.max(axis=0))[-1 - place]
-            by_series = np.sort(like.max(axis=1))[-_HABIT]
-            found[families == family] = min(by_night, by_series)
+    for family, nights in {*zip(families.tolist(), since.sum(axis=1).tolist(), strict=True)}:
+        alike = families == family
+        longer = np.where(lasted > nights, came_and_went, 0.0)[alike]
+        if len(longer) >= _HABIT and off.shape[1] > place:
+            by_night = np.sort(longer.max(axis=0))[-1 - place]
+            by_series = np.sort(longer.max(axis=1))[-_HABIT]
+            found[alike & (since.sum(axis=1) == nights)] = min(by_night, by_series)
     return found
 
 

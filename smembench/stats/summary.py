@@ -67,7 +67,8 @@ def centre(values: Sequence[float]) -> float:
     """
     if len(values) > FEW:
         return median(values)
-    return median((one + other) / 2 for one, other in combinations_with_replacement(values, 2))
+    means = sorted([(one + other) / 2 for one, other in combinations_with_replacement(values, 2)])
+    return (means[(len(means) - 1) // 2] + means[len(means) // 2]) / 2
 
 
 def centre_spread(count: int) -> float:

@@ -84,7 +84,6 @@ N0 = Model(case=(0.0004, 0.0015), shared=0.0005, thermal=0.001)
 N1P = Model(case=(0.0005, 0.004), shared=0.002, group=0.002, thermal=0.003, slow_rounds=0.03)
 N1 = replace(N1P, round_modes=0.05)
 N1M = replace(N1, run_modes=0.03)
-N2 = replace(N1, shared=0.004, group=0.008)
 N3 = replace(N1, memory=0.8)
 N4 = Model(round=(0.0005, 0.01), flip_ms=0.0, outliers=0.0, correlation=0.0)
 MODELS = {
@@ -93,7 +92,6 @@ MODELS = {
     "N1p": N1P,
     "N1": N1,
     "N1m": N1M,
-    "N2": N2,
     "N3": N3,
     "AR(1)": replace(N1P, memory=0.8),
     "t3": replace(N1P, freedom=3),

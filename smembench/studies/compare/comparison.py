@@ -186,7 +186,9 @@ def _usual(pair: Pair, effect: float, width: float) -> str:
         )
     if abs(effect) <= _MORE * pair.returned:
         off = f"{100 * math.expm1(pair.returned):.1f} %"
-        return f"cases of similar duration were {off} off on some nights and came back; only three times that counts"
+        return (
+            f"cases of similar duration were {off} off on some nights and came back; only {_MORE:g} times that counts"
+        )
     return ""
 
 
