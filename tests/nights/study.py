@@ -225,7 +225,7 @@ def _worker() -> None:
     pairing.facet_reason = lambda *_: ""
 
 
-def main(path: Path, series: int, first: int) -> None:
+def main(path: Path, series: int = 40, first: int = 0) -> None:
     """Run the study on two cores; the table grows as series end, after the first one also that of an earlier study."""
     totals: dict[str, Found] = {name: Counter() for name in MODELS}
     if first:
@@ -249,4 +249,4 @@ def table(totals: Mapping[str, Found]) -> str:
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), *(int(argument) for argument in [*sys.argv[2:], "40", "0"][:2]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
