@@ -37,23 +37,21 @@ class Habit:
     def alternation(self, effect: float, width: float) -> Alternation | None:
         """The alternation that explains an ``effect`` tonight, known to within ``width``; None if none does."""
         near = np.abs(np.abs(self.off) - abs(effect)) <= width
-        runs = [sum(near[nights].tolist()) for _, nights in episodes(self.off, self.at)]
+        runs = [sum(near[nights].tolist()) for nights in episodes(self.off, self.at)]
         runs = [nights for nights in runs if nights]
-        known = np.flatnonzero(self.at | np.isfinite(self.off))
-        since = near[known[np.flatnonzero(self.at[known])[-1] + 1 :]] if self.at.any() else near[known]
-        found = Alternation(effect, sum(runs), int(self.at.sum()), 1 + int(np.cumprod(since[::-1]).sum()))
-        by_chance = bool(runs) and _as_few(len(runs), found.off, found.at) > _RARE
-        return found if by_chance and found.row < found.needed else None
+        away = np.isfinite(self.off) & (self.at[::-1].cumsum()[::-1] == 0)
+        shown = Alternation(sum(runs), int(self.at.sum()), 1 + int(near[away][::-1].cumprod().sum()))
+        by_chance = bool(runs) and _as_few(len(runs), shown.off, shown.at) > _RARE
+        return shown if by_chance and shown.row < shown.needed else None
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """A level at a distance of ``effect`` in logarithms, at which ``off`` nights were, beside ``at`` at the usual one.
+    """Two levels by chance: ``off`` nights were at another one, ``at`` at the usual one.
 
-    ``row`` is the number of nights in a row, with tonight, at that distance.
+    ``row`` is the number of nights in a row, with tonight, at the other one.
     """
 
-    effect: float
     off: int
     at: int
     row: int

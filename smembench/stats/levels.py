@@ -44,16 +44,16 @@ class Levels:
 
     Attributes:
         at: which nights (columns) of which series (rows) are at the level; the newest of them make the standing one.
-        off: by how much a night is off the level; NaN where it is at it, or has no time.
-        open: whether the newest nights of a series, or of its whole device, are off the level.
+        off: by how much a night is off the level; NaN where it is at it, has no time, or the whole device is off.
+        open: whether the newest nights of a series are off its level.
         variance: of a night around its level, by the newest ``RECENT`` nights at it, estimated with ``freedom`` degrees
             of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
-        returned: by series, the deviation that nights show without a change of level: what came and went in three series
-            of the family or more, and on two nights or more, from 12 nights on on three, and so on. So one bad night
-            is left out, and so is the habit of one or two series; a habit of the family is not. Nights off the level
-            one after the other, as until a repair, count as one, the first of them. A series that is off its level is
-            judged by those that were so for more nights.
+        returned: by series, the deviation that nights show without a change of level: what came and went in three or
+            more series of the family, and on two or more nights, from 12 nights on three or more, and so on. So one bad
+            night is left out, and so is the habit of one or two series; a habit of the family is not. Nights off the
+            level one after the other, as until a repair, count as one, the first of them. If the newest nights of a
+            series are off its level, only those count that were off for more nights and came back.
         shared: by series, a difference that all of its device share is noise up to this; 0 for few series or nights.
     """
 
@@ -76,8 +76,8 @@ def levels(
 ) -> Levels:
     """Walk all series from the first night on (``stats.walk``).
 
-    A night on which a whole device is off its level is at the level of none of its series, so what all share stays
-    a step, too, however many nights follow it.
+    On a night on which a whole device is off its level, a series is at its own only if it is nearer to that than to the
+    shift. So what all share stays a step, too, however many nights follow it, and is no habit of a single series.
 
     Args:
         series: logarithms of times, shape (series, nights), NaN where there is none.
@@ -92,40 +92,43 @@ def levels(
         none + empty if given is None else given for given, empty in ((starts, -1), (families, 0), (devices, 0))
     )
     common = _common(series, count, starts, devices)
-    far = np.maximum(_FAR * _widths(common.own, families), max(least, _LEAST))
-    found = walk(common.own, count, far[:, :-1], starts)
-    recent = _newest(found.squares)
+    far = np.maximum(_FAR * _widths(common.own, families)[:, :-1], max(least, _LEAST))
+    shifted = np.isfinite(common.shift)
+    walked = walk(common.own, count, np.where(shifted, np.minimum(far, common.shift / 2), far), starts)
+    recent = _newest(walked.squares)
     freedom = np.isfinite(recent).sum(axis=1).astype(np.float64)
-    variance = np.where(freedom > 0, _means(recent), math.nan)
     accepted = np.arange(series.shape[1]) >= starts[:, None]
-    returned = _returned(found.off[:, -RECENT:], found.at[:, -RECENT:], families)
+    alone = np.where(shifted, math.nan, walked.off)
     return Levels(
-        at=found.at & accepted,
-        off=np.where(accepted, found.off, math.nan),
-        open=found.open | common.open,
-        variance=variance,
+        at=walked.at & accepted,
+        off=np.where(accepted, alone, math.nan),
+        open=walked.open,
+        variance=np.where(freedom > 0, _means(recent), math.nan),
         freedom=freedom,
-        returned=returned,
+        returned=_returned(alone[:, -RECENT:], walked.at[:, -RECENT:], families),
         shared=common.limit,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """Series without what all of their device share, with no value where that is a shift; see ``Levels``."""
+    """What all series of a device share: taken off ``own`` as far as it is noise, which it is up to ``limit``.
+
+    ``shift`` is by how much a night was off that level; NaN for nights that were at it.
+    """
 
     own: Floats
+    shift: Floats
     limit: Floats
-    open: Flags
 
 
 def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDArray[np.int64]) -> _Common:
-    """Take off what all series of a device share, as far as it is noise.
+    """What the series of a device share is a series with a level of its own.
 
-    What they share is a series with a level of its own. A night off that level has a shift that lasts until nights are
-    nearer to the level again. Then, and not before, a shift of its size is noise once more.
+    A night off that level has a shift, until nights are nearer to the level again. Then, and not before, a shift of its
+    size is noise once more.
     """
-    found = _Common(series.copy(), np.zeros(len(series)), np.zeros(len(series), dtype=bool))
+    common = _Common(series.copy(), np.full(series.shape, math.nan), np.zeros(len(series)))
     before = np.arange(series.shape[1]) < starts[:, None]
     for device in np.unique(devices):
         rows = np.flatnonzero(devices == device)
@@ -137,18 +140,14 @@ def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDAr
             together = np.nanmedian(level - first(level, _KNOWN)[0][:, None], axis=0)[None]
         far = np.maximum(_FAR * _widths(together, np.zeros(1, dtype=np.int64)), _LEAST_SHARED)
         walked = walk(together, count, far[:, :-1], np.full(1, -1))
-        # Unlike neighbours, nights at the level are as far off it as it is late, in a season; and all of them tell more.
+        # In a season the level is late: nights are farther from it than from their neighbours.
         far = np.maximum(_FAR * np.sqrt(_so_far(walked.squares, _means)), _LEAST_SHARED)
         walked = walk(together, count, far[:, :-1], np.full(1, -1))
         at = walked.at[0]
-        noise = together[0] - np.median(together[0, at]) if at.any() else 0.0
-        found.own[rows] -= np.where(at, noise, 0.0)
-        shifted = ~at & np.isfinite(together[0])
-        since = (starts[rows, None] >= 0) & ~before[rows]
-        found.own[rows] = np.where(shifted & ~since, math.nan, found.own[rows])
-        found.open[rows] = walked.open[0]
-        found.limit[rows] = min(far[0, -1], walked.shift[0] / 2) if walked.open[0] else far[0, -1]
-    return found
+        common.own[rows] -= np.where(at, together[0] - np.median(together[0, at]), 0.0) if at.any() else 0.0
+        common.shift[rows] = np.where(at, math.nan, np.abs(walked.off))
+        common.limit[rows] = min(far[0, -1], walked.shift[0] / 2) if walked.open[0] else far[0, -1]
+    return common
 
 
 def _newest(values: Floats) -> Floats:
@@ -162,10 +161,10 @@ def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
     """See ``Levels.returned``."""
     came_and_went, lasted = np.zeros(off.shape), np.zeros(off.shape)
     for row in np.flatnonzero(np.isfinite(off).any(axis=1)):
-        for first, nights in episodes(off[row], at[row]):
-            came_and_went[row, first], lasted[row, first] = np.abs(off[row, nights]).max(), len(nights)
+        for nights in episodes(off[row], at[row]):
+            came_and_went[row, nights[0]], lasted[row, nights[0]] = np.abs(off[row, nights]).max(), len(nights)
     since = np.isfinite(off) & (at[:, ::-1].cumsum(axis=1)[:, ::-1] == 0)
-    found = np.zeros(len(off))
+    largest = np.zeros(len(off))
     place = 1 + off.shape[1] // _SELDOM
     for family, nights in {*zip(families.tolist(), since.sum(axis=1).tolist(), strict=True)}:
         alike = families == family
@@ -173,21 +172,21 @@ def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
         if len(longer) >= _HABIT and off.shape[1] > place:
             by_night = np.sort(longer.max(axis=0))[-1 - place]
             by_series = np.sort(longer.max(axis=1))[-_HABIT]
-            found[alike & (since.sum(axis=1) == nights)] = min(by_night, by_series)
-    return found
+            largest[alike & (since.sum(axis=1) == nights)] = min(by_night, by_series)
+    return largest
 
 
-def episodes(off: Floats, at: Flags) -> list[tuple[int, list[int]]]:
-    """Nights off the level one after the other, that came back to it: the first, and all of them."""
-    found: list[tuple[int, list[int]]] = []
+def episodes(off: Floats, at: Flags) -> list[list[int]]:
+    """Nights off the level, one after the other, until a night at it."""
+    ended: list[list[int]] = []
     nights: list[int] = []
     for night in np.flatnonzero(at | np.isfinite(off)).tolist():
         if not at[night]:
             nights.append(night)
         elif nights:
-            found.append((nights[0], nights))
+            ended.append(nights)
             nights = []
-    return found
+    return ended
 
 
 def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
@@ -202,7 +201,7 @@ def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
     own = _so_far(differences) / (_QUARTILE * math.sqrt(2))
     order = np.argsort(middles(series), kind="stable")
     counts = _so_far(np.isfinite(differences).astype(np.float64), lambda values: values.sum(axis=1))
-    found = own.copy()
+    widths = own.copy()
     for family in np.unique(families):
         rows = order[families[order] == family]
         size = min(_LIKE, len(rows))
@@ -210,8 +209,8 @@ def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
         place = np.clip(np.arange(len(rows)) - size // 2, 0, len(similar) - 1)
         own_share = counts[rows] / (counts[rows] + _KNOWN)
         between = np.sqrt(own_share * own[rows] ** 2 + (1 - own_share) * similar[place] ** 2)
-        found[rows] = np.maximum(between, similar[place])
-    return found
+        widths[rows] = np.maximum(between, similar[place])
+    return widths
 
 
 def _so_far(values: Floats, middle: Callable[[Floats], Floats] = middles) -> Floats:

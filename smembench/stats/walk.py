@@ -55,7 +55,7 @@ def walk(values: Floats, count: int, far: Floats, starts: NDArray[np.int64]) -> 
     """
     rows, nights = values.shape
     size = max(count, FIRST)  # fewer are no level: it would not follow a drift, or jump
-    found = Walked(
+    walked = Walked(
         np.zeros(values.shape, dtype=bool),
         np.full(values.shape, math.nan),
         np.full(values.shape, math.nan),
@@ -82,25 +82,25 @@ def walk(values: Floats, count: int, far: Floats, starts: NDArray[np.int64]) -> 
         known = np.isfinite(time)
         at = known & (~judged | ((distance <= far[:, night]) & ~nearer))
         leaves = known & ~at
-        found.at[:, night] = at
-        found.off[leaves, night] = (time - level)[leaves]
+        walked.at[:, night] = at
+        walked.off[leaves, night] = (time - level)[leaves]
         away[known & ~nearer] = math.nan
         away[leaves] = _pushed(away[leaves], time[leaves])
         faster = leaves & np.isfinite(away[:, 0]) & (middles(away) < level)
         for row in np.flatnonzero(faster):
-            found.at[row, np.flatnonzero(np.isfinite(values[row, : night + 1]))[-count:]] = True
+            walked.at[row, np.flatnonzero(np.isfinite(values[row, : night + 1]))[-count:]] = True
             newest[row], away[row] = away[row, -size:], math.nan
         joined = np.isfinite(newest)[:, -count:].sum(axis=1)
-        told = at & (joined > 0)
-        found.squares[told, night] = ((time - middle) ** 2 / (1 + spreads[joined]))[told]
+        measured = at & (joined > 0)
+        walked.squares[measured, night] = ((time - middle) ** 2 / (1 + spreads[joined]))[measured]
         newest[at] = _pushed(newest[at], time[at])
         moved = at | faster
         middle[moved] = _centres(newest[moved, -count:])
         moved &= np.isfinite(newest).sum(axis=1) >= needed
         level[moved] = middle[moved] if count >= FIRST else _centres(newest[moved])
-    found.open = np.isfinite(away[:, -1])
-    found.shift = np.abs(middles(away) - level)
-    return found
+    walked.open = np.isfinite(away[:, -1])
+    walked.shift = np.abs(middles(away) - level)
+    return walked
 
 
 def _pushed(buffer: Floats, values: Floats) -> Floats:

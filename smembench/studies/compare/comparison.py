@@ -149,7 +149,7 @@ def _shared(pairs: Sequence[Pair], known: Levels) -> dict[str, float]:
 
 
 class _Weighed(NamedTuple):
-    """An effect with its interval and p-value, its q-value, and why it is no change though noise does not explain it."""
+    """An effect with its interval and p-value, its q-value, and why it is no change where noise does not say so."""
 
     effect: Effect
     q: float
