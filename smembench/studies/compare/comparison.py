@@ -87,7 +87,7 @@ def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rul
         threshold=rules.threshold,
         fdr=rules.fdr,
         confidence=rules.confidence,
-        alone=ALONE if any(case.alone for case in cases) else 0.0,
+        alone={case.case.kind: ALONE[case.case.kind] for case in cases if case.alone},
         shared=judged.shared,
     )
 

@@ -29,8 +29,8 @@ from smembench.store.schema import Row
 from smembench.studies.compare.comparability import facet_reason, fault
 from smembench.studies.compare.verdicts import Side
 
-ALONE = 0.05
-"""Effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
+ALONE = {"cuda": 0.05, "cpu": 0.15}
+"""By kind of device the effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
 (results/reference/notes/statistics.md)."""
 SHORT_MS = 0.03
 """Below this the clock makes most of a kernel's noise."""
@@ -234,7 +234,7 @@ def pair(
         base=replace(blank.base, units=len(units[0])),
         new=replace(blank.new, units=len(units[1])),
         evidence=weigh(*units, _step(before, after), clock, before[0].family),
-        least=ALONE,
+        least=ALONE[case.kind],
     )
 
 
