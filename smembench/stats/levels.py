@@ -53,7 +53,7 @@ class Levels:
             more series of the family, and on two or more nights, from 12 nights on three or more, and so on. So one bad
             night is left out, and so is the habit of one or two series; a habit of the family is not. Nights off the
             level one after the other, as until a repair, count as one, the first of them. If the newest nights of a
-            series are off its level, only those count that were off for more nights and came back.
+            series are off its level, only those count that were off for as many nights and came back.
         shared: by series, a difference that all of its device share is noise up to this; 0 for few series or nights.
     """
 
@@ -168,7 +168,7 @@ def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
     place = 1 + off.shape[1] // _SELDOM
     for family, nights in {*zip(families.tolist(), since.sum(axis=1).tolist(), strict=True)}:
         alike = families == family
-        longer = np.where(lasted > nights, came_and_went, 0.0)[alike]
+        longer = np.where(lasted >= nights, came_and_went, 0.0)[alike]
         if len(longer) >= _HABIT and off.shape[1] > place:
             by_night = np.sort(longer.max(axis=0))[-1 - place]
             by_series = np.sort(longer.max(axis=1))[-_HABIT]
