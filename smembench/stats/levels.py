@@ -34,8 +34,8 @@ _LIKE = 15
 _KNOWN = 7
 """Nights that tell the noise of the first ones; a later night is judged by the noise of those before it alone, so that
 it is judged alike ever after."""
-_QUARTILE = 0.6745
-"""Normal values differ from their mean by less than this many standard deviations half of the time."""
+_NEARER = 0.5480
+"""Median distance of a normal value from the nearer of two others, in standard deviations (simulated)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +192,19 @@ def episodes(off: Floats, at: Flags) -> list[list[int]]:
 def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
     """Standard deviation of each series' nights as known before each night, and after the last: (series, nights + 1).
 
-    It is from the median difference of neighbours. A series of few nights may seem quiet or noisy by chance. So it is
+    It is from the median distance of a night from the nearer of the two before it: unlike neighbours, most of these are
+    of one level where nights are at two by chance. A series of few nights may seem quiet or noisy by chance. So it is
     between its own and that of half of ``_LIKE`` others of its family of similar times, which counts as much as
     ``_KNOWN`` nights of its own; and no less than theirs.
     """
+    nights = series.shape[1]
     with np.errstate(invalid="ignore"):
-        differences = np.abs(np.diff(series, axis=1, prepend=math.nan))
-    own = _so_far(differences) / (_QUARTILE * math.sqrt(2))
+        one, two = (np.abs(series[:, 2:] - series[:, 2 - back : nights - back]) for back in (1, 2))
+    nearer = np.full(series.shape, math.nan)
+    nearer[:, 2:] = np.fmin(one, two)
+    own = _so_far(nearer, middles) / _NEARER
     order = np.argsort(middles(series), kind="stable")
-    counts = _so_far(np.isfinite(differences).astype(np.float64), lambda values: values.sum(axis=1))
+    counts = _so_far(np.isfinite(nearer).astype(np.float64), lambda values: values.sum(axis=1))
     widths = own.copy()
     for family in np.unique(families):
         rows = order[families[order] == family]
@@ -213,7 +217,7 @@ def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
     return widths
 
 
-def _so_far(values: Floats, middle: Callable[[Floats], Floats] = middles) -> Floats:
+def _so_far(values: Floats, middle: Callable[[Floats], Floats]) -> Floats:
     """The middle of each row's newest values before each night, and after the last; of the first ones for those."""
     nights = values.shape[1]
     ends = np.maximum(np.arange(nights + 1), min(_KNOWN, nights))

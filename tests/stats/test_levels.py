@@ -77,7 +77,7 @@ def test_nights_that_come_and_go_are_a_habit() -> None:
 def test_what_is_off_for_longer_than_others_were_is_no_habit() -> None:
     series = nights(14, cases=20)
     series[[1, 2, 3, 4], [4, 6, 8, 10]] += 0.03
-    series[0, -1:] += 0.03
+    series[0, -2:] += 0.03
     found = levels(series, 7)
     assert found.returned[0] == 0
     assert found.returned[1:] == pytest.approx([0.03] * 19, abs=0.01)
