@@ -122,7 +122,7 @@ class Noise:
         for family in np.unique(families):
             like = np.flatnonzero(families == family)
             weights = _weights(column("variance")[like], column("freedom")[like], noise[like])
-            self._weights[like] = _with_own(weights, [evidence[place].own for place in like], spread[like])
+            self._weights[like] = _with_own(weights, [evidence[place].own for place in like.tolist()], spread[like])
         self._deviations = noise * np.sqrt(spread)[:, None]
 
     def p_values(self, effects: Floats | None = None, least: Floats | float = 0.0) -> Floats:

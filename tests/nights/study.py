@@ -16,6 +16,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
+from unittest.mock import patch
 
 import numpy as np
 
@@ -221,8 +222,7 @@ def _worker() -> None:
             kept[id(run)] = run, once(run)
         return kept[id(run)][1]
 
-    pairing.timed = timed
-    pairing.facet_reason = lambda *_: ""
+    patch.multiple(pairing, timed=timed, facet_reason=lambda *_: "").start()
 
 
 def main(path: Path, series: int = 40, first: int = 0) -> None:
