@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from statistics import median
+
+import numpy as np
 
 from smembench.stats.noise import Evidence, Noise, weigh
 
@@ -84,6 +86,5 @@ def timer_step(*sides: Sequence[float]) -> float:
 
     0 if each side has a single reading: the gap between the sides may be the difference itself.
     """
-    shortest = min(map(min, sides))
-    gaps = (after / shortest - before / shortest for side in sides for before, after in pairwise(sorted(side)))
-    return min((gap for gap in gaps if gap > _SAME_READING), default=0.0)
+    gaps = np.concatenate([np.diff(np.sort(side)) for side in sides]) / min(map(min, sides))
+    return float(gaps.min(initial=math.inf, where=gaps > _SAME_READING)) if (gaps > _SAME_READING).any() else 0.0

@@ -1,42 +1,41 @@
 """The standing level of each of many series: which nights are at it, which are off it, and how much nights differ.
 
-Series hold logarithms of times, NaN where a night has none; nothing here knows about runs.
+Series hold logarithms of times, NaN where a night has none; nothing here knows about runs. Whatever series tell of each
+other is kept within what is alike: noise within a family, a shift of a whole night within a device.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smembench.stats.noise import Floats
-from smembench.stats.summary import centre, centre_spread
-
-Flags = NDArray[np.bool_]
+from smembench.stats.walk import FIRST, RECENT, Flags, first, middles, walk
 
 _FAR = 4.0
 """Standard deviations from the level at which a night is off it."""
 _LEAST = 0.01
 """Smallest deviation of a night that is off its level: less is left to the noise."""
-_FIRST = 3
-"""Nights whose median is the first level: one bad night among them is not it."""
-RECENT = 60
-"""Newest nights from which noise and deviations that come and go are estimated, however old the level is; and nights in
-a row after which faster times become the level. Slower times never do."""
 _SELDOM = 12
 """Nights among which one may deviate and come back without being counted in ``Levels.returned``."""
+_HABIT = 3
+"""Series of a family that show what its nights are like; what fewer do is their own."""
 _MANY = 20
-"""Fewest series whose median tells what they share, whatever one of them does."""
-_LEAST_SHARED = 0.002
-"""Smallest difference, shared by all series, that is more than noise."""
+"""Fewest series of a device whose median tells what they share, whatever one of them does."""
+_LEAST_SHARED = 0.007
+"""Smallest difference, shared by all series of a device, that is more than noise: a season's is less."""
 _LIKE = 15
 """Series of similar length of time that share what they show of the noise between nights."""
-_QUARTILE = 0.6745
-"""Normal values differ from their mean by less than this many standard deviations half of the time."""
+_KNOWN = 7
+"""Nights that tell the noise of the first ones; a later night is judged by the noise of those before it alone, so that
+it is judged alike ever after."""
+_NEARER = 0.5480
+"""Median distance of a normal value from the nearer of two others, in standard deviations (simulated)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +44,26 @@ class Levels:
 
     Attributes:
         at: which nights (columns) of which series (rows) are at the level; the newest of them make the standing one.
+        off: by how much a night is off the level; NaN where it is at it, has no time, or the whole device is off.
         open: whether the newest nights of a series are off its level.
         variance: of a night around its level, by the newest ``RECENT`` nights at it, estimated with ``freedom`` degrees
             of freedom; NaN with none.
         freedom: degrees of freedom of ``variance``.
-        returned: by series, the deviation that nights show without a change of level: the largest, of any series of the
-            family, that came and went, in the second worst of the newest ``RECENT`` nights, from 12 nights on in the
-            third worst, and so on. So one bad night is left out, a habit is not. Nights that are off the level one
-            after the other, as until a repair, count as one, the first of them.
-        shared: a difference that all series share is noise up to this; 0 for few series or nights.
+        returned: by series, the deviation that nights show without a change of level: what came and went in three or
+            more series of the family, and on two or more nights, from 12 nights on three or more, and so on. So one bad
+            night is left out, and so is the habit of one or two series; a habit of the family is not. Nights off the
+            level one after the other, as until a repair, count as one, the first of them. If the newest nights of a
+            series are off its level, only those count that were off for as many nights and came back.
+        shared: by series, a difference that all of its device share is noise up to this; 0 for few series or nights.
     """
 
     at: Flags
+    off: Floats
     open: Flags
     variance: Floats
     freedom: Floats
     returned: Floats
-    shared: float
+    shared: Floats
 
 
 def levels(
@@ -70,135 +72,158 @@ def levels(
     starts: NDArray[np.int64] | None = None,
     least: float = 0.0,
     families: NDArray[np.int64] | None = None,
+    devices: NDArray[np.int64] | None = None,
 ) -> Levels:
-    """Walk each series from its first night on.
+    """Walk all series from the first night on (``stats.walk``).
 
-    The level is the centre of the newest ``count`` nights at it. A night that is far from the level does not join them,
-    nor does a night that follows such nights and is closer to theirs: so a step stays a step, however many nights
-    follow it, and a bad night is no part of the level. Only a step to faster times becomes the level, after ``RECENT``
-    nights: nobody has to accept it, and losing it again has to be reported.
+    On a night on which a whole device is off its level, a series is at its own only if it is nearer to that than to the
+    shift. So what all share stays a step, too, however many nights follow it, and is no habit of a single series.
 
     Args:
         series: logarithms of times, shape (series, nights), NaN where there is none.
         count: nights that make a level.
         starts: by series the first night of an accepted level; -1 for none.
         least: a smaller deviation is never off the level.
-        families: by series the number of its family; families tell nothing of each other's deviations.
+        families: by series the number of its family; families tell nothing of each other's noise and deviations.
+        devices: by series the number of its device; devices tell nothing of each other's nights.
     """
-    common, shared = _common(series[:, -RECENT:], count)
-    own = series.copy()
-    own[:, -RECENT:] -= common
-    far = np.maximum(_FAR * _widths(own[:, -RECENT:]), max(least, _LEAST))
-    at = np.zeros(series.shape, dtype=bool)
-    is_open = np.zeros(len(series), dtype=bool)
-    squares: list[list[float]] = [[] for _ in series]
-    came_and_went = np.zeros(series.shape)
-    for row, values in enumerate(own.tolist()):
-        start = -1 if starts is None else int(starts[row])
-        for first, end in ((0, start), (max(start, 0), len(values))):
-            if first < end:
-                walked = _walk(values[first:end], count, float(far[row]), accepted=first == start)
-                at[row, first:end] = walked.at
-                squares[row] = [*squares[row], *walked.squares][-RECENT:]
-                is_open[row] = bool(walked.off)
-                came_and_went[row, first:end] = walked.returned
-    variance = np.array([sum(found) / len(found) if found else math.nan for found in squares], dtype=np.float64)
-    freedom = np.array([len(found) for found in squares], dtype=np.float64)
-    if starts is not None:
-        at &= np.arange(series.shape[1]) >= starts[:, None]
-    returned = np.zeros(len(series))
-    recent = came_and_went[:, -RECENT:]
-    place = 1 + recent.shape[1] // _SELDOM
-    for family in np.unique(families) if families is not None else ():
-        like = families == family
-        if recent.shape[1] > place:
-            returned[like] = np.sort(recent[like].max(axis=0))[-1 - place]
-    return Levels(at, is_open, variance, freedom, returned, shared)
+    none = np.zeros(len(series), dtype=np.int64)
+    starts, families, devices = (
+        none + empty if given is None else given for given, empty in ((starts, -1), (families, 0), (devices, 0))
+    )
+    common = _common(series, count, starts, devices)
+    far = np.maximum(_FAR * _widths(common.own, families)[:, :-1], max(least, _LEAST))
+    shifted = np.isfinite(common.shift)
+    walked = walk(common.own, count, np.where(shifted, np.minimum(far, common.shift / 2), far), starts)
+    recent = _newest(walked.squares)
+    freedom = np.isfinite(recent).sum(axis=1).astype(np.float64)
+    accepted = np.arange(series.shape[1]) >= starts[:, None]
+    alone = np.where(shifted, math.nan, walked.off)
+    return Levels(
+        at=walked.at & accepted,
+        off=np.where(accepted, alone, math.nan),
+        open=walked.open,
+        variance=np.where(freedom > 0, _means(recent), math.nan),
+        freedom=freedom,
+        returned=_returned(alone[:, -RECENT:], walked.at[:, -RECENT:], families),
+        shared=common.limit,
+    )
 
 
-def _common(series: Floats, count: int) -> tuple[Floats, float]:
-    """By night the deviation that all series share, as far as it is noise, and how large such noise may be.
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What all series of a device share: taken off ``own`` as far as it is noise, which it is up to ``limit``.
 
-    It is the deviation from the level of what they share, not from the median of all nights: else a step of most
-    series, once it has lasted for more nights than there were before it, would be a deviation of the nights before it.
+    ``shift`` is by how much a night was off that level; NaN for nights that were at it.
     """
-    nothing = np.zeros(series.shape[1])
-    if len(series) < _MANY or series.shape[1] < _FIRST:
-        return nothing, 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
-        together = np.nanmedian(series - np.nanmedian(series, axis=1, keepdims=True), axis=0)
-    limit = max(_FAR * float(_widths(together[None, :])[0]), _LEAST_SHARED)
-    at = _walk(together.tolist(), count, limit, accepted=False).at
-    level = np.median(together[at]) if any(at) else 0.0
-    return np.where(at, together - level, 0.0), limit
+
+    own: Floats
+    shift: Floats
+    limit: Floats
 
 
-@dataclass(slots=True)
-class _Walked:
-    at: list[bool]
-    off: list[tuple[int, float]]
-    squares: list[float]
-    returned: Floats
+def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDArray[np.int64]) -> _Common:
+    """What the series of a device share is a series with a level of its own.
 
-
-def _walk(values: list[float], count: int, far: float, *, accepted: bool) -> _Walked:
-    """One series from the first night of a level on; ``off`` are the newest deviations if they are open.
-
-    ``squares`` estimate the variance of a night around its level, each by one night.
+    A night off that level has a shift, until nights are nearer to the level again. Then, and not before, a shift of its
+    size is noise once more.
     """
-    first = [value for value in values if not math.isnan(value)][: 1 if accepted else _FIRST]
-    judged = accepted or len(first) == _FIRST  # of one or two nights none is the bad one
-    level = median(first) if first else math.nan
-    newest: list[float] = []
-    middle = level
-    found = _Walked([], [], [], np.zeros(len(values)))
-    for night, value in enumerate(values):
-        if math.isnan(value):
-            found.at.append(False)
+    common = _Common(series.copy(), np.full(series.shape, math.nan), np.zeros(len(series)))
+    before = np.arange(series.shape[1]) < starts[:, None]
+    for device in np.unique(devices):
+        rows = np.flatnonzero(devices == device)
+        if len(rows) < _MANY or series.shape[1] < FIRST:
             continue
-        size = abs(value - level)
-        nearer = bool(found.off) and abs(value - centre([other for _, other in found.off[-RECENT:]])) < size
-        found.at.append(not judged or (size <= far and not nearer))
-        if not found.at[-1]:
-            found.off = [*(found.off if nearer else ()), (night, value)]
-            if len(found.off) >= RECENT and centre([other for _, other in found.off]) < level:
-                newest = [other for _, other in found.off[-max(count, _FIRST) :]]
-                for faster, _ in found.off[-count:]:
-                    found.at[faster] = True
-                found.off, middle, level = [], centre(newest[-count:]), centre(newest)
-            continue
-        if found.off:
-            found.returned[found.off[0][0]] = max(abs(away - level) for _, away in found.off)
-        found.off = []
-        if newest:
-            found.squares.append((value - middle) ** 2 / (1 + centre_spread(len(newest[-count:]))))
-        newest = [*newest, value][-max(count, _FIRST) :]  # fewer are no level: it would not follow a drift, or jump
-        middle = centre(newest[-count:])
-        if len(newest) >= len(first):
-            level = middle if count >= _FIRST else centre(newest)
-    return found
+        level = np.where(before[rows], math.nan, series[rows])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
+            together = np.nanmedian(level - first(level, _KNOWN)[0][:, None], axis=0)[None]
+        far = np.maximum(_FAR * _widths(together, np.zeros(1, dtype=np.int64)), _LEAST_SHARED)
+        walked = walk(together, count, far[:, :-1], np.full(1, -1))
+        # In a season the level is late: nights are farther from it than from their neighbours.
+        far = np.maximum(_FAR * np.sqrt(_so_far(walked.squares, _means)), _LEAST_SHARED)
+        walked = walk(together, count, far[:, :-1], np.full(1, -1))
+        at = walked.at[0]
+        common.own[rows] -= np.where(at, together[0] - np.median(together[0, at]), 0.0) if at.any() else 0.0
+        common.shift[rows] = np.where(at, math.nan, np.abs(walked.off))
+        common.limit[rows] = min(far[0, -1], walked.shift[0] / 2) if walked.open[0] else far[0, -1]
+    return common
 
 
-def _widths(series: Floats) -> Floats:
-    """Standard deviation of the nights of each series, from the median difference of neighbours, at least like others'.
+def _newest(values: Floats) -> Floats:
+    """The newest ``RECENT`` known values of each row; NaN for older ones."""
+    known = np.isfinite(values)
+    later = known[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return np.where(known & (later <= RECENT), values, math.nan)
 
-    A series of few nights may seem quiet by chance, so it counts as no quieter than half of those of similar times,
-    and as no more than three times as noisy.
+
+def _returned(off: Floats, at: Flags, families: NDArray[np.int64]) -> Floats:
+    """See ``Levels.returned``."""
+    came_and_went, lasted = np.zeros(off.shape), np.zeros(off.shape)
+    for row in np.flatnonzero(np.isfinite(off).any(axis=1)):
+        for nights in episodes(off[row], at[row]):
+            came_and_went[row, nights[0]], lasted[row, nights[0]] = np.abs(off[row, nights]).max(), len(nights)
+    since = np.isfinite(off) & (at[:, ::-1].cumsum(axis=1)[:, ::-1] == 0)
+    largest = np.zeros(len(off))
+    place = 1 + off.shape[1] // _SELDOM
+    for family, nights in {*zip(families.tolist(), since.sum(axis=1).tolist(), strict=True)}:
+        alike = families == family
+        longer = np.where(lasted >= nights, came_and_went, 0.0)[alike]
+        if len(longer) >= _HABIT and off.shape[1] > place:
+            by_night = np.sort(longer.max(axis=0))[-1 - place]
+            by_series = np.sort(longer.max(axis=1))[-_HABIT]
+            largest[alike & (since.sum(axis=1) == nights)] = min(by_night, by_series)
+    return largest
+
+
+def episodes(off: Floats, at: Flags) -> list[list[int]]:
+    """Nights off the level, one after the other, until a night at it."""
+    ended: list[list[int]] = []
+    nights: list[int] = []
+    for night in np.flatnonzero(at | np.isfinite(off)).tolist():
+        if not at[night]:
+            nights.append(night)
+        elif nights:
+            ended.append(nights)
+            nights = []
+    return ended
+
+
+def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
+    """Standard deviation of each series' nights as known before each night, and after the last: (series, nights + 1).
+
+    It is from the median distance of a night from the nearer of the two before it: unlike neighbours, most of these are
+    of one level where nights are at two by chance. A series of few nights may seem quiet or noisy by chance. So it is
+    between its own and that of half of ``_LIKE`` others of its family of similar times, which counts as much as
+    ``_KNOWN`` nights of its own; and no less than theirs.
     """
+    nights = series.shape[1]
     with np.errstate(invalid="ignore"):
-        differences = np.abs(np.diff(series, axis=1))
-    if differences.shape[1] == 0:
-        return np.zeros(len(series))
-    own = np.array([_median(row) for row in differences]) / (_QUARTILE * np.sqrt(2))
-    order = np.argsort([_median(row) for row in series])
-    shared = np.empty(len(series))
-    for place, row in enumerate(order):
-        start = max(0, min(place - _LIKE // 2, len(order) - _LIKE))
-        shared[row] = np.median(own[order[start : start + _LIKE]])
-    return np.asarray(np.clip(own, shared, 3 * shared), dtype=np.float64)
+        one, two = (np.abs(series[:, 2:] - series[:, 2 - back : nights - back]) for back in (1, 2))
+    nearer = np.full(series.shape, math.nan)
+    nearer[:, 2:] = np.fmin(one, two)
+    own = _so_far(nearer, middles) / _NEARER
+    order = np.argsort(middles(series), kind="stable")
+    counts = _so_far(np.isfinite(nearer).astype(np.float64), lambda values: values.sum(axis=1))
+    widths = own.copy()
+    for family in np.unique(families):
+        rows = order[families[order] == family]
+        size = min(_LIKE, len(rows))
+        similar = np.median(np.lib.stride_tricks.sliding_window_view(own[rows], size, axis=0), axis=-1)
+        place = np.clip(np.arange(len(rows)) - size // 2, 0, len(similar) - 1)
+        own_share = counts[rows] / (counts[rows] + _KNOWN)
+        between = np.sqrt(own_share * own[rows] ** 2 + (1 - own_share) * similar[place] ** 2)
+        widths[rows] = np.maximum(between, similar[place])
+    return widths
 
 
-def _median(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else 0.0
+def _so_far(values: Floats, middle: Callable[[Floats], Floats]) -> Floats:
+    """The middle of each row's newest values before each night, and after the last; of the first ones for those."""
+    nights = values.shape[1]
+    ends = np.maximum(np.arange(nights + 1), min(_KNOWN, nights))
+    return np.stack([np.nan_to_num(middle(values[:, max(end - RECENT, 0) : end])) for end in ends], axis=1)
+
+
+def _means(values: Floats) -> Floats:
+    count = np.isfinite(values).sum(axis=1)
+    return np.asarray(np.nansum(values, axis=1) / np.maximum(count, 1), dtype=np.float64)

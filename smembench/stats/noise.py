@@ -66,7 +66,7 @@ class Evidence:
         step: resolution of the clock; a difference is known to within one step.
         clock: standard deviation that the clock adds to every unit, even if the units agree.
         own: where units are runs, what the new run's rounds show.
-        short: whether the time is so short that the clock makes most of its noise; such cases are a family.
+        family: number of the cases that are alike, as by the kind of device. Only they share what they show of noise.
     """
 
     effect: float
@@ -76,10 +76,12 @@ class Evidence:
     step: float = 0.0
     clock: float = 0.0
     own: Own | None = None
-    short: bool = False
+    family: int = 0
 
 
-def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0, clock: float = 0.0) -> Evidence | None:
+def weigh(
+    base: Sequence[float], new: Sequence[float], step: float = 0.0, clock: float = 0.0, family: int = 0
+) -> Evidence | None:
     """Evidence from the units' medians in ms; None if neither side has two units, which leaves the noise unknown.
 
     Each side's variance is weighted by its contribution to the variance of the effect, as in Welch's test, so that
@@ -100,6 +102,7 @@ def weigh(base: Sequence[float], new: Sequence[float], step: float = 0.0, clock:
         spread=sum(spreads),
         step=step,
         clock=clock,
+        family=family,
     )
 
 
@@ -114,12 +117,13 @@ class Noise:
         self._steps = column("step")
         # The clock's part is known; the rest may be any noise on the grid.
         noise = np.hypot(_NOISE, column("clock")[:, None])
-        short = column("short") > 0
-        weights = np.empty((len(evidence), len(_NOISE)))
-        for family in (short, ~short):
-            weights[family] = _weights(column("variance")[family], column("freedom")[family], noise[family])
-        self._weights = _with_own(weights, [item.own for item in evidence], column("spread"))
-        self._deviations = noise * np.sqrt(column("spread"))[:, None]
+        spread, families = column("spread"), column("family")
+        self._weights = np.empty((len(evidence), len(_NOISE)))
+        for family in np.unique(families):
+            like = np.flatnonzero(families == family)
+            weights = _weights(column("variance")[like], column("freedom")[like], noise[like])
+            self._weights[like] = _with_own(weights, [evidence[place].own for place in like.tolist()], spread[like])
+        self._deviations = noise * np.sqrt(spread)[:, None]
 
     def p_values(self, effects: Floats | None = None, least: Floats | float = 0.0) -> Floats:
         """Probability that noise causes a difference as large as ``effects`` where the true one is ``least`` or less.

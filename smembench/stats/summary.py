@@ -19,7 +19,7 @@ _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306)
 """``student`` of one to eight degrees of freedom."""
 _CENTRE_SPREAD = (1.0, 0.5, 0.3405, 0.274)
 """``centre_spread`` of one to four values."""
-_FEW = 40
+FEW = 40
 """Most values whose pairs are counted."""
 
 
@@ -65,14 +65,15 @@ def centre(values: Sequence[float]) -> float:
     it. The median of three readings of a clock with two levels is one of the levels; this lies between them. Many
     values have their median instead, which is quicker.
     """
-    if len(values) > _FEW:
+    if len(values) > FEW:
         return median(values)
-    return median((one + other) / 2 for one, other in combinations_with_replacement(values, 2))
+    means = sorted([(one + other) / 2 for one, other in combinations_with_replacement(values, 2)])
+    return (means[(len(means) - 1) // 2] + means[len(means) // 2]) / 2
 
 
 def centre_spread(count: int) -> float:
     """Variance of the centre of ``count`` normal values of variance 1, within 2 % (simulated)."""
-    if count > _FEW:
+    if count > FEW:
         return math.pi / (2 * count)
     return _CENTRE_SPREAD[count - 1] if count <= len(_CENTRE_SPREAD) else 1.073 / count
 

@@ -76,7 +76,7 @@ def verdict_section(
     notes += [*_causes(shown, name), *_reasons(told, name), *_held_against(shown, name)]
     notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
     notes += [found.caution] if found.caution else []
-    notes += [_shared(found.shared)] if abs(found.shared) >= _LEAST_SHARED else []
+    notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
     return table(
         heading,
         shown,
@@ -100,10 +100,10 @@ def _counted(found: Comparison, listed: Mapping[Verdict, int]) -> str:
     return f"{', '.join(said)}, of {cases}." if said else "The sides have no case in common."
 
 
-def _shared(shared: float) -> str:
-    """What every ratio leaves out."""
+def _shared(device: str, shared: float) -> str:
+    """What every ratio of a device leaves out."""
     by = f"{100 * abs(shared):.1g} % {'slower' if shared > 0 else 'faster'}"
-    return f"all cases together were {by}, within nightly variation: no ratio includes it"
+    return f"all cases on {device} together were {by}, within nightly variation: no ratio includes it"
 
 
 def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:

@@ -22,7 +22,14 @@ from smembench.studies.load import load
 
 Floats = npt.NDArray[np.float64]
 
-STORED = Path(__file__).parents[2] / "results/reference/20261120T182903Z-nightly"
+STORED = {
+    "nightly": Path(__file__).parents[2] / "results/reference/20261120T182903Z-nightly",
+    "limits": Path(__file__).parents[2] / "results/reference/20261123T200119Z-limits",
+}
+"""By config a run whose cases are cloned."""
+CPU = (0.03, 0.042)
+"""What a CPU's case differs by between runs, and as much between rounds, under any model: the stored ones do so by
+3.8 and 3.3 %, and by 4.2 % where the host is busier (results/reference/20261120T175739Z-quick-aa)."""
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)
 TRIAL_SECONDS = 0.2
 """From one trial to the next: 139 cases took the stored run 100 s."""
@@ -35,7 +42,7 @@ class Model:
     """What nights differ by though nothing changed; fractions, standard deviations unless it says otherwise.
 
     Attributes:
-        case: from and to, of a case between runs, uniform over the cases.
+        case: from and to, of a GPU's case between runs, uniform over the cases.
         shared: of all cases of a run.
         group: of the cases of one kernel and size.
         thermal: the rise during a run.
@@ -43,6 +50,10 @@ class Model:
         round_modes, run_modes: how many cases have a second mode, 1 to 3 % away, by round with a probability of 0.15
             or by run with 0.25.
         memory: AR(1) of what runs differ by.
+        freedom: degrees of freedom of Student's t between runs, with the same standard deviation; 0 is normal.
+        round_freedom: the same between rounds.
+        season: how far all cases are off at most, over ``SEASON`` nights.
+        levels: how often one case is at a level 8 % slower, by run.
         round: from and to, between the rounds of a case.
         flip_ms: distance of the two levels of the clock.
         outliers: how often a sample is slower, by a mean of 5 %.
@@ -57,6 +68,11 @@ class Model:
     round_modes: float = 0.0
     run_modes: float = 0.0
     memory: float = 0.0
+    freedom: int = 0
+    round_freedom: int = 0
+    season: float = 0.0
+    levels: float = 0.0
+    config: str = "nightly"
     round: tuple[float, float] = (0.0003, 0.0015)
     flip_ms: float = 1.3e-4
     outliers: float = 0.05
@@ -68,16 +84,36 @@ N0 = Model(case=(0.0004, 0.0015), shared=0.0005, thermal=0.001)
 N1P = Model(case=(0.0005, 0.004), shared=0.002, group=0.002, thermal=0.003, slow_rounds=0.03)
 N1 = replace(N1P, round_modes=0.05)
 N1M = replace(N1, run_modes=0.03)
-N2 = replace(N1, shared=0.004, group=0.008)
 N3 = replace(N1, memory=0.8)
 N4 = Model(round=(0.0005, 0.01), flip_ms=0.0, outliers=0.0, correlation=0.0)
-MODELS = {"N0": N0, "N4": N4, "N1p": N1P, "N1": N1, "N1m": N1M, "N2": N2, "N3": N3}
+MODELS = {
+    "N0": N0,
+    "N4": N4,
+    "N1p": N1P,
+    "N1": N1,
+    "N1m": N1M,
+    "N3": N3,
+    "AR(1)": replace(N1P, memory=0.8),
+    "t3": replace(N1P, freedom=3),
+    "t3 and rounds": replace(N1P, freedom=3, round_freedom=3),
+    "season": replace(N1P, season=0.01),
+    "levels 0.05": replace(N1P, levels=0.05),
+    "levels 0.2": replace(N1P, levels=0.2),
+    "levels 0.5": replace(N1P, levels=0.5),
+    "limits N0": replace(N0, config="limits"),
+    "limits N1p": replace(N1P, config="limits"),
+    "limits N1m": replace(N1M, config="limits"),
+}
+SEASON = 60
+"""Nights of a season."""
+APART = 0.08
+"""Distance of the two levels of ``Model.levels``."""
 
 
 @cache
-def stored() -> Run:
+def stored(config: str = "nightly") -> Run:
     """The run that is cloned, as of devices that say which they are."""
-    run = load(STORED)
+    run = load(STORED[config])
     devices = [device.model_copy(update={"uuid": f"{device.name}-1"}) for device in run.description.devices]
     return replace(
         run,
@@ -91,15 +127,17 @@ class Nights:
 
     def __init__(self, model: Model, seed: int) -> None:
         self._model, self._rng, self._night = model, np.random.default_rng(seed), 0
-        rows, rng = stored().rows, self._rng
+        self._stored = stored(model.config)
+        rows, rng = self._stored.rows, self._rng
         self.cases = [row.case_id for row in rows]
         self.base = np.array([row.elapsed_ms for row in rows], dtype=np.float64)
         count = len(rows)
-        self._launches = np.array([len(stored().values(row.case_id)) < LEAST for row in rows])
+        self._launches = np.array([len(self._stored.values(row.case_id)) < LEAST for row in rows])
         groups = {key: place for place, key in enumerate(dict.fromkeys((row.kernel, row.n) for row in rows))}
         self._group = np.array([groups[row.kernel, row.n] for row in rows])
-        self._case_sd = rng.uniform(*model.case, count)
-        self._round_sd = rng.uniform(*model.round, count)
+        cpu, of_cpu = np.array([row.device == "cpu" for row in rows]), rng.uniform(*CPU, count)
+        self._case_sd = np.where(cpu, of_cpu, rng.uniform(*model.case, count))
+        self._round_sd = np.where(cpu, of_cpu, rng.uniform(*model.round, count))
         long = np.exp(rng.uniform(math.log(2e-4), math.log(2e-3), count))
         self._sample_sd = np.where(self.base < 0.01, rng.uniform(0.003, 0.008, count), long)
         self._heat = rng.uniform(0.5, 1.0, count)
@@ -109,19 +147,33 @@ class Nights:
         self._round_mode = np.where(np.isin(np.arange(count), kinds[:by_round]), size, 0.0)
         self._run_mode = np.where(np.isin(np.arange(count), kinds[by_round : by_round + by_run]), size, 0.0)
         self._effects: Floats | None = None
+        self.alternates = rng.choice(np.flatnonzero(~cpu & (self.base >= 0.03) & (self.base < 30.0)))
+        self.slower: list[bool] = []
+        """By night, whether the case ``alternates`` was at its slower level."""
+        self._phase = rng.uniform(0, SEASON)
 
     def _run_effects(self) -> Floats:
         """What this run's cases are off by, in logarithms."""
         model, rng = self._model, self._rng
         fresh: Floats = (
-            self._case_sd * rng.normal(size=len(self.base))
-            + model.shared * rng.normal()
-            + model.group * rng.normal(size=self._group.max() + 1)[self._group]
+            self._case_sd * self._draw(model.freedom, len(self.base))
+            + model.shared * self._draw(model.freedom, 1)
+            + model.group * self._draw(model.freedom, self._group.max() + 1)[self._group]
         )
         if self._effects is not None and model.memory:
             fresh = model.memory * self._effects + math.sqrt(1 - model.memory**2) * fresh
         self._effects = fresh
-        return np.asarray(fresh + self._run_mode * (rng.random(len(self.base)) < 0.25), dtype=np.float64)
+        fresh = fresh + self._run_mode * (rng.random(len(self.base)) < 0.25)
+        fresh += model.season * math.sin(2 * math.pi * (self._night + self._phase) / SEASON)
+        self.slower.append(bool(rng.random() < model.levels))
+        fresh[self.alternates] += math.log1p(APART) * self.slower[-1]
+        return fresh
+
+    def _draw(self, freedom: int, count: int) -> Floats:
+        """Values of variance 1, normal or Student's."""
+        if not freedom:
+            return self._rng.normal(size=count)
+        return self._rng.standard_t(freedom, size=count) * math.sqrt((freedom - 2) / freedom)
 
     def next(self, steps: Mapping[str, float] | None = None, *, noisier: float = 0.0, all_by: float = 0.0) -> Run:
         """The next night's run.
@@ -147,7 +199,7 @@ class Nights:
             at = np.empty(len(running))
             at[order] = seconds + TRIAL_SECONDS * np.arange(len(running))
             seconds += TRIAL_SECONDS * len(running)
-            off = self._round_sd[running] * rng.normal(size=len(running))
+            off = self._round_sd[running] * self._draw(model.round_freedom, len(running))
             off += noisier * rng.normal(size=len(running))
             off += np.where(rng.random(len(running)) < model.slow_rounds, rng.exponential(0.01, len(running)), 0.0)
             off += np.where(rng.random(len(running)) < 0.15, self._round_mode[running], 0.0)
@@ -180,10 +232,10 @@ class Nights:
     def _run(self, rounds: Sequence[Sequence[Sequence[float]]]) -> Run:
         self._night += 1
         began = BEGIN + timedelta(days=self._night)
-        run_id = f"{began:%Y%m%dT%H%M%SZ}-nightly"
+        run_id = f"{began:%Y%m%dT%H%M%SZ}-{self._model.config}"
         update = {"run_id": run_id, "started_at_utc": began.isoformat(), "complete": True}
         rows, samples = [], {}
-        for row, taken in zip(stored().rows, rounds, strict=True):
+        for row, taken in zip(self._stored.rows, rounds, strict=True):
             ordered = np.sort(np.concatenate([np.asarray(values) for values in taken]))
             samples[row.case_id] = dict(enumerate(taken))
             rows.append(
@@ -197,7 +249,7 @@ class Nights:
                     rounds=len(taken),
                 )
             )
-        return Run(rows, stored().description.model_copy(update=update), samples)
+        return Run(rows, self._stored.description.model_copy(update=update), samples)
 
 
 def _enough(rounds: Sequence[Sequence[float]], spent: float) -> bool:

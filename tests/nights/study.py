@@ -1,26 +1,29 @@
-"""What the verdicts make of simulated nights: ``PYTHONPATH=.:tests python -m nights.study FILE.csv [SERIES]``.
+"""What the verdicts make of simulated nights: ``PYTHONPATH=.:tests python -m nights.study FILE.csv [SERIES [FIRST]]``.
 
-Each series is a GPU of its own with 22 nights, of which the first seven are only compared with. Twenty series make 300
-nights per model and take two idle cores some twelve minutes.
+Each series is a GPU of its own with 22 nights, of which the first seven are only compared with. Forty series make 600
+nights per model and take two idle cores some twenty minutes. With FIRST, the series before it are those of the file.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
+from unittest.mock import patch
 
 import numpy as np
 
-from nights.simulator import MODELS, Model, Nights
+from nights.simulator import MODELS, SEASON, Model, Nights
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
-from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
+from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs, pairing
 from smembench.studies.nightly.last import compare_with_last
 
 WARM, NIGHTS = 7, 15
@@ -29,6 +32,9 @@ CLASSES = {"under 10 µs": (0.0, 0.01), "30 to 300 µs": (0.03, 0.3), "0.3 to 30
 SIZES = (0.02, 0.03, 0.05, 0.1)
 HELD = 14
 """Nights after a step."""
+ALL = tuple(range(1, HELD + 1))
+KEPT = 200
+"""Runs of which a worker keeps the times."""
 
 Found = Counter[tuple[str, str]]
 """How often something happened, by what was asked and "yes" or "of"."""
@@ -75,22 +81,27 @@ def note(found: Found, asked: str, comparison: Comparison) -> None:
 
 
 def unchanged(model: Model, seed: int, nights: int = NIGHTS) -> Found:
-    """Nights in which nothing changed, by ``last:7``, ``last:3``, one pair with others beside it, and one alone."""
+    """Nights in which nothing changed, by ``last:7``; the last of them also otherwise."""
     found: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(WARM + nights)]
     for place in range(WARM, len(runs)):
         before, new = runs[:place], runs[place]
-        note(found, "last:7", last(before, new))
-        if place % 3 == 0:
-            note(found, "last:1", last(before, new, 1))
-            note(found, "last:3", last(before, new, 3))
-            note(found, "A B alone", compare_runs(before[-1:], [new]))
-            note(found, "A B", compare_runs(before[-1:], [new], beside=before[-11:-1]))
+        judged = last(before, new)
+        note(found, "last:7", judged)
+        if model.levels:
+            slow = sum(made.slower[:place])
+            known = "once each level was seen on three nights" if 3 <= slow <= place - 3 else "before"
+            found[f"last:7: false nights, {known}", "yes"] += bool(judged.regressions)
+            found[f"last:7: false nights, {known}", "of"] += 1
+    note(found, "last:1", last(before, new, 1))
+    note(found, "last:3", last(before, new, 3))
+    note(found, "A B alone", compare_runs(before[-1:], [new]))
+    note(found, "A B", compare_runs(before[-1:], [new], beside=before[-11:-1]))
     return found
 
 
-def noisy(model: Model, seed: int, nights: int = 4) -> Found:
+def noisy(model: Model, seed: int, nights: int = NIGHTS) -> Found:
     """Nights whose rounds are noisier."""
     found: Found = Counter()
     made = Nights(model, seed)
@@ -101,7 +112,7 @@ def noisy(model: Model, seed: int, nights: int = 4) -> Found:
 
 
 def seen(model: Model, seed: int, sizes: Sequence[float] = SIZES) -> Found:
-    """One case slower, on its first night: after seven nights, after thirty, and after one bad night of it."""
+    """One case slower, on its first night: after seven nights, after thirty, and after one bad night, 10 % slower."""
     found: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(31)]
@@ -113,64 +124,115 @@ def seen(model: Model, seed: int, sizes: Sequence[float] = SIZES) -> Found:
                 asked = f"{size:.0%} in {name} after {nights} nights"
                 found[asked, "yes"] += told(last(runs[:nights], slowed(runs[nights], {case: size})), case)
                 found[asked, "of"] += 1
-        bad = [*runs[:4], slowed(runs[4], {case: 0.05}), *runs[5:WARM]]
+        bad = [*runs[:4], slowed(runs[4], {case: 0.1}), *runs[5:WARM]]
         asked = f"5% in {name} after a bad night"
         found[asked, "yes"] += told(last(bad, slowed(runs[WARM], {case: 0.05})), case)
         found[asked, "of"] += 1
     return found
 
 
-def held(model: Model, seed: int, nights: int = HELD, sizes: Sequence[float] = (0.03, 0.05, 0.1)) -> Found:
-    """A step in one case of 30 µs to 30 ms, night after night."""
+def held(
+    model: Model,
+    seed: int,
+    sizes: Mapping[float, Sequence[int]] = MappingProxyType({0.02: (1, 2, 3), 0.03: ALL, 0.1: (1, 14)}),
+) -> Found:
+    """A step in one case of 30 µs to 30 ms, on some of the nights since, counted from 1."""
     found: Found = Counter()
     made = Nights(model, seed)
-    runs = [made.next() for _ in range(WARM + nights)]
+    runs = [made.next() for _ in range(WARM + HELD)]
     case = made.cases[np.random.default_rng(seed).choice(np.flatnonzero((made.base >= 0.03) & (made.base < 30.0)))]
-    for size in sizes:
+    for size, nights in sizes.items():
         after = [slowed(run, {case: size}) for run in runs[WARM:]]
-        for night, new in enumerate(after):
-            which = "night 1" if night == 0 else "nights 2 to 3" if night < 3 else f"nights 4 to {HELD}"
-            asked = f"held {size:.0%} {which}"
-            found[asked, "yes"] += told(last([*runs[:WARM], *after[:night]], new), case)
-            found[asked, "of"] += 1
+        seen = [told(last([*runs[:WARM], *after[: night - 1]], after[night - 1]), case) for night in nights]
+        _note_held(found, f"held {size:.0%}", nights, seen)
     return found
 
 
-def together(model: Model, seed: int, sizes: Sequence[float] = (0.01, 0.02, 0.03)) -> Found:
+def together(
+    model: Model,
+    seed: int,
+    sizes: Mapping[float, Sequence[int]] = MappingProxyType(
+        {0.01: (1, 14), 0.015: (1, 2, 3, 4, 7, 10, 14), 0.02: (1, 14)}
+    ),
+) -> Found:
     """A step in all cases by a lower clock, which the rows record: whether a night says that any of them is slower."""
     found: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(WARM + HELD)]
-    for size in sizes:
+    for size, nights in sizes.items():
         after = [clocked(slowed(run, dict.fromkeys(made.cases, size)), 1 / (1 + size)) for run in runs[WARM:]]
-        for night in (0, 3, 8, HELD - 1):
-            asked = f"all {size:.0%} slower " + ("night 1" if night == 0 else f"nights 4 to {HELD}")
-            found[asked, "yes"] += bool(last([*runs[:WARM], *after[:night]], after[night]).regressions)
-            found[asked, "of"] += 1
+        seen = [bool(last([*runs[:WARM], *after[: night - 1]], after[night - 1]).regressions) for night in nights]
+        _note_held(found, f"all {100 * size:g}% slower", nights, seen)
     return found
 
 
-def _tasks(series: int) -> Iterator[tuple[str, Callable[[], Found]]]:
-    for seed in range(series):
+def _note_held(found: Found, asked: str, nights: Sequence[int], seen: Sequence[bool]) -> None:
+    for night, yes in zip(nights, seen, strict=True):
+        found[f"{asked}: night {night:02}", "yes"] += yes
+        found[f"{asked}: night {night:02}", "of"] += 1
+    if tuple(nights[:3]) == (1, 2, 3):
+        found[f"{asked}: one of nights 1 to 3", "yes"] += any(seen[:3])
+        found[f"{asked}: one of nights 1 to 3", "of"] += 1
+
+
+def again(model: Model, seed: int) -> Found:
+    """One case 10 % slower for five nights, repaired for five, and again; each time on the first and the last night."""
+    found: Found = Counter()
+    made = Nights(model, seed)
+    runs = [made.next() for _ in range(WARM + 25)]
+    case = made.cases[np.random.default_rng(seed).choice(np.flatnonzero((made.base >= 0.03) & (made.base < 30.0)))]
+    shown = [
+        slowed(run, {case: 0.1}) if night >= WARM and (night - WARM) // 5 % 2 == 0 else run
+        for night, run in enumerate(runs)
+    ]
+    for time, first in enumerate(range(WARM, len(runs), 10), start=1):
+        for night in (first, first + 4):
+            found[f"10% for five nights, repaired, again: time {time}", "yes"] += told(
+                last(shown[:night], shown[night]), case
+            )
+            found[f"10% for five nights, repaired, again: time {time}", "of"] += 1
+    return found
+
+
+def _tasks(seeds: Iterable[int]) -> Iterator[tuple[str, Callable[[], Found]]]:
+    for seed in seeds:
         for name, model in MODELS.items():
-            yield name, partial(unchanged, model, 11000 + seed)
-        for name in ("N0", "N1p", "N3"):
-            yield name, partial(together, MODELS[name], 15000 + seed)
+            if not model.season:
+                yield name, partial(unchanged, model, 21000 + seed)
+            elif seed % 4 == 0:
+                yield name, partial(unchanged, model, 21000 + seed, SEASON)
         for name in ("N0", "N1p"):
-            yield name, partial(held, MODELS[name], 13000 + seed)
-            if name == "N1p":  # the nearest to what is asked
-                for more in (1, 2):
-                    yield name, partial(held, MODELS[name], 13000 + more * series + seed, sizes=(0.03,))
-            for part in range(2):
-                yield name, partial(seen, MODELS[name], 12000 + 2 * seed + part)
-                yield name, partial(noisy, MODELS[name], 14000 + 2 * seed + part)
+            yield name, partial(noisy, MODELS[name], 24000 + seed)
+            yield name, partial(held, MODELS[name], 23000 + seed)
+            yield name, partial(together, MODELS[name], 25000 + seed)
+            if seed % 4 == 0:
+                yield name, partial(again, MODELS[name], 26000 + seed)
+                yield name, partial(seen, MODELS[name], 22000 + seed)
 
 
-def main(path: Path, series: int) -> None:
-    """Run the study on two cores; the table grows as series end."""
+def _worker() -> None:
+    """Keep what verdicts after the first would do again: a run's times, and that runs of a series are comparable."""
+    kept: dict[int, tuple[Run, dict[str, list[pairing.Timed]]]] = {}
+    once = pairing.timed
+
+    def timed(run: Run) -> dict[str, list[pairing.Timed]]:
+        if len(kept) > KEPT:
+            kept.clear()
+        if id(run) not in kept:
+            kept[id(run)] = run, once(run)
+        return kept[id(run)][1]
+
+    patch.multiple(pairing, timed=timed, facet_reason=lambda *_: "").start()
+
+
+def main(path: Path, series: int = 40, first: int = 0) -> None:
+    """Run the study on two cores; the table grows as series end, after the first one also that of an earlier study."""
     totals: dict[str, Found] = {name: Counter() for name in MODELS}
-    with ProcessPoolExecutor(2) as pool:
-        running = {pool.submit(task): name for name, task in _tasks(series)}
+    if first:
+        for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            totals[row["model"]] += Counter({(row["asked"], what): int(row[what]) for what in ("yes", "of")})
+    with ProcessPoolExecutor(2, initializer=_worker) as pool:
+        running = {pool.submit(task): name for name, task in _tasks(range(first, series))}
         for future in as_completed(running):
             totals[running[future]] += future.result()
             path.write_text(table(totals), encoding="utf-8")
@@ -187,4 +249,4 @@ def table(totals: Mapping[str, Found]) -> str:
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20)
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

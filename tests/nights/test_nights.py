@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nights.simulator import MODELS, N0, N1P, Nights, write
-from nights.study import Found, held, noisy, seen, slowed, together, unchanged
+from nights.study import Found, again, held, noisy, seen, slowed, together, unchanged
 from smembench.store.run import Run
 from smembench.studies.compare import Rules, Verdict
 from smembench.studies.compare.comparison import compare_runs
@@ -78,17 +78,56 @@ def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -
 
 @pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])
 def test_an_alarm_is_held(model: str, least: float) -> None:
-    assert share(held(MODELS[model], 9, nights=10, sizes=(0.05,)), "held 5%") >= least
+    assert share(held(MODELS[model], 9, {0.05: range(1, 11)}), "held 5%") >= least
 
 
 @pytest.mark.parametrize("model", ["N0", "N3"])
 def test_a_slowdown_of_all_cases_is_no_habit_of_the_nights(model: str) -> None:
-    assert share(together(MODELS[model], 10, sizes=(0.03,)), "all 3%") == 1
+    assert share(together(MODELS[model], 10, {0.03: (1, 4, 14)}), "all 3%") == 1
 
 
 def test_a_case_without_an_sm_clock_is_judged_by_its_time() -> None:
     """Lower clocks of the GPU's cases change the false discovery rate by cycles, also of a case on the CPU."""
-    assert share(together(MODELS["N0"], 15000, sizes=(0.01,)), "all 1%") > 0.5
+    assert share(together(MODELS["N0"], 15000, {0.01: (1, 14)}), "all 1%") > 0.5
+
+
+def test_a_slowdown_of_all_cases_is_as_slow_two_weeks_later() -> None:
+    shown: Found = Counter()
+    for seed in range(3):
+        shown += together(N1P, seed, {0.015: (1, 8, 14)})
+    assert share(shown, "all 1.5%") >= 0.85
+
+
+def test_a_fault_that_was_repaired_is_an_alarm_again() -> None:
+    assert share(again(N1P, 1), "10% for five nights, repaired, again") == 1
+
+
+def test_a_case_with_two_levels_is_named_and_hides_no_other_case() -> None:
+    made = Nights(N0, 21)
+    slow = (2, 5, 9, 13)
+    runs = [slowed(made.next(), {CASE: 0.08} if night in slow else {}) for night in range(14)]
+    other = next(case for case in made.cases if "/tiled/" in case and "2048" in case)
+    found = compare_with_last(runs[:13], slowed(runs[13], {other: 0.03}), 7, Rules())
+    assert [case.case.id for case in found.regressions] == [other]
+    named = next(case for case in found.cases if case.case.id == CASE)
+    assert (named.verdict, named.hidden) == (Verdict.AMBIGUOUS, True)
+    assert "alternates between two levels" in named.reason
+    assert "another one on 3 of 13 nights: only 4 nights in a row count" in named.reason
+    lasts = [*runs, *(slowed(made.next(), {CASE: 0.08}) for _ in range(3))]
+    assert [case.case.id for case in compare_with_last(lasts[:16], lasts[16], 7, Rules()).regressions] == [CASE]
+
+
+def test_a_case_of_the_cpu_has_the_noise_of_its_own() -> None:
+    """Not that of 138 quieter ones on a GPU."""
+    made = Nights(N0, 2)
+    runs = [made.next() for _ in range(16)]
+    cpu = next(case for case in made.cases if "/cpu/" in case)
+    for night in range(8, 16):
+        found = compare_with_last(runs[:night], runs[night], 7, Rules())
+        noise = next(case.noise for case in found.cases if case.case.id == cpu)
+        assert noise is not None
+        assert 0.02 < noise < 0.12
+        assert not found.regressions
 
 
 def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
@@ -104,8 +143,9 @@ def test_what_all_cases_share_is_taken_off_and_said() -> None:
     before = [made.next() for _ in range(20)]
     found = compare_with_last(before, made.next(all_by=0.006), 7, Rules())
     assert not found.regressions
-    assert 0.003 < found.shared < 0.012
-    said = f"all cases together were {100 * found.shared:.1g} % slower, within nightly variation: no ratio includes it"
+    assert 0.003 < found.shared["cuda:0"] < 0.012
+    by = f"{100 * found.shared['cuda:0']:.1g} % slower"
+    said = f"all cases on cuda:0 together were {by}, within nightly variation: no ratio includes it"
     assert said in verdict_section(found, "nights").notes
 
 

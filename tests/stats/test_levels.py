@@ -63,9 +63,35 @@ def test_a_bad_night_is_left_out_and_the_next_one_is_not() -> None:
 
 
 def test_nights_that_come_and_go_are_a_habit() -> None:
-    series = nights(14)
+    """Of a family if three of its series show it; one that does so has it for itself alone."""
+    series = nights(14, cases=40)
+    families = np.repeat([0, 1], 20)
     series[0, [4, 7, 10]] += 0.03
-    assert levels(series, 7, families=np.zeros(1, dtype=np.int64)).returned[0] == pytest.approx(0.03, abs=0.01)
+    assert not levels(series, 7, families=families).returned.any()
+    series[[1, 2], [[5], [8]]] += 0.03
+    found = levels(series, 7, families=families)
+    assert found.returned[:20] == pytest.approx([0.03] * 20, abs=0.01)
+    assert not found.returned[20:].any()
+
+
+def test_what_is_off_for_longer_than_others_were_is_no_habit() -> None:
+    series = nights(14, cases=20)
+    series[[1, 2, 3, 4], [4, 6, 8, 10]] += 0.03
+    series[0, -2:] += 0.03
+    found = levels(series, 7)
+    assert found.returned[0] == 0
+    assert found.returned[1:] == pytest.approx([0.03] * 19, abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_noisy_family_among_quiet_ones_keeps_its_noise(seed: int) -> None:
+    """As one case on a CPU beside a GPU's."""
+    series = nights(20, cases=40, seed=seed, noise=0.001)
+    series[0] *= 40
+    found = levels(series, 7, families=np.array([-1, *[0] * 39]))
+    assert found.at[0].mean() >= 0.9
+    assert not found.open[0]
+    assert math.sqrt(found.variance[0]) == pytest.approx(0.04, rel=0.6)
 
 
 def test_an_accepted_level_begins_with_its_run() -> None:
@@ -91,9 +117,39 @@ def test_what_all_series_share_is_no_ones_noise_unless_it_is_large() -> None:
     series = nights(20, cases=30) + np.random.default_rng(2).normal(0, 0.004, 20)
     found = levels(series, 7)
     assert math.sqrt(np.median(found.variance)) == pytest.approx(0.002, rel=0.3)
-    assert found.shared > 0.004
+    assert (found.shared > 0.004).all()
     series[:, 15:] += 0.05
     assert levels(series, 7).open.all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_shift_of_all_series_lasts_until_it_recovers_or_is_accepted(seed: int) -> None:
+    """By four times what nights share, however many nights there are of it."""
+    series = nights(30, cases=30, seed=seed) + np.random.default_rng(seed).normal(0, 0.002, 30)
+    series[:, 7:21] += 0.015
+    for night in range(8, 21):
+        found = levels(series[:, :night], 7)
+        assert found.open.mean() > 0.9, night
+        assert found.at[:, 7:].mean() < 0.02, night
+        assert (found.shared < 0.012).all(), night
+    assert not levels(series, 7).open.any()
+    assert not levels(series[:, :21], 7, starts=np.full(30, 7)).open.any()
+
+
+def test_a_shift_of_one_device_is_none_of_another() -> None:
+    series = nights(20, cases=60)
+    series[:30, 12:] += 0.03
+    found = levels(series, 7, devices=np.repeat([0, 1], 30))
+    assert found.open.tolist() == [True] * 30 + [False] * 30
+    assert found.at[30:].mean() > 0.98
+
+
+def test_a_season_is_no_shift() -> None:
+    for phase in range(0, 60, 7):
+        season = 0.01 * np.sin(2 * math.pi * (np.arange(67) + phase) / 60)
+        noise = np.random.default_rng(phase).normal(0, 0.002, 67)
+        found = levels(nights(67, cases=30, seed=phase) + season + noise, 7)
+        assert not found.open.any()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,14 @@ def test_among_others_as_noisy_a_case_needs_less() -> None:
     alone = Evidence(effect=0.03, variance=0.004**2, freedom=4, spread=0.9)
     others = [Evidence(0.0, 0.004**2 * factor, 4, 0.9) for factor in np.linspace(0.2, 2.5, 100)]
     assert Noise([alone, *others]).p_values()[0] < Noise([alone]).p_values()[0] / 100
+
+
+def test_families_share_nothing_of_their_noise() -> None:
+    own = Own(variance=0.03**2, freedom=2, usual=0.03**2, spread=0.34)
+    noisy = Evidence(effect=0.05, variance=0.04**2, freedom=6, spread=1.15, own=own, family=-1)
+    quiet = [replace(noisy, effect=0.0, variance=0.001**2, own=replace(own, usual=0.001**2), family=0)] * 100
+    assert Noise([noisy, *quiet]).half_widths(0.95)[0] == Noise([noisy]).half_widths(0.95)[0]
+    assert Noise([noisy, *quiet]).p_values()[0] == Noise([noisy]).p_values()[0]
 
 
 def test_quiet_others_do_not_make_a_noisy_case_quiet() -> None:

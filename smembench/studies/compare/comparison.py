@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +21,10 @@ from smembench.studies.compare.pairing import ALONE, Pair, pair_up
 from smembench.studies.compare.verdicts import CONFIDENCE, FDR, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
-_MORE = 2.0
+_MORE = 3.0
 """A change must be larger by this factor than what nights that came and went have shown."""
+_APART = 2.0
+"""Half-widths of the interval within which the effects of two nights are of one level."""
 _AS_MANY = 140
 """Cases for which the false discovery rate was chosen. Fewer are judged as if they were up to five times as many, so
 that noise alone gives one comparison of a few cases in a hundred a false verdict."""
@@ -68,10 +70,10 @@ def compare_runs(
 
 
 class Judged(NamedTuple):
-    """A verdict for each pair, and the fraction, taken off each effect, that all share and that nights differ by."""
+    """A verdict for each pair, and by device the fraction, taken off each effect, that all its cases share."""
 
     cases: list[CaseComparison]
-    shared: float
+    shared: dict[str, float]
 
 
 def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rules) -> Comparison:
@@ -88,7 +90,7 @@ def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rul
         threshold=rules.threshold,
         fdr=rules.fdr,
         confidence=rules.confidence,
-        alone=ALONE if any(case.alone for case in cases) else 0.0,
+        alone={case.case.kind: ALONE[case.case.kind] for case in cases if case.alone},
         shared=judged.shared,
     )
 
@@ -127,24 +129,35 @@ def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> J
     told = [pair for pair in pairs if pair.evidence is not None]
     noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
     half = noise.half_widths(rules.confidence)
-    together = float(np.median(noise.effects)) if known is not None and len(told) else 0.0
-    shared = together if known is not None and abs(together) <= known.shared else 0.0
-    effects = noise.effects - shared
+    shared = _shared(pairs, known) if known is not None else {}
+    effects = noise.effects - np.array([shared.get(pair.case.device, 0.0) for pair in told])
     in_cycles = effects + np.array([_clock_shift(pair) for pair in told])
     by_time = _effects(noise, effects, half, told, rules)
     judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules), strict=True))
     cases = [
         _without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs
     ]
-    return Judged(cases, math.expm1(shared))
+    return Judged(cases, {device: math.expm1(by) for device, by in shared.items()})
+
+
+def _shared(pairs: Sequence[Pair], known: Levels) -> dict[str, float]:
+    """By device what all its cases share, as far as nights that differ by as much are no change."""
+    effects: dict[str, list[float]] = {}
+    limits: dict[str, float] = {}
+    for pair, limit in zip(pairs, known.shared.tolist(), strict=True):
+        if pair.evidence is not None and limit:
+            effects.setdefault(pair.case.device, []).append(pair.evidence.effect)
+            limits[pair.case.device] = limit
+    together = {device: median(found) for device, found in effects.items()}
+    return {device: by for device, by in together.items() if abs(by) <= limits[device]}
 
 
 class _Weighed(NamedTuple):
-    """An effect with its interval and p-value, its q-value, and whether as much has come and gone before."""
+    """An effect with its interval and p-value, its q-value, and why it is no change where noise does not say so."""
 
     effect: Effect
     q: float
-    usual: bool
+    usual: str
 
 
 def _effects(noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair], rules: Rules) -> list[_Weighed]:
@@ -157,23 +170,38 @@ def _effects(noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair],
     weights = np.array([_OPEN if pair.open else 1.0 for pair in pairs])
     q = discovery_rates(np.minimum(p * weights.mean() / weights, 1.0)) if len(p) else p
     q = np.minimum(q * _as_many(len(p)) / max(len(p), 1), 1.0)
-    usual = np.abs(effects) <= _MORE * np.array([pair.returned for pair in pairs])
     return [
         _Weighed(
             Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)),
             float(rate),
-            is_so,
+            _usual(pair, float(effect), float(width)) if rate <= rules.fdr else "",
         )
-        for effect, width, chance, rate, is_so in zip(effects, half, p, q, usual.tolist(), strict=True)
+        for pair, effect, width, chance, rate in zip(pairs, effects, half, p, q, strict=True)
     ]
+
+
+def _usual(pair: Pair, effect: float, width: float) -> str:
+    """Why an effect is one that nights show without a change; "" if it is not."""
+    if pair.habit is not None and (found := pair.habit.alternation(effect, _APART * width)):
+        apart = f"{100 * math.expm1(abs(effect)):.1f} %"
+        return (
+            f"alternates between two levels {apart} apart, and was at another one on {found.off} of "
+            f"{found.off + found.at} nights: only {found.needed} nights in a row count"
+        )
+    if abs(effect) <= _MORE * pair.returned:
+        off = f"{100 * math.expm1(pair.returned):.1f} %"
+        return (
+            f"cases of similar duration were {off} off on some nights and came back; only {_MORE:g} times that counts"
+        )
+    return ""
 
 
 def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) -> CaseComparison:
     by_time, q, usual = in_time
     verdict, reason = _verdict(in_time, rules), ""
-    hidden = usual and _verdict(in_time._replace(usual=False), rules) is not verdict
+    hidden = _verdict(in_time._replace(usual=""), rules) is not verdict
     if verdict is Verdict.AMBIGUOUS:
-        reason = _why_ambiguous(by_time, pair.returned, rules)
+        reason = usual or _why_ambiguous(by_time, rules)
     elif _clock_shift(pair) and _disagree(verdict, _verdict(in_cycles, rules)):
         slower = verdict is Verdict.SLOWER and (not pair.least or pair.clock_was_set)
         verdict = verdict if slower else Verdict.AMBIGUOUS
@@ -217,11 +245,8 @@ def _verdict(found: _Weighed, rules: Rules) -> Verdict:
     return Verdict.SAME if max(effect.high, 1 / effect.low) <= most else Verdict.AMBIGUOUS
 
 
-def _why_ambiguous(effect: Effect, returned: float, rules: Rules) -> str:
+def _why_ambiguous(effect: Effect, rules: Rules) -> str:
     if max(effect.low, 1 / effect.high) > 1 + rules.threshold:
-        if abs(math.log(effect.ratio)) <= _MORE * returned:
-            off = f"{100 * math.expm1(returned):.1f} %"
-            return f"cases of similar duration were {off} off on some nights and came back; only twice that counts"
         return "the difference may be noise: measure more rounds or runs"
     return f"the interval reaches beyond {100 * rules.threshold:g} %: measure more rounds or runs"
 

@@ -8,7 +8,7 @@ what lies between runs is unknown.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from smembench.model.case import Case
 from smembench.model.hardware import EVENT_NOISE_MS
+from smembench.stats.alternation import Habit
 from smembench.stats.differs import timer_step
 from smembench.stats.levels import Levels, levels
 from smembench.stats.noise import Evidence, Floats, Own, weigh
@@ -28,8 +29,8 @@ from smembench.store.schema import Row
 from smembench.studies.compare.comparability import causes, clock_was_set, device_reason, fault, not_the_same_case
 from smembench.studies.compare.verdicts import Difference, Side
 
-ALONE = 0.05
-"""Effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
+ALONE = {"cuda": 0.05, "cpu": 0.15}
+"""By kind of device the effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
 (results/reference/notes/statistics.md)."""
 SHORT_MS = 0.03
 """Below this the clock makes most of a kernel's noise."""
@@ -46,6 +47,11 @@ class Timed:
     run: Run
     row: Row
     why: str
+
+    @cached_property
+    def case(self) -> Case:
+        """What the row is of."""
+        return self.row.case
 
     @cached_property
     def units(self) -> list[float]:
@@ -68,6 +74,16 @@ class Timed:
         return centre(self.units)
 
     @cached_property
+    def family(self) -> int:
+        """Number of the cases that share what they show of noise: those of a kind of device, and of similar duration.
+
+        On a GPU the clock makes most noise of the short, few samples most of the longest; no CPU is as quiet.
+        """
+        time = self.centre if self.units else 0.0
+        duration = (time >= SHORT_MS) + (time >= LONG_MS)
+        return duration if self.case.kind == "cuda" else -1 - duration
+
+    @cached_property
     def rounds(self) -> tuple[float, int]:
         """Variance among the logarithms of the units, and its degrees of freedom."""
         logs = [math.log(unit) for unit in self.units]
@@ -82,7 +98,7 @@ class Pair:
     ``evidence`` is None then, and if its noise is unknown. ``sides`` are the usable rows of both, also if it is not
     comparable. ``least`` is the effect below which nothing is a change, whatever the threshold. ``open`` is whether the
     newest nights before were off their level, ``returned`` the deviation that nights show without a change of level
-    (``Levels.returned``).
+    (``Levels.returned``), ``habit`` what the case's own were.
     """
 
     case: Case
@@ -95,6 +111,7 @@ class Pair:
     least: float = 0.0
     open: bool = False
     returned: float = 0.0
+    habit: Habit | None = None
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -116,11 +133,18 @@ def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
     """All rows of the runs by case id, in the order of the files."""
     found: dict[str, list[Timed]] = {}
     for run in runs:
-        for row in run.rows:
-            known = found.setdefault(row.case_id, [])
-            # A case's samples in a run are those of all its rows.
-            if not (known and known[-1].run is run and run.samples.get(row.case_id)):
-                known.append(Timed(run, row, fault(row) or _no_times(run.samples.get(row.case_id, {}))))
+        for case, items in timed(run).items():
+            found.setdefault(case, []).extend(items)
+    return found
+
+
+def timed(run: Run) -> dict[str, list[Timed]]:
+    """All rows of a run by case id; a case's samples are those of all its rows."""
+    found: dict[str, list[Timed]] = {}
+    for row in run.rows:
+        known, samples = found.setdefault(row.case_id, []), run.samples.get(row.case_id, {})
+        if not (known and samples):
+            known.append(Timed(run, row, fault(row) or _no_times(samples)))
     return found
 
 
@@ -138,12 +162,13 @@ def pair_up(
     others = [
         [item for item in like.get(case, ()) if not item.why and on_one_device(item, after[case][0])] for case in cases
     ]
-    shown = levels(series_of(beside, others), len(beside), families=families(others)) if beside else None
+    shown = levels_of(beside, others, [after[case][0] for case in cases], len(beside)) if beside else None
     known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
     return [
         replace(
             pair(before[case], after[case], across, known=told, like=others[row]),
             returned=float(shown.returned[row]) if shown else 0.0,
+            habit=Habit(shown.at[row], shown.off[row]) if shown else None,
         )
         for row, (case, told) in enumerate(zip(cases, known, strict=False))
     ], shown
@@ -162,9 +187,24 @@ def comparable(one: Timed, other: Timed) -> bool:
     )
 
 
-def families(cases: Iterable[Sequence[Timed]]) -> NDArray[np.int64]:
-    """Classes of cases by duration: the clock makes most noise of the short, few samples most of the longest."""
-    return np.digitize([items[-1].centre if items and items[-1].units else 0.0 for items in cases], (SHORT_MS, LONG_MS))
+def levels_of(
+    runs: Sequence[Run],
+    cases: Sequence[Sequence[Timed]],
+    now: Sequence[Timed],
+    count: int,
+    starts: NDArray[np.int64] | None = None,
+    least: float = 0.0,
+) -> Levels:
+    """The standing level of each case in runs; ``now`` tells which cases are alike."""
+    devices = {name: number for number, name in enumerate(dict.fromkeys(item.row.device for item in now))}
+    return levels(
+        series_of(runs, cases),
+        count,
+        starts,
+        least,
+        families=np.array([item.family for item in now], dtype=np.int64),
+        devices=np.array([devices[item.row.device] for item in now], dtype=np.int64),
+    )
 
 
 def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
@@ -194,7 +234,7 @@ def pair(
         known: what other runs tell: the variance of a run in logarithms, and its degrees of freedom.
         like: other runs, whose rounds tell what is usual.
     """
-    case = base[0].row.case
+    case = base[0].case
     before, after = ([item for item in side if not item.why] for side in (base, new))
     blank = Pair(case, _side(before), _side(after), sides=(before, after))
     for name, rows, usable in (("base", base, before), ("new", new, after)):
@@ -213,8 +253,8 @@ def pair(
         blank,
         base=replace(blank.base, units=len(units[0])),
         new=replace(blank.new, units=len(units[1])),
-        evidence=weigh(*units, _step(before, after), clock),
-        least=ALONE,
+        evidence=weigh(*units, _step(before, after), clock, before[0].family),
+        least=ALONE[case.kind],
     )
 
 
@@ -240,7 +280,7 @@ def _between_runs(
         )
     shortest = min(item.centre for item in (*base, *new))
     rounds = min(len(item.units) for item in (*base, *new))
-    clock = _FLIP_MS / shortest if base[0].row.case.kind == "cuda" else 0.0
+    clock = _FLIP_MS / shortest if base[0].case.kind == "cuda" else 0.0
     # A run is no quieter than its rounds let it be, however well a few runs agree; half, as few rounds tell it.
     least = max(clock, math.sqrt(own.usual / 2) if own is not None else 0.0) * math.sqrt(centre_spread(rounds))
     return Evidence(
@@ -251,7 +291,7 @@ def _between_runs(
         step=_step(base, new),
         clock=least,
         own=own,
-        short=base[0].row.case.kind == "cuda" and shortest < SHORT_MS,
+        family=base[-1].family,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
@@ -130,9 +130,10 @@ class Comparison:
 
     ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base`` and
     ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks; ``threshold``, ``fdr``
-    and ``confidence`` are its ``Rules``. ``alone`` is the effect that a change must exceed besides, as a fraction,
-    because nothing tells what lies between runs; 0 if something does. ``shared`` is the fraction by which all cases
-    together are slower, and which every ratio leaves out, since nights differ by as much.
+    and ``confidence`` are its ``Rules``. ``alone`` is by kind of device the effect that a change must exceed besides,
+    as a fraction, because nothing tells what lies between runs; empty if something does. ``shared`` is by device the
+    fraction by which all its cases together are slower, and which every ratio leaves out, since nights differ by as
+    much.
     """
 
     base: Sequence[str]
@@ -144,8 +145,8 @@ class Comparison:
     only_base: Sequence[str]
     only_new: Sequence[str]
     cases: Sequence[CaseComparison]
-    alone: float = 0.0
-    shared: float = 0.0
+    alone: Mapping[str, float] = field(default_factory=dict)
+    shared: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def regressions(self) -> list[CaseComparison]:
@@ -162,10 +163,12 @@ class Comparison:
         """What two runs without others cannot tell; else ""."""
         if not self.alone:
             return ""
+        over = " and ".join(
+            f"{100 * effect:g} % on {'a GPU' if kind == 'cuda' else 'the CPU'}" for kind, effect in self.alone.items()
+        )
         return (
             "one run on each side, and no others of this config on this device beside them: the intervals do not "
-            "include the noise between runs, so only changes over "
-            f"{100 * self.alone:g} % count; --aa measures that noise"
+            f"include the noise between runs, so only changes over {over} count; --aa measures that noise"
         )
 
     @property

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from smembench.stats.levels import Levels, levels
+from smembench.stats.alternation import Habit
+from smembench.stats.walk import RECENT
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import compared, judge
-from smembench.studies.compare.pairing import Timed, by_case, comparable, families, pair, series_of
+from smembench.studies.compare.pairing import Timed, by_case, comparable, levels_of, pair
 from smembench.studies.compare.verdicts import Comparison, Rules
 
 
@@ -45,7 +46,10 @@ def compare_with_last(
         return known[key]
 
     usable = [[item for item in earlier[case] if not item.why and like(item, after[case][0])] for case in cases]
-    found = _levels(before, cases, usable, count, accepted or {}, rules)
+    place = {run.id: number for number, run in enumerate(before)}
+    starts = np.array([place.get((accepted or {}).get(case, ""), -1) for case in cases], dtype=np.int64)
+    now = [after[case][0] for case in cases]
+    found = levels_of(before, usable, now, count, starts, math.log1p(rules.threshold))
     held = [_held(before, items, found.at[row], count) for row, items in enumerate(usable)]
     pairs = [
         replace(
@@ -57,6 +61,7 @@ def compare_with_last(
             ),
             open=bool(found.open[row]),
             returned=float(found.returned[row]),
+            habit=Habit(found.at[row, -RECENT:], found.off[row, -RECENT:]),
         )
         for row, case in enumerate(cases)
     ]
@@ -65,20 +70,6 @@ def compare_with_last(
     result = compared(base, [new], judge(pairs, rules, found), rules)
     previous = {row.case_id for run in before[-1:] for row in run.rows}
     return replace(result, only_base=[case for case in result.only_base if case in previous])
-
-
-def _levels(
-    runs: Sequence[Run],
-    cases: Sequence[str],
-    usable: Sequence[Sequence[Timed]],
-    count: int,
-    accepted: Mapping[str, str],
-    rules: Rules,
-) -> Levels:
-    """The standing level of each case; an accepted run is the first of a new one."""
-    place = {run.id: number for number, run in enumerate(runs)}
-    starts = np.array([place.get(accepted.get(case, ""), -1) for case in cases], dtype=np.int64)
-    return levels(series_of(runs, usable), count, starts, math.log1p(rules.threshold), families(usable))
 
 
 def _held(runs: Sequence[Run], usable: Sequence[Timed], at: Sequence[bool], count: int) -> list[Timed]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from smembench.model.errors import UsageError
-from smembench.stats.levels import RECENT
+from smembench.stats.walk import RECENT
 from smembench.store.files import leftovers
 from smembench.store.journal import unwritten
 from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
