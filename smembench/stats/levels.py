@@ -95,6 +95,9 @@ def levels(
     far = np.maximum(_FAR * _widths(common.own, families)[:, :-1], max(least, _LEAST))
     shifted = np.isfinite(common.shift)
     walked = walk(common.own, count, np.where(shifted, np.minimum(far, common.shift / 2), far), starts)
+    # Where nights are like those before them, the level is late: they are farther from it than from their neighbours.
+    far = np.maximum(far, _FAR * np.sqrt(_so_far(walked.squares, _means))[:, :-1])
+    walked = walk(common.own, count, np.where(shifted, np.minimum(far, common.shift / 2), far), starts)
     recent = _newest(walked.squares)
     freedom = np.isfinite(recent).sum(axis=1).astype(np.float64)
     accepted = np.arange(series.shape[1]) >= starts[:, None]

@@ -222,7 +222,7 @@ def _worker() -> None:
             kept[id(run)] = run, once(run)
         return kept[id(run)][1]
 
-    patch.multiple(pairing, timed=timed, facet_reason=lambda *_: "").start()
+    patch.multiple(pairing, timed=timed, device_reason=lambda *_: "", not_the_same_case=lambda *_: "").start()
 
 
 def main(path: Path, series: int = 40, first: int = 0) -> None:
