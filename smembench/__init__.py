@@ -33,7 +33,8 @@ from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.threshold import THRESHOLD
 from smembench.model.version import VERSION as __version__
 
-TYPE_CHECKING = False  # that of typing, which ``python -m smembench`` would import from the working directory
+# Nothing of Python's library here: ``python -m smembench`` would import it from the working directory.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
@@ -85,7 +86,6 @@ def measure(
         RunInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``run`` has the finished cases.
     """
     from collections.abc import Mapping
-    from pathlib import Path
 
     from smembench.run.config import Config, from_data, from_toml
     from smembench.studies.run import run, whole
@@ -95,8 +95,8 @@ def measure(
     if config is None:
         of_run = {key: keys.pop(key) for key in list(keys) if key in Config.model_fields}
         config = {**of_run, "sweep": [keys]}
-    chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(Path(config), overrides)
-    folder = None if output is None else Path(output)
+    chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(_path(config), overrides)
+    folder = None if output is None else _path(output)
     return result(whole(lambda: run(chosen, output=folder, anonymous=anonymous, watch=_watch(progress))))
 
 
@@ -114,13 +114,12 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
         RunInterrupted: as from ``measure``.
     """
     from contextlib import closing
-    from pathlib import Path
 
     from smembench.run.config import from_stored
     from smembench.store.run_folder import RunFolder
     from smembench.studies.run import run, whole
 
-    with closing(RunFolder.resume(Path(folder))) as begun:
+    with closing(RunFolder.resume(_path(folder))) as begun:
         config = from_stored(begun.description.config.data)
         return result(whole(lambda: run(config, resume=begun, force=force, watch=_watch(progress))))
 
@@ -133,11 +132,9 @@ def read(path: str | Path) -> Result:
     Raises:
         UsageError: for a file that cannot be read.
     """
-    from pathlib import Path
-
     from smembench.studies.load import load
 
-    return result(load(Path(path)))
+    return result(load(_path(path)))
 
 
 def compare(
@@ -296,6 +293,12 @@ def result(run: Run) -> Result:
     from smembench.report.notebook import Result
 
     return Result(run)
+
+
+def _path(path: str | Path) -> Path:
+    from pathlib import Path
+
+    return Path(path)
 
 
 def _watch(progress: bool) -> Watch:

@@ -7,7 +7,6 @@ other is kept within what is alike: noise within a family, a shift of a whole ni
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -138,9 +137,7 @@ def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDAr
         if len(rows) < _MANY or series.shape[1] < FIRST:
             continue
         level = np.where(before[rows], math.nan, series[rows])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of nights and series without times
-            together = np.nanmedian(level - first(level, _KNOWN)[0][:, None], axis=0)[None]
+        together = middles((level - first(level, _KNOWN)[0][:, None]).T)[None]
         far = np.maximum(_FAR * _widths(together, np.zeros(1, dtype=np.int64)), _LEAST_SHARED)
         walked = walk(together, count, far[:, :-1], np.full(1, -1))
         # In a season the level is late: nights are farther from it than from their neighbours.
