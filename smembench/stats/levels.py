@@ -202,7 +202,7 @@ def _widths(series: Floats, families: NDArray[np.int64]) -> Floats:
         one, two = (np.abs(series[:, 2:] - series[:, 2 - back : nights - back]) for back in (1, 2))
     nearer = np.full(series.shape, math.nan)
     nearer[:, 2:] = np.fmin(one, two)
-    own = _so_far(nearer, middles) / _NEARER
+    own = _so_far(nearer, _lower_middles) / _NEARER
     order = np.argsort(middles(series), kind="stable")
     counts = _so_far(np.isfinite(nearer).astype(np.float64), lambda values: values.sum(axis=1))
     widths = own.copy()
@@ -222,6 +222,12 @@ def _so_far(values: Floats, middle: Callable[[Floats], Floats]) -> Floats:
     nights = values.shape[1]
     ends = np.maximum(np.arange(nights + 1), min(_KNOWN, nights))
     return np.stack([np.nan_to_num(middle(values[:, max(end - RECENT, 0) : end])) for end in ends], axis=1)
+
+
+def _lower_middles(values: Floats) -> Floats:
+    """The lower median of each row's known values: of two, one of which is a step, the other."""
+    known = np.isfinite(values).sum(axis=1)
+    return np.asarray(np.sort(values, axis=1)[np.arange(len(values)), np.maximum(known - 1, 0) // 2], dtype=np.float64)
 
 
 def _means(values: Floats) -> Floats:
