@@ -30,8 +30,8 @@ finished cases in ``run``, which ``result(run)`` displays; that of ``tune`` has 
 from __future__ import annotations
 
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
-from smembench.model.threshold import THRESHOLD
 from smembench.model.version import VERSION as __version__
+from smembench.stats.threshold import THRESHOLD
 
 # Nothing of Python's library here: ``python -m smembench`` would import it from the working directory.
 TYPE_CHECKING = False

@@ -15,7 +15,7 @@ from smembench.cli.options import PERCENT, Json, one_of
 from smembench.cli.output import show
 from smembench.cli.signature import takes
 from smembench.model.errors import REGRESSION, NothingCompared, UsageError
-from smembench.model.threshold import THRESHOLD_PERCENT
+from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.store.run import Run

@@ -9,7 +9,7 @@ import typer
 
 from smembench.cli.options import PERCENT, Json, Markdown, one_of
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
-from smembench.model.threshold import THRESHOLD_PERCENT
+from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.studies.fleet.verdict import Verdict

@@ -10,7 +10,7 @@ import typer
 from smembench.cli.options import PERCENT, Cases, Json
 from smembench.cli.output import print_json
 from smembench.model.errors import REGRESSION, UsageError
-from smembench.model.threshold import THRESHOLD, THRESHOLD_PERCENT
+from smembench.stats.threshold import THRESHOLD, THRESHOLD_PERCENT
 
 
 def history(

@@ -11,7 +11,7 @@ import typer
 
 from smembench.cli.options import PERCENT
 from smembench.model.errors import FAILED, REGRESSION, UsageError
-from smembench.model.threshold import THRESHOLD_PERCENT
+from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from rich.console import Console

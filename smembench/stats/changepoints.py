@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.model.threshold import THRESHOLD
+from smembench.stats.threshold import THRESHOLD
 
 SHORTEST = 3
 """Fewest nights per level: one or two bad nights are not a change."""

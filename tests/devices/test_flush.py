@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,14 +38,14 @@ def test_a_cold_sample_on_the_cpu_changes_twice_its_cache(cache: str, touched: i
 def test_a_cold_sample_on_a_gpu_reads_twice_its_l2(monkeypatch: pytest.MonkeyPatch) -> None:
     launched: list[tuple[Any, ...]] = []
 
-    class Compiled:
-        def __getitem__(self, configuration: object) -> Any:
-            return lambda *arguments: launched.append(arguments)
+    def launcher(helper: Any, capability: str, stream: int, scalars: Sequence[Any], **sides: int) -> Any:
+        return lambda buffer: launched.append((helper, buffer, *scalars))
 
-    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(to_device=lambda array: array, jit=lambda function: Compiled()))
+    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(to_device=lambda array: array))
+    monkeypatch.setattr(gpu, "launcher", launcher)
     device: Any = object.__new__(CudaDevice)  # opened it would need a GPU
     device.info = DeviceInfo(name="cuda:0", kind="cuda", model="made up", memory_bytes=10**9, l2_bytes=CACHE_BYTES)
-    device._flush_buffer, device._stream = None, None
+    device._flush_l2, device._handle = None, 0
     device._flush()()
-    ((buffer, count),) = launched
-    assert (buffer.nbytes, count) == (2 * CACHE_BYTES, buffer.size)
+    ((helper, buffer, count),) = launched
+    assert (helper, buffer.nbytes, count) == (gpu.read_all, 2 * CACHE_BYTES, buffer.size)

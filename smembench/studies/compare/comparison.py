@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from smembench.model.errors import UsageError
-from smembench.model.threshold import THRESHOLD
 from smembench.stats.differs import Effect
 from smembench.stats.levels import Levels
 from smembench.stats.noise import Floats, Noise, discovery_rates
+from smembench.stats.threshold import THRESHOLD
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import FACETS, environment
 from smembench.studies.compare.pairing import ALONE, Pair, pair_up

@@ -13,7 +13,7 @@ from pydantic import JsonValue, TypeAdapter
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.progress import Step, unseen
-from smembench.model.threshold import THRESHOLD
+from smembench.stats.threshold import THRESHOLD
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up

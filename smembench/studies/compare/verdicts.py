@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, PlainSerializer, TypeAdapter
 
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
-from smembench.model.threshold import THRESHOLD
+from smembench.stats.threshold import THRESHOLD
 
 CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
 """A case that is stored in JSON as its id."""

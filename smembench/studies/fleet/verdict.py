@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
-from smembench.model.threshold import THRESHOLD
+from smembench.stats.threshold import THRESHOLD
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Fleet, Member
 

@@ -19,8 +19,8 @@ from functools import cache
 from statistics import median
 
 from smembench.model.progress import Step, unseen
-from smembench.model.threshold import THRESHOLD
 from smembench.stats.changepoints import SHORTEST, Change, changes
+from smembench.stats.threshold import THRESHOLD
 from smembench.studies.accept import Acceptance, newest_for
 from smembench.studies.compare.comparability import NAMES, OF_ROWS, environment
 from smembench.studies.history.read import Device, Night, Timed
