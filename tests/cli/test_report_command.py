@@ -115,10 +115,11 @@ def test_of_what_a_star_gives_only_runs_are_read(program: Program, tmp_path: Pat
         assert (refused.returncode, len(refused.stderr.splitlines()[-1:])) == (2, 1), refused.stderr
 
 
-def test_runs_without_a_case_in_common_are_a_report(program: Program, tmp_path: Path) -> None:
+def test_each_gpu_of_a_report_is_compared_with_its_own_earlier_run(program: Program, tmp_path: Path) -> None:
     ran = program("report", ROOT / "results/reference/two-gpus", "-o", tmp_path / "report.html")
     assert ran.returncode == 0, ran.stderr
-    assert "no case in common" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert [f"-fleet on {gpu}" in page for gpu in ("cuda:0", "cuda:1")] == [True, True]
 
 
 def test_a_folder_without_runs_is_refused_in_one_line(program: Program, tmp_path: Path) -> None:
