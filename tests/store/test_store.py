@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pandas as pd
 import pytest
@@ -198,7 +198,8 @@ def test_damaged_samples_are_refused(tmp_path: Path, text: str, fault: str) -> N
 
 @pytest.mark.parametrize("run", ["20261123T134710Z-documents", "20261125T212335Z-limits"])
 def test_what_pandas_makes_of_the_files_is_read_alike(tmp_path: Path, run: str) -> None:
+    exactly: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # later it is usual
     for name in ("cases.csv", "samples.csv"):
-        pd.read_csv(REFERENCE / run / name, float_precision="round_trip").to_csv(tmp_path / name)
+        pd.read_csv(REFERENCE / run / name, **exactly).to_csv(tmp_path / name)
     assert read_rows(tmp_path / "cases.csv") == read_rows(REFERENCE / run / "cases.csv")
     assert read_samples(tmp_path / "samples.csv") == read_samples(REFERENCE / run / "samples.csv")
