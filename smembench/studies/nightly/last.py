@@ -39,8 +39,8 @@ def compare_with_last(
     known: dict[tuple[object, ...], bool] = {}
 
     def like(item: Timed, now: Timed) -> bool:
-        """Whether they are comparable; of one case only the run, the device and its governor decide it."""
-        key = (id(item.run), item.row.device, item.row.cpu_governor, now.row.cpu_governor)
+        """Whether they are comparable; of one case only the run and the device decide it."""
+        key = (id(item.run), item.row.device)
         if key not in known:
             known[key] = comparable(item, now)
         return known[key]
