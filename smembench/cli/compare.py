@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from smembench.cli.options import PERCENT, Json, one_of
-from smembench.cli.output import show
+from smembench.cli.options import PERCENT, Outputs
+from smembench.cli.output import Opened, opened
 from smembench.cli.signature import takes
 from smembench.model.errors import REGRESSION, NothingCompared, UsageError
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from smembench.store.run import Run
+    from smembench.studies.compare.verdicts import Comparison, Rules
+    from smembench.views.sections import Section
 
 
 class FailOn(StrEnum):
@@ -83,7 +85,85 @@ class Itself:
         return found
 
 
-@takes(itself=Itself)
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """How cases are judged, which of them are listed, and which verdicts fail."""
+
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help=f"Smallest change that counts. (default: {THRESHOLD_PERCENT})",
+        ),
+    ] = None
+    fdr: Annotated[
+        float,
+        typer.Option(
+            "--fdr", metavar="PERCENT", parser=PERCENT, help="False discovery rate over the cases (Benjamini–Hochberg)."
+        ),
+    ] = 5.0
+    confidence: Annotated[
+        float,
+        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Confidence level of the intervals."),
+    ] = 95.0
+    across: Annotated[
+        str | None,
+        typer.Option(
+            "--across",
+            metavar="device",
+            help="Compare runs of different GPUs, too, or of one that they do not identify. What else differs, such as "
+            "the driver, is compared across anyway, and named.",
+        ),
+    ] = None
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
+    ] = None
+    all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False
+
+    def check(self) -> None:
+        """Raise UsageError for a value out of range, and for an unknown difference."""
+        self.rules()
+        self.facets()
+
+    def rules(self, stored: float | None = None) -> Rules:
+        """The rules, at the threshold of a stored config if none is given; both are in percent."""
+        from smembench.studies.compare.verdicts import Rules
+
+        threshold = stored if self.threshold is None else self.threshold
+        return Rules.of_percent(threshold, fdr=self.fdr, confidence=self.confidence)
+
+    def facets(self) -> Sequence[str]:
+        """The differences that are compared across."""
+        from smembench.run.axes import parse_names
+        from smembench.studies.compare.comparability import FACETS
+
+        return parse_names(self.across, FACETS, name="--across", what="difference") if self.across is not None else ()
+
+    def sections(self, found: Comparison, heading: str = "") -> list[Section]:
+        """The tables of a comparison."""
+        from smembench.views.compare import comparison_sections
+
+        ambiguous = self.fail_on is FailOn.AMBIGUOUS
+        return comparison_sections(found, heading, every=self.all_, ambiguous=ambiguous)
+
+    def end(self, compared: Sequence[Comparison], code: int = 0) -> None:
+        """Exit with 3 if a verdict fails, else with ``code`` if that is not 0."""
+        from smembench.studies.compare.verdicts import Verdict
+
+        failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
+        failed = failing.get(self.fail_on or FailOn.SLOWER, ())
+        counts = {verdict: sum(found.counts[verdict] for found in compared) for verdict in failed}
+        if any(counts.values()):
+            typer.echo(f"found: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}", err=True)
+            raise typer.Exit(REGRESSION)
+        if code:
+            raise typer.Exit(code)
+
+
+@takes(judging=Judging, outputs=Outputs, itself=Itself)
 def compare(
     base: Annotated[
         str | None,
@@ -94,41 +174,8 @@ def compare(
     ] = None,
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
     *,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="PERCENT",
-            parser=PERCENT,
-            help=f"Smallest change that counts. (default: {THRESHOLD_PERCENT})",
-        ),
-    ] = None,
-    fdr: Annotated[
-        float,
-        typer.Option(
-            "--fdr", metavar="PERCENT", parser=PERCENT, help="False discovery rate over the cases (Benjamini–Hochberg)."
-        ),
-    ] = 5.0,
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Confidence level of the intervals."),
-    ] = 95.0,
-    across: Annotated[
-        str | None,
-        typer.Option(
-            "--across",
-            metavar="device",
-            help="Compare runs of different GPUs, too, or of one that they do not identify. What else differs, such as "
-            "the driver, is compared across anyway, and named.",
-        ),
-    ] = None,
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
-    ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False,
-    json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for a pull request.")] = False,
+    judging: Judging,
+    outputs: Outputs,
     itself: Itself,
 ) -> None:
     """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
@@ -151,7 +198,7 @@ def compare(
 
       smembench compare results/20260101T020000Z-nightly results/20260102T020000Z-nightly
 
-      smembench compare monday,tuesday wednesday,thursday --markdown --fail-on ambiguous
+      smembench compare monday,tuesday wednesday,thursday --export -.md --fail-on ambiguous
 
       smembench compare results/h100 results/h200 --across device --all
 
@@ -161,35 +208,15 @@ def compare(
 
       smembench compare --aa quick --runs 10
     """
-    from smembench.run.axes import parse_names
-    from smembench.studies.compare import compare_runs
-    from smembench.studies.compare.beside import beside
-    from smembench.studies.compare.comparability import FACETS, check_apart
-    from smembench.studies.compare.verdicts import Rules, Verdict
-    from smembench.studies.load import LAST, load_side, named
+    from smembench.studies.load import LAST
     from smembench.studies.nightly.against import is_named
-    from smembench.views.compare import comparison_sections, self_section
 
-    one_of(json=json, markdown=markdown)
-    given_rules = partial(Rules.of_percent, fdr=fdr, confidence=confidence)
-    rules: dict[str, float] = asdict(given_rules(threshold))
-    facets = parse_names(across, FACETS, name="--across", what="difference") if across is not None else ()
-    if (aa := itself.aa) is not None:
+    target = opened(outputs)
+    judging.check()
+    if itself.aa is not None:
         if base is not None:
-            raise UsageError(f"--aa {aa}: compares with itself; leave {base} out")
-        if given := [name for name, value in (("--all", all_), ("--fail-on", fail_on)) if value]:
-            raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
-        from smembench.studies.compare.itself import compare_with_itself
-        from smembench.views.progress import steps
-
-        compared_runs = itself.load(aa)
-        for number, run in enumerate(compared_runs):
-            check_apart(compared_runs[:number], [run])
-        with steps() as step:
-            found = compare_with_itself(compared_runs, **rules, across=facets, step=step)
-        show([self_section(found)], json=json, markdown=markdown, **(found.data if json else {}))
-        if not found.judged:
-            raise NothingCompared("nothing was compared: no case is comparable, for the reasons above")
+            raise UsageError(f"--aa {itself.aa}: compares with itself; leave {base} out")
+        _with_itself(itself, itself.aa, judging, target)
         return
     if itself.measuring:
         raise UsageError(f"{itself.measuring[0]}: belongs to --aa CONFIG")
@@ -199,55 +226,79 @@ def compare(
         raise UsageError(f"{base}: give NEW, too, the run to compare with it: smembench compare {base} results/<run>")
     if new is None:
         base, new = LAST, base
-    sections_of = partial(comparison_sections, every=all_, ambiguous=fail_on is FailOn.AMBIGUOUS)
     if is_named(base):
-        from smembench.studies.nightly.finish import held
-        from smembench.views.console import say, stderr
-        from smembench.views.nightly import next_steps
-        from smembench.views.progress import steps
-
-        if facets:
-            raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
-        folder = named(Path(new))  # once: it warns of what it leaves out
-        with steps() as step:
-            night = held(base, folder, lambda stored: given_rules(stored if threshold is None else threshold), step)
-        sections = [
-            section
-            for asked, found in night.compared
-            for section in sections_of(found, f"{night.run.id} against {asked}")
-        ]
-        show(sections, json=json, markdown=markdown, **(night.data if json else {}))
-        for line in (*night.held.notes, *night.problems, *map(str, next_steps(night, folder))):
-            say(stderr, line)
-        compared = [found for _, found in night.compared]
-        code = night.without_verdicts
+        _with_earlier(base, Path(new), judging, target)
     else:
-        sides = load_side(base), load_side(new)
-        others = beside(*sides)
-        compared = [
-            compare_runs(
-                *sides,
-                threshold=rules["threshold"],
-                fdr=fdr / 100,
-                confidence=confidence / 100,
-                across=facets,
-                beside=others,
-            )
-        ]
-        show(sections_of(compared[0]), json=json, markdown=markdown, **(compared[0].data if json else {}))
-        code = 0
-        if fail_on is not FailOn.NEVER:
-            check_apart(*sides)
-            if not compared[0].judged:
-                why = "no case is comparable, for the reasons above" if compared[0].cases else "no case is in both"
-                differs = any(case.other_device for case in compared[0].cases)
-                way_out = "; to compare nevertheless: --across device" if differs else ""
-                raise NothingCompared(f"nothing was compared: {why}{way_out}")
-    failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
-    failed = failing.get(fail_on or FailOn.SLOWER, ())
-    if any(found.counts[verdict] for found in compared for verdict in failed):
-        code = REGRESSION
-        counts = [f"{sum(found.counts[verdict] for found in compared)} {verdict}" for verdict in failed]
-        typer.echo(f"found: {', '.join(counts)}", err=True)
-    if code:
-        raise typer.Exit(code)
+        _two_sides(base, new, judging, target)
+
+
+def _with_itself(itself: Itself, text: str, judging: Judging, target: Opened) -> None:
+    """Compare runs of one configuration with each other."""
+    from smembench.studies.compare.comparability import check_apart
+    from smembench.studies.compare.itself import compare_with_itself
+    from smembench.views.compare import self_records, self_section
+    from smembench.views.export import Result
+    from smembench.views.progress import steps
+
+    if given := [name for name, value in (("--all", judging.all_), ("--fail-on", judging.fail_on)) if value]:
+        raise UsageError(f"{given[0]}: belongs to BASE and NEW, which --aa does not take")
+    runs = itself.load(text)
+    for number, run in enumerate(runs):
+        check_apart(runs[:number], [run])
+    with steps() as step:
+        found = compare_with_itself(runs, **asdict(judging.rules()), across=judging.facets(), step=step)
+    rows = self_records(found)
+    target.show(Result(sections=[self_section(found)], data=lambda: found.data, rows=lambda: rows))
+    if not found.judged:
+        raise NothingCompared("nothing was compared: no case is comparable, for the reasons above")
+
+
+def _with_earlier(base: str, new: Path, judging: Judging, target: Opened) -> None:
+    """Compare a run with those before it in its folder, or with the pinned one."""
+    from smembench.studies.load import named
+    from smembench.studies.nightly.finish import held
+    from smembench.views.compare import case_records
+    from smembench.views.console import notes, say, stderr
+    from smembench.views.export import Result
+    from smembench.views.nightly import next_steps
+    from smembench.views.progress import steps
+    from smembench.views.records import Record
+
+    if judging.across is not None:
+        raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
+    folder = named(new)  # once: it warns of what it leaves out
+    with steps() as step:
+        night = held(base, folder, judging.rules, step)
+    sections: list[Section] = []
+    rows: list[Record] = []
+    for asked, found in night.compared:
+        sections += judging.sections(found, f"{night.run.id} against {asked}")
+        rows += case_records(found, against=asked)
+    target.show(Result(sections=sections, data=lambda: night.data, rows=lambda: rows))
+    steps_next = map(str, next_steps(night, folder))
+    for console, lines in ((notes, night.held.notes), (stderr, night.problems), (notes, steps_next)):
+        for line in lines:
+            say(console, line)
+    judging.end([found for _, found in night.compared], night.without_verdicts)
+
+
+def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
+    """Compare two runs, or two groups of them."""
+    from smembench.studies.compare import compare_runs
+    from smembench.studies.compare.beside import beside
+    from smembench.studies.compare.comparability import check_apart
+    from smembench.studies.load import load_side
+    from smembench.views.compare import case_records
+    from smembench.views.export import Result
+
+    sides = load_side(base), load_side(new)
+    found = compare_runs(*sides, **asdict(judging.rules()), across=judging.facets(), beside=beside(*sides))
+    target.show(Result(sections=judging.sections(found), data=lambda: found.data, rows=lambda: case_records(found)))
+    if judging.fail_on is not FailOn.NEVER:
+        check_apart(*sides)
+        if not found.judged:
+            why = "no case is comparable, for the reasons above" if found.cases else "no case is in both"
+            differs = any(case.other_device for case in found.cases)
+            way_out = "; to compare nevertheless: --across device" if differs else ""
+            raise NothingCompared(f"nothing was compared: {why}{way_out}")
+    judging.end([found])

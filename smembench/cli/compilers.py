@@ -8,7 +8,7 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling
-from smembench.cli.output import show
+from smembench.cli.output import opened
 from smembench.cli.signature import takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
@@ -64,26 +64,26 @@ def compilers(
     from smembench.toolchains.registry import compilers as toolchains
     from smembench.views.compilers import builds, of_run
     from smembench.views.compilers import compilers as ports
-    from smembench.views.console import say, stderr
+    from smembench.views.console import notes, say
+    from smembench.views.export import Result
 
     def shown(found: list[Section]) -> list[Section]:
         """The tables, after a line for each package whose absence leaves something out of them."""
         for toolchain in toolchains():
             if missing := toolchain.not_installed():
-                say(stderr, missing)
+                say(notes, missing)
         return found
 
     where = "cuda" if static else device or "cuda"
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)
     config = from_flags({"name": "compilers", **sampling.config(), "sweep": sweeps})
     if static:
-        given = {"--csv": running.csv, "--export": running.export, "--dry-run": running.dry_run or None}
-        for option, value in given.items():
-            if value is not None:
-                raise UsageError(f"{option}: belongs to a measurement; with --static there are a table and --json")
+        if running.dry_run:
+            raise UsageError("--dry-run: belongs to a measurement; --static measures nothing")
+        target = opened(running)
         pairs = study.static(config, capability)
         sections = shown(ports(pairs, f"compute capability {capability}", versions(cuda=True)))
-        show(sections, json=running.json, cases=builds(pairs))
+        target.show(Result(sections=sections, data=lambda: {"cases": builds(pairs)}, rows=lambda: builds(pairs)))
         return
     try:
         measure(config, running, draw=lambda run: shown(of_run(run)))

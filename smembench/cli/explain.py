@@ -3,40 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import SIZE, Json, complete_kernel, one_of
-from smembench.cli.output import print_json, show
+from smembench.cli.options import SIZE, Outputs, changed, complete_kernel, one_of
+from smembench.cli.output import Opened, opened
+from smembench.cli.signature import takes
 from smembench.model.errors import SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from smembench.explain.costs import Costs
     from smembench.model.case import Case
+    from smembench.model.device import DeviceInfo
 
 
-def explain(
-    kernel: Annotated[
-        str,
-        typer.Argument(
-            metavar="KERNEL",
-            help="CUDA kernels, such as transposeSmem; several with --measure. Or any Numba kernel: path.py:function.",
-            autocompletion=complete_kernel,
-        ),
-    ],
+@dataclass(frozen=True)
+class Asked:
+    """The cases to explain, and for which compute capability, GPU and stored run."""
+
+    cases: Sequence[Case]
+    capability: str | None
+    device: DeviceInfo | None
+    run: Path | None
+
+    @property
+    def case(self) -> Case:
+        """The only case.
+
+        Raises:
+            UsageError: if there are several.
+        """
+        if len(self.cases) > 1:
+            raise UsageError(f"{len(self.cases)} cases: give one; only --measure takes several")
+        return self.cases[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How a kernel is launched."""
+
     block: Annotated[
         str | None,
         typer.Option(
             metavar="XxY,…",
             help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
         ),
-    ] = None,
+    ] = None
     grid: Annotated[
         str | None,
         typer.Option(metavar="XxYxZ", help="With path.py:function: blocks of the grid, in 1 to 3 dimensions."),
-    ] = None,
+    ] = None
     arg: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,20 +63,26 @@ def explain(
             help="With path.py:function: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, or x.npy "
             "for an array with its data.",
         ),
-    ] = None,
+    ] = None
     shared_bytes: Annotated[
         int | None,
         typer.Option(min=0, metavar="BYTES", help="With path.py:function: dynamic shared memory of the launch."),
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Which cases of the package's kernels are explained, and for which GPU."""
+
     dtype: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,…", help="Element types; several with --measure. (default: as the kernel's command measures)"
         ),
-    ] = None,
+    ] = None
     pad_width: Annotated[
         str, typer.Option(metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
-    ] = "1",
+    ] = "1"
     n: Annotated[
         int | None,
         typer.Option(
@@ -67,26 +92,24 @@ def explain(
             metavar="N",
             help="Side of the matrices, or elements. (default: as the kernel's command measures)",
         ),
-    ] = None,
-    m: Annotated[
-        int | None, typer.Option("--m", parser=SIZE, metavar="N", help="Rows of A and C. (default: n)")
-    ] = None,
+    ] = None
+    m: Annotated[int | None, typer.Option("--m", parser=SIZE, metavar="N", help="Rows of A and C. (default: n)")] = None
     k: Annotated[
         int | None, typer.Option("--k", parser=SIZE, metavar="N", help="Columns of A and rows of B. (default: n)")
-    ] = None,
+    ] = None
     nx: Annotated[
         int | None, typer.Option("--nx", parser=SIZE, metavar="N", help="Columns of a transpose's input.")
-    ] = None,
-    ny: Annotated[
-        int | None, typer.Option("--ny", parser=SIZE, metavar="N", help="Rows of a transpose's input.")
-    ] = None,
+    ] = None
+    ny: Annotated[int | None, typer.Option("--ny", parser=SIZE, metavar="N", help="Rows of a transpose's input.")] = (
+        None
+    )
     stride: Annotated[
         int | None, typer.Option(parser=SIZE, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
-    ] = None,
+    ] = None
     b_layout: Annotated[
         str | None,
         typer.Option("--b-layout", metavar="NAME", help="How a product's second matrix lies in memory: rows, columns."),
-    ] = None,
+    ] = None
     capability: Annotated[
         str | None,
         typer.Option(
@@ -94,34 +117,100 @@ def explain(
             metavar="X.Y",
             help="Compute capability, for registers and occupancy. (default: of --run or of the GPU here, else 9.0)",
         ),
-    ] = None,
+    ] = None
     run: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A stored run: explain for its GPU. (default: the GPU here)")
-    ] = None,
+    ] = None
+
+    def asked(self, kernel: str, block: str | None) -> Asked:
+        """The cases of a kernel, and the GPU they are explained for."""
+        from smembench.kernels import registry
+        from smembench.studies.explain import cases, target
+        from smembench.views.console import notes, say
+
+        device, capability = target(self.run, self.capability)
+        options = asdict(self)
+        del options["run"], options["capability"]
+        options |= {"dtypes": options.pop("dtype"), "pads": options.pop("pad_width")}
+        found = cases(kernel, blocks=block, device=device, **options)
+        for mistake in registry.mistakes():
+            say(notes, mistake)
+        return Asked(found, capability, device, self.run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is found out about the cases, other than an explanation."""
+
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")
-    ] = False,
+    ] = False
     best_swizzle: Annotated[
         bool, typer.Option("--best-swizzle", help="Find the XOR of columns with the fewest conflicts, and the pad.")
-    ] = False,
+    ] = False
     row: Annotated[
         int | None,
         typer.Option(
             min=1, metavar="N", help="With --best-swizzle: elements per row of shared arrays with one dimension."
         ),
-    ] = None,
+    ] = None
     measure: Annotated[
         bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
-    ] = False,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="With --measure: also write the comparison as CSV.")
-    ] = None,
-    json: Json = False,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page that steps through wavefronts and pads."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
+    ] = False
+
+    def chosen(self, outputs: Pages) -> str:
+        """The task's name, "html" for an explanation in the older spelling, "" for any other.
+
+        Raises:
+            UsageError: for two tasks at once, and for an option of a task that is not asked for.
+        """
+        html = outputs.html is not None
+        what = one_of(measure=self.measure, best_pad=self.best_pad, best_swizzle=self.best_swizzle, html=html)
+        if self.row is not None and not self.best_swizzle:
+            raise UsageError(f"--row {self.row}: goes with --best-swizzle")
+        one_of(json=outputs.json, html=html)
+        return what
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages(Outputs):
+    """The outputs, with an older spelling that writes a page and prints nothing."""
+
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", hidden=True)] = None
+
+    def opened(self, task: str) -> Opened:
+        """The outputs of a task, or of an explanation, which has no rows for CSV and a page of its own."""
+        from smembench.report.files import check_extra
+        from smembench.store.files import Output
+
+        if task and self.html is None:
+            return opened(self)
+        but = {"csv": "is written with --measure, --best-pad or --best-swizzle; use --json for the explanation itself"}
+        target = opened(self, but=but)
+        if self.html is not None:
+            target = Opened(
+                target.printed, [*target.files, (Output(self.html, force=self.force, what="--html"), "html")]
+            )
+        if "html" in target.forms:
+            check_extra("explain --html", "jinja2")
+        return target
+
+
+@takes(launch=Launch, chosen=Chosen, task=Task, outputs=Pages)
+def explain(
+    kernel: Annotated[
+        str,
+        typer.Argument(
+            metavar="KERNEL",
+            help="CUDA kernels, such as transposeSmem; several with --measure. Or any Numba kernel: path.py:function.",
+            autocompletion=complete_kernel,
+        ),
+    ],
+    *,
+    launch: Launch,
+    chosen: Chosen,
+    task: Task,
+    outputs: Pages,
 ) -> None:
     """Explain a kernel from a trace, without a GPU: bank conflicts, coalescing, occupancy, roofs.
 
@@ -147,111 +236,87 @@ def explain(
       smembench explain tiled --run results/reference/20261123T134710Z-documents
       smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
-      smembench explain transposeSmemPad --html banks.html
+      smembench explain transposeSmemPad --export banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from smembench.studies.explain_file import is_in_file
 
-    sizes = {"n": n, "m": m, "k": k, "nx": nx, "ny": ny}
-    given: dict[str, object] = {f"--{name}": size for name, size in sizes.items()}
-    given |= {"--dtype": dtype, "--stride": stride, "--run": run, "--row": row, "--csv": csv, "--html": html}
-    given |= {"--best-pad": best_pad, "--best-swizzle": best_swizzle, "--measure": measure, "--force": force}
-    given |= {"--pad-width": pad_width != "1", "--b-layout": b_layout}
     if is_in_file(kernel):
-        if wrong := [option for option, value in given.items() if value]:
+        old = ["--html"] if outputs.html is not None else []
+        if wrong := [*changed(chosen, but="capability"), *changed(task), *old]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
-        if grid is None or block is None:
-            raise UsageError(f"{kernel}: give --grid and --block, such as --grid 128x128 --block 32x8")
-        _in_file(kernel, (grid, block), arg or [], shared_bytes or 0, capability=capability, json=json)
+        _in_file(kernel, launch, chosen.capability, outputs)
         return
-    of_file = {"--grid": grid, "--arg": arg, "--shared-bytes": shared_bytes}
-    if wrong := [option for option, value in of_file.items() if value is not None]:
+    if wrong := changed(launch, but="block"):
         raise UsageError(f"{wrong[0]}: goes with a kernel in a file, named path.py:function")
+    what = task.chosen(outputs)
+    target = outputs.opened(what)
+    asked = chosen.asked(kernel, launch.block)
+    if what == "measure":
+        _measure(asked, target)
+    elif what == "best_pad":
+        _best_pad(asked.case, target)
+    elif what == "best_swizzle":
+        _best_swizzle(asked.case, task.row, target)
+    else:
+        _explain(asked, target, page=outputs.html)
 
-    from smembench.explain.analysis import best_pad as search_pad
-    from smembench.explain.best_layout import best_layouts
+
+def _explain(asked: Asked, target: Opened, *, page: Path | None) -> None:
+    """Explain a case; with ``page`` only a page is written."""
     from smembench.explain.record import to_dict
-    from smembench.kernels import registry
-    from smembench.studies.explain import cases, explained, measured, target
+    from smembench.studies.explain import explained, measured
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.explain import pad_records, pads, print_explanation
-    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
+    from smembench.views.explain import print_explanation, tables
+    from smembench.views.export import Result
 
-    one_of(measure=measure, best_pad=best_pad, best_swizzle=best_swizzle, html=html is not None)
-    if row is not None and not best_swizzle:
-        raise UsageError(f"--row {row}: goes with --best-swizzle")
-    one_of(json=json, html=html is not None)
-    if csv is not None and not measure:
-        raise UsageError(f"--csv {csv}: is written with --measure; use --json for the explanation itself")
-    device, capability = target(run, capability)
-    multiprocessors = device.sm_count if device else None
-    found = cases(
-        kernel, blocks=block, dtypes=dtype, pads=pad_width, stride=stride, b_layout=b_layout, device=device, **sizes
-    )
-    for mistake in registry.mistakes():
-        say(stderr, mistake)
-    if measure:
-        _measure(found, capability, multiprocessors, csv, json=json)
-        return
-    (case, *more) = found
-    if more:
-        raise UsageError(f"{len(found)} cases: give one; only --measure takes several")
-    heading = f"{case.kernel} · block {case.block} · {case.dtype}"
-    if best_pad:
-        best, tried = search_pad(case)
-        table = pads(tried, best, heading)
-        show([table], json=json, case_id=case.id, best=best, pads=pad_records(tried))
-        return
-    if best_swizzle:
-        by_array = best_layouts(case, row)
-        tables, records = layouts(by_array, heading), layout_records(by_array)
-        show(tables, json=json, case_id=case.id, layouts=records, verdicts=verdict_records(by_array))
-        return
-    timed = measured(case, run, device) if run is not None and device is not None else None
-    if html is not None:
-        from smembench.report.files import check_extra
-        from smembench.store.files import Output
+    case, capability, device = asked.case, asked.capability, asked.device
+    timed = measured(case, asked.run, device) if asked.run is not None and device is not None else None
+    said = explained(case, capability, device.sm_count if device else None)
 
-        page_file = Output(html, force=force, what="--html")
-        check_extra("explain --html", "jinja2")
+    def html() -> str:
         from smembench.report.explanation import explanation_page
 
-        page_file.write(explanation_page(explained(case, capability, multiprocessors), capability, device, timed))
-        say(stderr, f"wrote {html}")
+        return explanation_page(said, capability, device, timed)
+
+    result = Result(
+        sections=tables(said, capability, device, timed),
+        data=lambda: {**to_dict(said, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
+        html=html,
+    )
+    if page is not None:
+        target.show(result, lambda: say(stderr, f"wrote {page}"))
         return
-    said = explained(case, capability, multiprocessors)
-    if json:
-        print_json(**to_dict(said, capability, device), measured_ms=timed.elapsed_ms if timed else None)
-    else:
-        print_explanation(stdout, said, capability, device, timed)
+    target.show(result, lambda: print_explanation(stdout, said, capability, device, timed))
     _fail_on_mistakes(said)
 
 
-def _in_file(
-    kernel: str, sizes: tuple[str, str], texts: Sequence[str], shared_bytes: int, *, capability: str | None, json: bool
-) -> None:
+def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages) -> None:
+    """Explain a kernel in a file of the user's."""
     from smembench.explain.arguments import dimensions, parsed
     from smembench.explain.foreign import explain_function
     from smembench.explain.record import costs_dict
-    from smembench.studies.explain import target
+    from smembench.studies.explain import target as gpu
     from smembench.studies.explain_file import function_in
     from smembench.views.console import stdout
-    from smembench.views.explain import print_explanation
+    from smembench.views.explain import print_explanation, tables
+    from smembench.views.export import Result
 
-    grid, block = (dimensions(text, name) for text, name in zip(sizes, ("--grid", "--block"), strict=True))
-    arguments = [parsed(text) for text in texts]
+    if launch.grid is None or launch.block is None:
+        raise UsageError(f"{kernel}: give --grid and --block, such as --grid 128x128 --block 32x8")
+    target = opened(outputs, but={"csv": "goes with the package's kernels, not with a kernel in a file"})
+    grid, block = dimensions(launch.grid, "--grid"), dimensions(launch.block, "--block")
+    arguments = [parsed(text) for text in launch.arg or ()]
     found = explain_function(
         function_in(kernel),
         grid=grid,
         block=block,
         arguments=arguments,
-        shared_bytes=shared_bytes,
-        capability=target(capability=capability)[1],
+        shared_bytes=launch.shared_bytes or 0,
+        capability=gpu(capability=capability)[1],
     )
-    if json:
-        print_json(title=found.title, **costs_dict(found))
-    else:
-        print_explanation(stdout, found)
+    result = Result(sections=tables(found), data=lambda: {"title": found.title, **costs_dict(found)})
+    target.show(result, lambda: print_explanation(stdout, found))
     _fail_on_mistakes(found)
 
 
@@ -263,20 +328,45 @@ def _fail_on_mistakes(found: Costs) -> None:
         raise typer.Exit(1)
 
 
-def _measure(
-    cases: Sequence[Case], capability: str | None, multiprocessors: int | None, csv: Path | None, *, json: bool
-) -> None:
+def _best_pad(case: Case, target: Opened) -> None:
+    """Show the pads that were tried, and the smallest without conflicts."""
+    from smembench.explain.analysis import best_pad
+    from smembench.views.explain import pad_records, pads
+    from smembench.views.export import Result
+
+    best, tried = best_pad(case)
+    records = pad_records(tried)
+    data = {"case_id": case.id, "best": best, "pads": records}
+    target.show(Result(sections=[pads(tried, best, _heading(case))], data=lambda: data, rows=lambda: records))
+
+
+def _best_swizzle(case: Case, row: int | None, target: Opened) -> None:
+    """Show the layouts of each array that were tried."""
+    from smembench.explain.best_layout import best_layouts
+    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
+    from smembench.views.export import Result
+
+    found = best_layouts(case, row)
+    records = layout_records(found)
+    data = {"case_id": case.id, "layouts": records, "verdicts": verdict_records(found)}
+    target.show(Result(sections=layouts(found, _heading(case)), data=lambda: data, rows=lambda: records))
+
+
+def _heading(case: Case) -> str:
+    return f"{case.kernel} · block {case.block} · {case.dtype}"
+
+
+def _measure(asked: Asked, target: Opened) -> None:
+    """Compare the predictions with the hardware's counters."""
     from smembench.model.text import number_of
-    from smembench.store.files import Output
     from smembench.studies.explain import counted
     from smembench.views.explain import comparison, counter_records
-    from smembench.views.records import csv as as_csv
+    from smembench.views.export import Result
 
-    output = Output(csv) if csv is not None else None
-    found = counted(cases, capability, multiprocessors)
-    table = comparison(found, f"Predicted, and counted by the hardware: {number_of(len(cases), 'case')}")
-    show([table], json=json, figures=counter_records(found))
-    if output is not None:
-        output.write(as_csv(counter_records(found)))
+    device = asked.device
+    found = counted(asked.cases, asked.capability, device.sm_count if device else None)
+    records = counter_records(found)
+    table = comparison(found, f"Predicted, and counted by the hardware: {number_of(len(asked.cases), 'case')}")
+    target.show(Result(sections=[table], data=lambda: {"figures": records}, rows=lambda: records))
     if others := sum(item.agrees is False for item in found):
         raise SmembenchError(f"{others} of {number_of(len(found), 'prediction')} differ from the hardware's counters")

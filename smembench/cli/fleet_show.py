@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, Json, Markdown, one_of
+from smembench.cli.options import PERCENT, Outputs
+from smembench.cli.output import opened
+from smembench.cli.signature import takes
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from smembench.studies.fleet.verdict import Verdict
 
 
+@takes(outputs=Outputs)
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fleet, or any folder of runs.")],
     *,
@@ -27,15 +30,6 @@ def show(
             help=f"Smallest slowdown that counts. (default: {THRESHOLD_PERCENT})",
         ),
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="PATH|-", help="Write each device's figures as CSV; with - to stdout.")
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the tables as its suffix says: .csv, .json, .md or .tex."),
-    ] = None,
-    json: Json = False,
-    markdown: Markdown = False,
     json_lines: Annotated[
         Path | None, typer.Option("--json-lines", metavar="PATH", help="Append a line of JSON per device.")
     ] = None,
@@ -45,7 +39,7 @@ def show(
             "--openmetrics", metavar="PATH.prom", help="Write metrics for node_exporter's textfile collector."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    outputs: Outputs,
 ) -> None:
     """Show which GPUs of a fleet are slow: each beside the others of its model, metric by metric.
 
@@ -58,32 +52,25 @@ def show(
 
       smembench fleet show results/20260101T020000Z-fleet
       smembench fleet show /shared/results --threshold 2
-      smembench fleet show results/20260101T020000Z-fleet --csv fleet.csv
+      smembench fleet show results/20260101T020000Z-fleet --export fleet.csv
       smembench fleet show results/20260101T020000Z-fleet --json-lines gpus.jsonl --openmetrics fleet.prom
     """
-    from smembench.cli.measure import exports
     from smembench.store.files import Output
     from smembench.studies.fleet.monitoring import json_lines as lines_of
     from smembench.studies.fleet.monitoring import open_metrics
-    from smembench.views.fleet_records import exported
+    from smembench.views.fleet_records import result
 
-    form = one_of(json=json, markdown=markdown, csv=str(csv) == "-")
     if openmetrics is not None and openmetrics.suffix != ".prom":
         raise UsageError(f"--openmetrics {openmetrics}: the textfile collector only reads names in .prom")
-    files = exports(csv, export, force=force)
+    target = opened(outputs)
     lines = Output(json_lines, what="--json-lines", append=True) if json_lines is not None else None
     metrics = Output(openmetrics, what="--openmetrics", force=True) if openmetrics is not None else None
     verdict = judged(folder, threshold)
-    for file, suffix in files:
-        file.write(exported(suffix, verdict))
     if lines is not None:
         lines.write(lines_of(verdict))
     if metrics is not None:
         metrics.write(open_metrics(verdict))
-    if form:
-        typer.echo(exported(form, verdict), nl=False)
-    else:
-        tell(verdict)
+    target.show(result(verdict), lambda: tell(verdict))
     if verdict.exit_code:
         from smembench.views.console import say, stderr
 

@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, Cases, Json
-from smembench.cli.output import print_json
+from smembench.cli.options import PERCENT, Cases, Outputs
+from smembench.cli.output import opened
+from smembench.cli.signature import takes
 from smembench.model.errors import REGRESSION, UsageError
 from smembench.stats.threshold import THRESHOLD, THRESHOLD_PERCENT
 
 
+@takes(outputs=Outputs)
 def history(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every run below it is read.")] = Path("results"),
+    *,
     since: Annotated[
         str | None,
         typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
@@ -29,10 +32,10 @@ def history(
             help=f"Smallest change of level to report. (default: {THRESHOLD_PERCENT})",
         ),
     ] = None,
-    json: Json = False,
     fail_on_change: Annotated[
         bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and not accepted.")
     ] = False,
+    outputs: Outputs,
 ) -> None:
     """Show every case over all runs in a folder: its times, its changes of level, and what else changed then.
 
@@ -57,29 +60,28 @@ def history(
     from smembench.studies.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
-    from smembench.views.console import can_show, say, stderr, stdout
-    from smembench.views.history import LEVELS, history_data, history_sections, left_out, no_series
+    from smembench.views.console import can_show, notes, say, stderr, stdout
+    from smembench.views.history import LEVELS, history_sections, left_out, no_series, result
     from smembench.views.progress import steps
     from smembench.views.table import draw
 
+    target = opened(outputs)
     if threshold is not None and not 0 < threshold < 1000:
         raise UsageError(f"--threshold {threshold:g}: give a percentage above 0, such as 1")
     with steps() as step:
         nights, skipped = read_nights(folder, day(since), step)
     for line in left_out(nights, skipped):
-        say(stderr, line)
+        say(notes, line)
     if not nights:
         raise UsageError(f"{folder}: holds no run" + (f" since {since}" if since else ""))
     meant = accepted_beside(night.path for night in nights)
     wanted = chosen({case_id for night in nights for case_id, _ in night.times}, case)
     with steps() as step:
         series = series_of(nights, wanted, THRESHOLD if threshold is None else threshold / 100, meant, step)
-    if json:
-        print_json(**history_data(nights, skipped, series))
-    elif not series:
+    if not series and target.printed != "json":
         raise UsageError(f"{folder}: {no_series(nights)}")
-    else:
-        draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS)))
+    found = result(nights, skipped, series)
+    target.show(found, lambda: draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS))))
     if fail_on_change and (slower := sum(one.newest is Newest.SLOWER for one in series)):
         say(stderr, f"slower, and not accepted: {slower} of {number_of(len(series), 'case')}")
         raise typer.Exit(REGRESSION)

@@ -10,7 +10,7 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling
-from smembench.cli.output import print_json
+from smembench.cli.output import opened, printed
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
@@ -87,10 +87,9 @@ def _show_change(
     from smembench.studies.ladder.change import change
     from smembench.studies.load import load
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.export import cases as cases_of
     from smembench.views.ladder import ladder as gain
-    from smembench.views.ladder_change import change_records, print_change
-    from smembench.views.table import draw
+    from smembench.views.ladder_change import print_change, result
+    from smembench.views.table import draw as draw_tables
 
     (n, *more) = parse_ints(axes["n"], name="--n") if axes["n"] else [None]
     if more:
@@ -98,21 +97,26 @@ def _show_change(
     if "cpu" in device:
         raise UsageError(f"--device {device}: --diff compares kernels for GPUs; leave it out")
     gpu, capability = target(stored)
-    if running.csv is not None and (stored or gpu is None):
-        raise UsageError(f"--csv {running.csv}: nothing is measured {'with --run' if stored else 'without a GPU'}")
+    form = printed(running)
+    reasons = {"with --run": stored is not None, "without a GPU": gpu is None, "with --json": form == "json"}
+    why = next((reason for reason, there in reasons.items() if there), "")
+    outputs = opened(running, but={"csv": f"nothing is measured {why}"}) if why else None
     chosen = {"dtype": axes["dtype"], "b_layout": axes["b_layout"]}
     changed = change(problem, step, n=n, **chosen, device=gpu, capability=capability)
-    measured = changed.measured(load(stored)) if stored else None
-    if running.json:
-        print_json(**change_records(changed), cases=cases_of(measured) if measured else [])
-        return None
-    console = stderr if str(running.csv) == "-" else stdout
-    print_change(console, changed, capability)
-    console.print()
-    if measured is not None:
-        draw(console, gain(measured))
-    elif gpu is None:
-        say(console, "The gain is not measured without a GPU; --run DIR takes it from a stored run.")
-    else:
+    if outputs is None:  # its gain is to be measured
+        console = stderr if form else stdout
+        print_change(console, changed, capability)
+        console.print()
         return changed
+    measured = changed.measured(load(stored)) if stored else None
+
+    def draw() -> None:
+        print_change(stdout, changed, capability)
+        stdout.print()
+        if measured is not None:
+            draw_tables(stdout, gain(measured))
+        else:
+            say(stdout, "The gain is not measured without a GPU; --run DIR takes it from a stored run.")
+
+    outputs.show(result(changed, capability, measured), draw)
     return None

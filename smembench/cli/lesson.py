@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import Json, Markdown, one_of
-from smembench.cli.output import print_json, show
-from smembench.model.errors import SmembenchError, UsageError
+from smembench.cli.options import Outputs
+from smembench.cli.output import only_json, opened
+from smembench.cli.signature import takes
+from smembench.model.errors import SmembenchError
 from smembench.model.text import number_of
 from smembench.studies.lesson import LESSONS
 
@@ -24,6 +24,7 @@ def complete_lesson(incomplete: str) -> list[str]:
     return [name for name in LESSONS if name.startswith(incomplete)]
 
 
+@takes(outputs=Outputs)
 def lesson(
     name: Annotated[
         str | None,
@@ -31,16 +32,14 @@ def lesson(
             metavar="LESSON", help=f"{', '.join(LESSONS)}; listed if none is given.", autocompletion=complete_lesson
         ),
     ] = None,
+    *,
     runs: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often a GPU repeats what depends on timing.")
     ] = 100,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1; cpu for Numba's simulator.")
     ] = "auto",
-    csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")] = None,
-    json: Json = False,
-    markdown: Markdown = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing CSV.")] = False,
+    outputs: Outputs,
 ) -> None:
     """Run a listing of the documents, its mistakes included, and say what it should show and what it showed.
 
@@ -54,37 +53,28 @@ def lesson(
       smembench lesson bounds --device cpu
       smembench lesson fence --json
     """
-    from smembench.store.files import Output
     from smembench.studies.lesson.experiment import load
     from smembench.studies.lesson.run import results
     from smembench.studies.lesson.run import where as device_of
-    from smembench.views.console import say, stderr, stdout
+    from smembench.views.console import notes, say
+    from smembench.views.export import Result
     from smembench.views.lesson import lesson_records, section
     from smembench.views.list import lessons, lines
-    from smembench.views.records import csv as as_csv
 
-    one_of(json=json, markdown=markdown)
     if name is None:
-        if csv is not None:
-            raise UsageError(f"--csv {csv}: goes with a lesson's name")
-        if json:
-            print_json(lessons=lessons())
-            return
-        for line in lines("lessons", lessons()):
-            say(stdout, line)
+        target = opened(outputs, but=only_json("goes with a lesson's name"))
+        target.show_lines(lines("lessons", lessons()), lessons=lessons())
         return
     loaded, where = load(name), device_of(device)
-    output = Output(csv, force=force) if csv is not None else None
+    target = opened(outputs)
     number = count(1)
 
     def begin(experiment: Experiment) -> None:
-        say(stderr, f"{next(number)} of {len(loaded.experiments)}: {experiment.what}")
+        say(notes, f"{next(number)} of {len(loaded.experiments)}: {experiment.what}")
 
     found = list(results(name, where.name, runs, begin))
-    shown = section(name, where, found)
-    if output is not None:
-        output.write(as_csv(lesson_records(name, found)))
     rows = lesson_records(name, found)
-    show([shown], json=json, markdown=markdown, device=asdict(where), rows=rows, why=loaded.why, check=loaded.check)
+    data = {"device": asdict(where), "rows": rows, "why": loaded.why, "check": loaded.check}
+    target.show(Result(sections=[section(name, where, found)], data=lambda: data, rows=lambda: rows))
     if failed := sum(result.failed for result in found):
         raise SmembenchError(f"{failed} of {number_of(len(found), 'experiment')} did not show what they should")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from smembench.cli.options import Json
-from smembench.cli.output import print_json
+from smembench.cli.options import Outputs
+from smembench.cli.output import only_json, opened
+from smembench.cli.signature import takes
 
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 What = Literal["kernels", "compilers", "lessons", "configs", "devices"]
 
 
+@takes(outputs=Outputs)
 def list_(
     what: Annotated[
         What | None,
         typer.Argument(metavar="[WHAT]", help=f"{', '.join(get_args(What))}. (default: all of them)"),
     ] = None,
-    json: Json = False,
+    *,
+    outputs: Outputs,
 ) -> None:
     """List the kernels of each problem, compilers, lessons, configs and devices.
 
@@ -33,20 +36,17 @@ def list_(
     from smembench.devices.cuda import why_unusable
     from smembench.kernels import registry
     from smembench.views import list as parts
-    from smembench.views.console import say, stderr, stdout
+    from smembench.views.console import notes, say
 
+    target = opened(outputs, but=only_json("lists have lines, not tables; give .json"))
     for mistake in registry.mistakes():
-        say(stderr, mistake)
+        say(notes, mistake)
     chosen = [what] if what else get_args(What)
     found = {name: parts.devices(_devices()) if name == "devices" else getattr(parts, name)() for name in chosen}
-    if json:
-        print_json(**found)
-        return
-    for name, records in found.items():
-        for line in parts.lines(name, records):
-            say(stdout, line)
+    lines = [line for name, records in found.items() for line in parts.lines(name, records)]
     if "devices" in found and (reason := why_unusable()):
-        say(stdout, f"  no GPU: {reason}")
+        lines.append(f"  no GPU: {reason}")
+    target.show_lines(lines, **found)
 
 
 def _devices() -> list[DeviceInfo]:

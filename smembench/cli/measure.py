@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from smembench.cli.options import Running, one_of
-from smembench.cli.output import print_json
-from smembench.model.errors import FAILED, SmembenchError, UsageError
+from smembench.cli.options import Running
+from smembench.cli.output import opened, print_json
+from smembench.model.errors import FAILED, SmembenchError
 from smembench.model.interrupts import exit_code
 from smembench.model.text import number_of, visible
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from smembench.run.config import Config
-    from smembench.store.files import Output
     from smembench.store.run import Run
     from smembench.store.run_folder import RunFolder
     from smembench.studies.run import Outcome
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
 
     After = Callable[[Path, Console], int]
     Draw = Callable[[Run], list[Section]]
-
-
-_FORMS: dict[str, str] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
-"""The form of an exported file by its suffix."""
 
 
 class Interrupted(SmembenchError):
@@ -68,16 +63,15 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
-    csv_to_stdout = one_of(json=running.json, csv=str(running.csv) == "-") == "csv"
-    files = exports(running.csv, running.export, force=running.force)
+    target = opened(running)
     if running.dry_run:  # before what it does not need is imported
-        _show_plan(config, resume, running)
+        _show_plan(config, resume, force=running.force, json=target.printed == "json")
         return
     from smembench.model.interrupts import held
-    from smembench.studies.run import SILENT, run
+    from smembench.studies.run import run
     from smembench.views.break_even import tables
     from smembench.views.console import stderr, stdout
-    from smembench.views.export import exported
+    from smembench.views.export import of_run
     from smembench.views.run import watch
     from smembench.views.table import draw as draw_tables
 
@@ -91,20 +85,21 @@ def measure(
             lock=not running.no_lock,
             wait=running.wait,
             argv=sys.argv[1:],
-            watch=SILENT if running.quiet else watch(verbose=running.verbose),
+            watch=watch(verbose=running.verbose),
         )
         shown = (draw or tables)(outcome.run)
-        for file, form in files:
+        result = of_run(outcome.run, shown, **parts())
+        for file, form in target.files:
             try:
-                file.write(exported(form, outcome.run, shown, **parts()))
+                file.write(result.text(form))
             except SmembenchError as error:
                 if not isinstance(outcome.error, SmembenchError):
                     outcome = replace(outcome, error=error)
-        if csv_to_stdout or running.json:
-            sys.stdout.write(exported("json" if running.json else "csv", outcome.run, shown, **parts()))
+        if target.printed:
+            sys.stdout.write(result.text(target.printed))
             sys.stdout.flush()
-        console = stderr if csv_to_stdout or running.json else stdout
-        if not running.json:
+        console = stderr if target.printed else stdout
+        if target.printed in ("", "csv"):  # CSV does not have what tables say below their rows
             draw_tables(console, shown)
     leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
@@ -116,11 +111,11 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         SmembenchError: for what ended the run, or if every case was skipped.
         typer.Exit: when ``code`` is not 0, or a case failed.
     """
-    from smembench.views.console import say, stderr
+    from smembench.views.console import notes, say, stderr
 
     error = outcome.error
     if outcome.run.path is not None and not isinstance(error, SmembenchError):
-        say(stderr, f"wrote {outcome.run.path}")
+        say(notes, f"wrote {outcome.run.path}")
     if isinstance(error, KeyboardInterrupt):
         raise Interrupted(str(error))
     if error is not None:
@@ -135,51 +130,30 @@ def leave(outcome: Outcome, code: int = 0) -> None:
         raise SmembenchError("nothing was measured: every case was skipped, for the reasons above")
 
 
-def exports(csv: Path | None, export: Path | None, *, force: bool) -> list[tuple[Output, str]]:
-    """The files of --csv and --export, checked now and written later, with their forms.
-
-    Raises:
-        UsageError: for a file that is there or cannot be written, and for an unknown suffix.
-    """
-    from smembench.store.files import Output
-
-    files: list[tuple[Output, str]] = []
-    if csv is not None and str(csv) != "-":
-        files.append((Output(csv, force=force), "csv"))
-    if export is not None:
-        form = _FORMS.get(export.suffix.lower())
-        if form is None:
-            raise UsageError(f"--export {export}: its suffix is none of {', '.join(_FORMS)}")
-        if files and csv is not None and csv.resolve() == export.resolve():
-            raise UsageError(f"--csv {csv} and --export {export}: are one file; give each its own")
-        files.append((Output(export, force=force, what="--export"), form))
-    return files
-
-
-def _show_plan(config: Config, resume: RunFolder | None, running: Running) -> None:
+def _show_plan(config: Config, resume: RunFolder | None, *, force: bool, json: bool) -> None:
     from smembench.run.session import open_plan
-    from smembench.views.console import say, stderr
+    from smembench.views.console import notes, say
 
-    with open_plan(config) as (planned, infos, notes):
+    with open_plan(config) as (planned, infos, remarks):
         if resume is not None:
             from smembench.studies.run import changed_since
 
             planned = list(planned)
             devices = {item.case.device for item in planned}
             infos = {name: info for name, info in infos.items() if name in devices}
-            changed_since(resume, config, planned, infos.values(), force=running.force)
+            changed_since(resume, config, planned, infos.values(), force=force)
         used = dict.fromkeys(infos, 0)
         cases = []
         for item in planned:
             used[item.case.device] += 1
-            if running.json:
+            if json:
                 cases.append({"case_id": item.case.id, "skipped": item.skip})
             else:
                 typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
-        if running.json:
+        if json:
             print_json(cases=cases)
-        for note in notes:
-            say(stderr, note)
+        for note in remarks:
+            say(notes, note)
         on = ", ".join(f"{name} ({info.model})" for name, info in infos.items() if used[name])
         count = sum(used.values())
-        say(stderr, f"{number_of(count, 'case')} on {on}; nothing was measured")
+        say(notes, f"{number_of(count, 'case')} on {on}; nothing was measured")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -145,7 +145,6 @@ Cache = Annotated[
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Markdown = Annotated[bool, typer.Option("--markdown", help="As Markdown.")]
 Cases = Annotated[
     str | None,
     typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
@@ -226,30 +225,50 @@ class Sampling:
         return {**PRESETS.get(preset, {}), **given(**values)}
 
 
+def _silence(quiet: bool) -> bool:
+    from smembench.views.console import notes
+
+    notes.quiet = quiet
+    return quiet
+
+
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_silence, help="Print results and errors, but no notes, no progress.")
+]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Running:
+class Outputs:
+    """Where the result of a command goes; ``cli.output.opened`` reads it. What is hidden are older spellings."""
+
+    panel: ClassVar[str] = "Output"
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the result as its suffix says: .csv, .json, .md, .tex or .html; -.csv and so on print it.",
+        ),
+    ] = None
+    json: Json = False
+    quiet: Quiet = False
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
+    csv: Annotated[Path | None, typer.Option(metavar="PATH|-", hidden=True)] = None
+    markdown: Annotated[bool, typer.Option("--markdown", hidden=True)] = False
+    latex: Annotated[bool, typer.Option("--latex", hidden=True)] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running(Outputs):
     """How a run proceeds, and where its output goes."""
 
     panel: ClassVar[str] = "Running and output"
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH|-", help="Write the cases as CSV; - writes to stdout and moves the tables to stderr."
-        ),
-    ] = None
-    export: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the result as its suffix says: .csv, .json, .md or .tex."),
-    ] = None
-    json: Json = False
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite existing files; resume even if something differs.")
+        bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")
     ] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and measure nothing.")] = False
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also print the calibration and every sample.")] = (
         False
     )
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes while it runs.")] = False
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses the GPU.")] = False
 
@@ -263,6 +282,12 @@ def help_alone(context: typer.Context) -> None:
 def given(**values: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def changed(group: Any, *, but: str = "") -> list[str]:
+    """The options of a group that were given, other than ``but``: those that are not their defaults."""
+    names = [field.name for field in fields(group) if getattr(group, field.name) != field.default]
+    return [f"--{name}".replace("_", "-") for name in names if name != but]
 
 
 def one_of(**flags: bool) -> str:

@@ -1,32 +1,129 @@
-"""What commands print on stdout: tables, Markdown, or the tables' records as JSON."""
+"""Where the result of a command goes: files and stdout, in the forms of ``--export`` and ``--json``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import typer
 
+from smembench.cli.options import Outputs
+from smembench.model.errors import UsageError
+
 if TYPE_CHECKING:
-    from smembench.views.sections import Section
+    from smembench.store.files import Output
+    from smembench.views.export import Result
+
+_FORMS: dict[str, str] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex", ".html": "html"}
+"""The form of an exported file by its suffix."""
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Files to be written, each with its form, and the form that stdout gets; "" for tables."""
+
+    printed: str
+    files: Sequence[tuple[Output, str]]
+
+    @property
+    def forms(self) -> set[str]:
+        """The forms that are printed or written."""
+        return {self.printed, *(form for _, form in self.files)}
+
+    def show(self, result: Result, draw: Callable[[], None] | None = None) -> None:
+        """Write the files, then print the result; ``draw`` prints its tables, if not as usual."""
+        from smembench.views.console import stdout
+        from smembench.views.table import draw as draw_tables
+
+        for file, form in self.files:
+            file.write(result.text(form))
+        if self.printed:
+            typer.echo(result.text(self.printed), nl=False)
+        elif draw is not None:
+            draw()
+        else:
+            draw_tables(stdout, result.sections)
+
+    def show_lines(self, lines: Iterable[str], **data: object) -> None:
+        """Print lines, or the ``data`` as JSON; for commands that ask for ``only_json``."""
+        from smembench.views.console import say, stdout
+        from smembench.views.records import json
+
+        for file, _ in self.files:
+            file.write(json(**data))
+        if self.printed:
+            print_json(**data)
+            return
+        for line in lines:
+            say(stdout, line)
+
+
+def opened(asked: Outputs, *, but: Mapping[str, str] = _NONE) -> Opened:
+    """The outputs that are asked for, checked now and written later.
+
+    Args:
+        asked: the user's options.
+        but: forms that the command does not have, with the reason.
+
+    Raises:
+        UsageError: for a file that is there or cannot be written, an unknown suffix, a form that the command does not
+            have, and two outputs for one place.
+    """
+    from smembench.store.files import Output
+
+    every = list(_asked(asked, but))
+    for option, path, form in every:
+        if form in but:
+            raise UsageError(f"{option if path is None else f'{option} {path}'}: {but[form]}")
+    shown = printed(asked)
+    named = [(option, path) for option, path, _ in every if path is not None]
+    if len(named) > 1 and len({path.resolve() for _, path in named}) == 1:
+        said = " and ".join(f"{option} {path}" for option, path in named)
+        raise UsageError(f"{said}: are one file; give each its own")
+    files = [(Output(path, force=asked.force, what=option), form) for option, path, form in every if path is not None]
+    return Opened(shown, files)
+
+
+def printed(asked: Outputs) -> str:
+    """The form that stdout gets; "" for tables.
+
+    Raises:
+        UsageError: for several at once.
+    """
+    found = [(option, form) for option, path, form in _asked(asked) if path is None]
+    if len(found) > 1:
+        raise UsageError(f"{' and '.join(option for option, _ in found)}: give one of them")
+    return "".join(form for _, form in found)
+
+
+def _asked(asked: Outputs, but: Mapping[str, str] = _NONE) -> Iterator[tuple[str, Path | None, str]]:
+    """For each output: the option that asks for it, its file or None for stdout, and its form."""
+    for form in ("json", "markdown", "latex"):
+        if getattr(asked, form):
+            yield f"--{form}", None, form
+    if asked.csv is not None:
+        to_stdout = str(asked.csv) == "-"
+        yield "--csv -" if to_stdout else "--csv", None if to_stdout else asked.csv, "csv"
+    if (path := asked.export) is not None:
+        form = _FORMS.get(path.suffix.lower(), "")
+        if not form:
+            known = [suffix for suffix, form in _FORMS.items() if form not in but]
+            raise UsageError(f"--export {path}: its suffix is none of {', '.join(known)}")
+        to_stdout = str(path) == f"-{path.suffix}"
+        yield f"--export {path}" if to_stdout else "--export", None if to_stdout else path, form
+
+
+def only_json(why: str) -> dict[str, str]:
+    """The forms that a command does not have which prints lines instead of tables; ``why`` is the reason."""
+    return {form: why for form in _FORMS.values() if form != "json"}
 
 
 def print_json(**parts: object) -> None:
     """Print one JSON object."""
-    from smembench.views.records import json as as_json
+    from smembench.views.records import json
 
-    typer.echo(as_json(**parts), nl=False)
-
-
-def show(sections: Sequence[Section], /, *, json: bool, markdown: bool = False, **records: object) -> None:
-    """Print sections as tables or as Markdown; with ``json`` the ``records`` instead."""
-    from smembench.views.console import stdout
-    from smembench.views.markdown import markdown as as_markdown
-    from smembench.views.table import draw
-
-    if json:
-        print_json(**records)
-    elif markdown:
-        typer.echo(as_markdown(sections), nl=False)
-    else:
-        draw(stdout, sections)
+    typer.echo(json(**parts), nl=False)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import one_of
+from smembench.cli.options import Outputs
+from smembench.cli.output import opened
+from smembench.cli.signature import takes
 from smembench.model.errors import SmembenchError
 from smembench.model.text import number_of
 from smembench.studies.probe import FAMILIES
@@ -15,6 +17,7 @@ from smembench.studies.probe import FAMILIES
 _HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (default: all)"
 
 
+@takes(outputs=Outputs)
 def probe(
     families: Annotated[str | None, typer.Argument(metavar="[FAMILY,…]", help=_HELP)] = None,
     *,
@@ -22,16 +25,7 @@ def probe(
     run: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Show a sheet stored with --export FILE.json; measure nothing.")
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="PATH|-", help="Write the figures as CSV; with - to stdout.")
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the sheet as its suffix says: .csv, .json, .md or .tex."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the sheet as JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    outputs: Outputs,
 ) -> None:
     """Measure the shared memory of this GPU: each figure with its method, its 95 % interval, and a published one.
 
@@ -42,28 +36,20 @@ def probe(
       smembench probe
       smembench probe latency,conflicts
       smembench probe --export sheet.json
-      smembench probe bandwidth --run sheet.json --markdown
+      smembench probe bandwidth --run sheet.json --export -.md
     """
-    from smembench.cli.measure import exports
     from smembench.model.measurement import Status
     from smembench.studies.probe.sheet import chosen, measured, read
-    from smembench.views.console import say, stderr, stdout
-    from smembench.views.probe import exported, sections
-    from smembench.views.table import draw
+    from smembench.views.console import notes, say
+    from smembench.views.probe import result
 
-    form = one_of(json=json, markdown=markdown, csv=str(csv) == "-")
-    files = exports(csv, export, force=force)
+    target = opened(outputs)
     wanted = chosen(families) if families else list(FAMILIES)
     if run is not None:
         sheet = read(run).only(wanted) if families else read(run)
     else:
-        sheet = measured(device, wanted, lambda figure: say(stderr, f"{figure.family}: {figure.name}"))
-    for file, suffix in files:
-        file.write(exported(suffix, sheet))
-    if form:
-        typer.echo(exported(form, sheet), nl=False)
-    else:
-        draw(stdout, sections(sheet))
+        sheet = measured(device, wanted, lambda figure: say(notes, f"{figure.family}: {figure.name}"))
+    target.show(result(sheet))
     if failed := [figure for figure in sheet.figures if figure.status not in (Status.OK, Status.SKIPPED)]:
         said = f"{failed[0].family}: {failed[0].name}: {failed[0].reason}"
         raise SmembenchError(f"{len(failed)} of {number_of(len(sheet.figures), 'figure')} failed, the first {said}")

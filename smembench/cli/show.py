@@ -1,4 +1,4 @@
-"""``smembench show``: a stored run as tables, Markdown or LaTeX."""
+"""``smembench show``: a stored run as tables, or in another form."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Cases, Json, Markdown, one_of
+from smembench.cli.options import Cases, Outputs, one_of
+from smembench.cli.output import opened
+from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 
+@takes(outputs=Outputs)
 def show(
     path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder, a CSV of cases, or last.")],
+    *,
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
     ] = False,
@@ -29,9 +33,7 @@ def show(
         bool, typer.Option("--break-even", help="Only the size from which a GPU's kernels are faster than the CPU.")
     ] = False,
     case: Cases = None,
-    json: Json = False,
-    markdown: Markdown = False,
-    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX, with booktabs.")] = False,
+    outputs: Outputs,
 ) -> None:
     """Show the tables of a stored run. A run that was killed is read from its journal.
 
@@ -41,22 +43,21 @@ def show(
       smembench show results/20260101T020000Z-limits --limits
       smembench show last --json
       smembench show last --case "transpose/*/4096x4096/*"
-      smembench show cases.csv --markdown
-      smembench show cases.csv --latex > tables.tex
+      smembench show cases.csv --export -.md
+      smembench show cases.csv --export tables.tex
     """
     from smembench.studies.choose import chosen
     from smembench.studies.load import load
     from smembench.studies.reproduce.devices import devices
     from smembench.views.break_even import tables, where_it_pays
     from smembench.views.compilers import of_run
-    from smembench.views.console import say, stderr, stdout
-    from smembench.views.export import exported
+    from smembench.views.console import notes, say
+    from smembench.views.export import of_run as result
     from smembench.views.ladder import ladder as steps
     from smembench.views.limits import limits as best
     from smembench.views.reproduce import records, reproduction
-    from smembench.views.table import draw
 
-    form = one_of(json=json, markdown=markdown, latex=latex)
+    target = opened(outputs)
     view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even)
     views = {
         "documents": reproduction,
@@ -67,7 +68,7 @@ def show(
     }
     run = load(path)
     if not run.complete:
-        say(stderr, f"{path}: the run was cut off; this is what was measured until then")
+        say(notes, f"{path}: the run was cut off; this is what was measured until then")
     wanted = chosen([row.case_id for row in run.rows], case)
     if wanted is not None:
         run = run.only([row for row in run.rows if row.case_id in wanted])
@@ -76,8 +77,5 @@ def show(
     found = views.get(view, tables)(run)
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
-    if form:
-        parts = {"claims": records(devices(run))} if documents else {}
-        typer.echo(exported(form, run, found, **parts), nl=False)
-    else:
-        draw(stdout, found)
+    parts = {"claims": records(devices(run))} if documents and "json" in target.forms else {}
+    target.show(result(run, found, **parts))

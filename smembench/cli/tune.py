@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from smembench.cli import options
-from smembench.cli.options import Sampling
-from smembench.cli.output import print_json, show
+from smembench.cli.options import Outputs, Sampling
+from smembench.cli.output import opened, print_json
 from smembench.cli.signature import takes
 
 
-@takes(sampling=Sampling)
+@takes(sampling=Sampling, outputs=Outputs)
 def tune(
     problem: options.ProblemName,
     *,
@@ -33,10 +33,9 @@ def tune(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="BEST.toml", help="Write the best case for smembench run.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the candidates and stop.")] = False,
-    json: options.Json = False,
     sampling: Sampling,
+    outputs: Outputs,
 ) -> None:
     """Find the fastest kernel, block and pad for a problem on this device.
 
@@ -56,33 +55,35 @@ def tune(
     from smembench.store.files import Output
     from smembench.studies.ladder.climb import problems
     from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
-    from smembench.views.export import cases
+    from smembench.views.console import notes, say
     from smembench.views.run import watch
-    from smembench.views.tune import counts, finals, ranked
+    from smembench.views.tune import counts, result
 
-    best = Output(output, force=force, what="--output") if output is not None else None
+    best = Output(output, force=outputs.force, what="--output") if output is not None else None
+    target = opened(outputs)
     watching = watch()
     from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
-    found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
+    search = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
     if dry_run:
-        if json:
-            print_json(cases=[{"case_id": case.id} for case in found.cases])
+        if target.printed == "json":
+            print_json(cases=[{"case_id": case.id} for case in search.cases])
         else:
-            for case in found.cases:
+            for case in search.cases:
                 typer.echo(case.id)
-        typer.echo(f"{counts(found)}; nothing was measured", err=True)
+        say(notes, f"{counts(search)}; nothing was measured")
         return
-    watching.note(counts(found))
+    watching.note(counts(search))
     with held():  # what was measured is shown and written
         try:
-            done = tuned(found, sampling.config(), watching)
+            done = tuned(search, sampling.config(), watching)
         except TuneInterrupted as error:
             if error.so_far is not None:
-                show([finals(error.so_far, error.among)], json=json, cases=cases(ranked(error.so_far)))
+                target.show(result(error.so_far, error.among))
             unwritten = f"; {output} was not written" if output is not None else ""
             raise Interrupted(f"{error}{unwritten}") from None
-        section = finals(done)
-        show([section], json=json, cases=cases(ranked(done)))
+        found = result(done)
+        target.show(found)
         if best is not None:
+            (section,) = found.sections
             best.write(to_toml(done.best, [section.heading, section.sentence]))
             watching.note(f"wrote {output}")

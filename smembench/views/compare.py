@@ -11,12 +11,35 @@ from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
 from smembench.views.columns import milliseconds, some
+from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _LEAST_SHARED = 0.001
 """Smallest difference shared by all cases that is worth a word."""
 Namer = Callable[[Case], str]
+
+
+def case_records(found: Comparison, **first: str) -> list[Record]:
+    """A record per case, for programs, with what comes ``first`` in each."""
+    return [
+        {
+            **first,
+            "case_id": one.case.id,
+            "verdict": one.verdict.value,
+            "reason": one.reason or None,
+            "base_ms": one.base.elapsed_ms,
+            "new_ms": one.new.elapsed_ms,
+            **{name: getattr(one, name) for name in ("ratio", "low", "high", "p", "q", "noise")},
+        }
+        for one in found.cases
+    ]
+
+
+def self_records(found: SelfComparison) -> list[Record]:
+    """The same of a configuration that is compared with itself."""
+    names = ("elapsed_ms", "pairs", "false", "ambiguous", "largest", "seen", "reason")
+    return [{"case_id": one.case.id, **{name: getattr(one, name) for name in names}} for one in found.cases]
 
 
 def comparison_sections(

@@ -12,6 +12,8 @@ from smembench.model.text import visible
 
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)
+notes = Console(stderr=True, highlight=False)
+"""Notes and progress on stderr: what --quiet leaves out."""
 
 _ASCII = str.maketrans({"×": "x", "±": "+-", "·": "|", "✓": "ok", "…": "...", "²": "^2", "–": "-"})
 

@@ -44,18 +44,39 @@ def print_explanation(
 
     A case has the roofs of a device or compute capability, too, with its time if it was ``measured`` there.
     """
-    file = Path(explained.trace.filename).name
-    for mistake in explained.trace.mistakes:
-        console.print(Text(f"mistake in {file}, line {mistake.line}: {mistake.text}", "bold red"), soft_wrap=True)
-    for left in explained.trace.unfollowed:
-        console.print(Text(f"not followed in {file}, line {left.line}: {left.text}", "bold yellow"), soft_wrap=True)
-    roofs = [roof(explained, capability, device, measured)] if isinstance(explained, Explanation) else []
-    draw(console, [*explanation(explained), *roofs])
+    for remark, style in _remarks(explained):
+        console.print(Text(remark, style), soft_wrap=True)
+    draw(console, _tables(explained, capability, device, measured))
     for place, line in enumerate(picture(explained)):
         if not place:
             console.print()
         line.plain = plain(console, line.plain)
         console.print(line, soft_wrap=True)
+
+
+def tables(
+    explained: Costs,
+    capability: str | None = None,
+    device: DeviceInfo | None = None,
+    measured: Row | None = None,
+) -> list[Section]:
+    """What ``print_explanation`` prints, but for the picture."""
+    remarks = [line for line, _ in _remarks(explained)]
+    before = [Section("Mistakes, and what was not followed", [], [], notes=remarks)] if remarks else []
+    return [*before, *_tables(explained, capability, device, measured)]
+
+
+def _tables(explained: Costs, capability: str | None, device: DeviceInfo | None, measured: Row | None) -> list[Section]:
+    roofs = [roof(explained, capability, device, measured)] if isinstance(explained, Explanation) else []
+    return [*explanation(explained), *roofs]
+
+
+def _remarks(explained: Costs) -> list[tuple[str, str]]:
+    """Mistakes and what was not followed, each with its style."""
+    file, trace = Path(explained.trace.filename).name, explained.trace
+    wrong = [(f"mistake in {file}, line {one.line}: {one.text}", "bold red") for one in trace.mistakes]
+    left = [(f"not followed in {file}, line {one.line}: {one.text}", "bold yellow") for one in trace.unfollowed]
+    return [*wrong, *left]
 
 
 def explanation(explained: Costs) -> list[Section]:
@@ -134,17 +155,7 @@ def conflict(access: SharedAccess) -> str:
 
 def sentences(explained: Costs) -> list[str]:
     """What the tables mean, shared memory first."""
-    said = []
-    if explained.shared:
-        sides = {kind: explained.degree(kind) for kind in ("load", "store")}
-        bad = [
-            f"{kind}s take {number(degree)} times the wavefronts they need"
-            for kind, degree in sides.items()
-            if degree and degree > 1
-        ]
-        free = "Shared loads and stores are" if explained.shared_atomics else "Shared memory is"
-        said.append(f"In shared memory {' and '.join(bad)}." if bad else f"{free} free of bank conflicts.")
-    said += _compiled(explained)
+    said = [*_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
     if explained.shared_bytes and not any(site.space == "shared" for site in sites):
         said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
@@ -182,6 +193,20 @@ def sentences(explained: Costs) -> list[str]:
             f"{100 * loop.bound:.0f} % of the arithmetic peak."
         )
     return said
+
+
+def _shared(explained: Costs) -> list[str]:
+    """Whether shared memory has bank conflicts, if it is used."""
+    if not explained.shared:
+        return []
+    sides = {kind: explained.degree(kind) for kind in ("load", "store")}
+    bad = [
+        f"{kind}s take {number(degree)} times the wavefronts they need"
+        for kind, degree in sides.items()
+        if degree and degree > 1
+    ]
+    free = "Shared loads and stores are" if explained.shared_atomics else "Shared memory is"
+    return [f"In shared memory {' and '.join(bad)}." if bad else f"{free} free of bank conflicts."]
 
 
 def _compiled(explained: Costs) -> list[str]:

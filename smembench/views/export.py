@@ -1,16 +1,43 @@
-"""A run as text for files and programs: CSV, JSON, Markdown or LaTeX."""
+"""A command's result as text for files and programs: CSV, JSON, Markdown, LaTeX or HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
+from smembench.views.html import page
 from smembench.views.latex import latex
 from smembench.views.markdown import markdown
-from smembench.views.records import Record, json
+from smembench.views.records import Record, csv, json
 from smembench.views.sections import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A command's tables, and what makes its other forms, each called only if it is asked for.
+
+    ``data`` are the parts of the JSON object, ``rows`` the records of the CSV or its text; ``html`` makes a page of
+    another kind than that of the tables.
+    """
+
+    sections: Sequence[Section]
+    data: Callable[[], Mapping[str, object]]
+    rows: Callable[[], Sequence[Record] | str] = tuple
+    html: Callable[[], str] | None = None
+
+    def text(self, form: str) -> str:
+        """The result in a form: csv, json, markdown, latex or html."""
+        if form == "csv":
+            rows = self.rows()
+            return rows if isinstance(rows, str) else csv(rows)
+        if form == "json":
+            return json(**self.data())
+        if form == "html":
+            return self.html() if self.html is not None else page(self.sections)
+        return markdown(self.sections) if form == "markdown" else latex(self.sections)
 
 
 def cases(run: Run) -> list[Record]:
@@ -18,13 +45,10 @@ def cases(run: Run) -> list[Record]:
     return [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
 
 
-def exported(form: str, run: Run, sections: Sequence[Section], **parts: Sequence[Record]) -> str:
-    """The cases as CSV, as JSON below what run.json says of the run, or the sections as Markdown or LaTeX.
-
-    ``parts`` are records of further tables, which only JSON has, by their name there.
-    """
-    if form == "csv":
-        return table_text(schema.COLUMNS, map(schema.to_fields, run.rows))
-    if form == "json":
-        return json(run=run.description.model_dump(mode="json"), cases=cases(run), **parts)
-    return markdown(sections) if form == "markdown" else latex(sections)
+def of_run(run: Run, sections: Sequence[Section], **parts: Sequence[Record]) -> Result:
+    """A run with its tables; JSON has ``parts``, records of further tables by their names, beside the cases."""
+    return Result(
+        sections=sections,
+        data=lambda: {"run": run.description.model_dump(mode="json"), "cases": cases(run), **parts},
+        rows=lambda: table_text(schema.COLUMNS, map(schema.to_fields, run.rows)),
+    )

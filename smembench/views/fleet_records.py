@@ -7,10 +7,9 @@ from dataclasses import asdict, fields
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Distance, Verdict
+from smembench.views.export import Result
 from smembench.views.fleet import deviation, fleet_sections
-from smembench.views.latex import latex
-from smembench.views.markdown import markdown
-from smembench.views.records import Record, csv, json
+from smembench.views.records import Record
 
 _STATE = (
     *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons", "other_processes"),
@@ -19,26 +18,27 @@ _STATE = (
 """Columns of cases.csv that say in which state a device was."""
 
 
-def exported(form: str, verdict: Verdict) -> str:
-    """The figures as CSV, all of it as JSON, or the tables as Markdown or LaTeX."""
-    if form == "csv":
-        return csv(figures(verdict))
-    if form == "json":
-        return json(
-            fleet={
-                "path": str(verdict.fleet.path),
-                "threshold": verdict.rules.threshold,
-                "false_alarms": verdict.rules.false_alarms,
-                "exit_code": verdict.exit_code,
-            },
-            devices=devices(verdict),
-            metrics=metrics(verdict),
-            figures=figures(verdict),
-            slow=slow(verdict),
-            unknown=list(verdict.unknown),
-        )
-    sections = fleet_sections(verdict, fine=True)
-    return markdown(sections) if form == "markdown" else latex(sections)
+def result(verdict: Verdict) -> Result:
+    """The tables; as CSV the figures, as JSON all of it."""
+    return Result(
+        sections=fleet_sections(verdict, fine=True), data=lambda: _data(verdict), rows=lambda: figures(verdict)
+    )
+
+
+def _data(verdict: Verdict) -> dict[str, object]:
+    return {
+        "fleet": {
+            "path": str(verdict.fleet.path),
+            "threshold": verdict.rules.threshold,
+            "false_alarms": verdict.rules.false_alarms,
+            "exit_code": verdict.exit_code,
+        },
+        "devices": devices(verdict),
+        "metrics": metrics(verdict),
+        "figures": figures(verdict),
+        "slow": slow(verdict),
+        "unknown": list(verdict.unknown),
+    }
 
 
 def devices(verdict: Verdict) -> list[Record]:

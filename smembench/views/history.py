@@ -16,6 +16,7 @@ from smembench.store.run_folder import resume_command
 from smembench.studies.history.read import Device, Night, Skipped
 from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
 from smembench.views.columns import milliseconds, some
+from smembench.views.export import Result
 from smembench.views.history_notes import (
     change_notes,
     next_notes,
@@ -24,6 +25,7 @@ from smembench.views.history_notes import (
     short_series_notes,
     unusable_notes,
 )
+from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -217,6 +219,23 @@ def place(device: Device, nights: Sequence[Night]) -> str:
 
 def _day(night: Night) -> str:
     return f"{night.started:%Y-%m-%d}"
+
+
+def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> Result:
+    """The tables; as CSV each case's time in each run, as JSON all of it."""
+    return Result(
+        sections=history_sections(series, fine=True) if series else [],
+        data=lambda: history_data(nights, skipped, series),
+        rows=lambda: _times(series),
+    )
+
+
+def _times(series: Sequence[Series]) -> list[Record]:
+    return [
+        {"case_id": one.case_id, "device": one.device.model, "run_id": night.run_id, "elapsed_ms": time}
+        for one in series
+        for night, time in zip(one.nights, one.times, strict=True)
+    ]
 
 
 def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> dict[str, Any]:

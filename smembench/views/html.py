@@ -1,4 +1,4 @@
-"""Sections as HTML for a notebook: tables without a page around them, in the notebook's own colours."""
+"""Sections as HTML: tables in a notebook's own colours, or a page of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from html import escape
 
 from smembench.model.text import visible
 from smembench.views.sections import Section
+
+
+def page(sections: Sequence[Section]) -> str:
+    """Sections as a page of their own, with the first heading as its title."""
+    title = _text(sections[0].heading) if sections else "smembench"
+    head = f'<head><meta charset="utf-8"><title>{title}</title></head>'
+    return f'<!DOCTYPE html>\n<html lang="en">{head}<body>{html(sections)}</body></html>\n'
 
 
 def html(sections: Sequence[Section]) -> str:

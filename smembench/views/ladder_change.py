@@ -8,9 +8,12 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.store.run import Run
 from smembench.studies.ladder.change import Change, Step
-from smembench.views.columns import number
+from smembench.views.columns import Column, number
 from smembench.views.console import plain, say
+from smembench.views.export import Result, cases
+from smembench.views.ladder import ladder
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
 
@@ -35,8 +38,7 @@ _MOST_KINDS = 15
 
 def print_change(console: Console, change: Change, capability: str | None) -> None:
     """The lines of a step that differ from those before, and a table of both steps' figures."""
-    before, after = change.before.kernel, change.after.kernel
-    draw(console, [Section(f"{after.name} against {before.name}", [], [], sentence=after.ladder)])
+    draw(console, [_title(change)])
     lines = change.lines
     if not lines:
         say(console, "The lines are the same at this size.")
@@ -48,6 +50,22 @@ def print_change(console: Console, change: Change, capability: str | None) -> No
             say(console, line)
     console.print()
     draw(console, [figures(change, capability)])
+
+
+def result(change: Change, capability: str | None, measured: Run | None) -> Result:
+    """What a step changes, and the gain in a run, if it was measured in one."""
+    source = Section("Lines of the source", [Column("line", numeric=False)], [[line] for line in change.lines])
+    gain = ladder(measured) if measured else []
+    found = cases(measured) if measured else []
+    return Result(
+        sections=[_title(change), source, figures(change, capability), *gain],
+        data=lambda: {**change_records(change), "cases": found},
+    )
+
+
+def _title(change: Change) -> Section:
+    before, after = change.before.kernel, change.after.kernel
+    return Section(f"{after.name} against {before.name}", [], [], sentence=after.ladder)
 
 
 def change_records(change: Change) -> dict[str, object]:

@@ -11,9 +11,7 @@ from smembench.studies.probe import FAMILIES
 from smembench.studies.probe.figure import Figure
 from smembench.studies.probe.sheet import Sheet
 from smembench.views.columns import number, percentage
-from smembench.views.latex import latex
-from smembench.views.markdown import markdown
-from smembench.views.records import json
+from smembench.views.export import Result
 from smembench.views.sections import Section, libraries, table
 
 _NAMED = 3
@@ -75,11 +73,11 @@ def interval(figure: Figure) -> str:
     return percentage(50 * (figure.high - figure.low) / abs(figure.value), "±")
 
 
-def exported(form: str, sheet: Sheet) -> str:
-    """The figures as CSV, the sheet as JSON, or the tables as Markdown or LaTeX."""
-    if form == "csv":
-        columns = [_FIRST, *(field.name for field in fields(Figure) if field.name != _FIRST)]
-        return table_text(columns, ([getattr(figure, name) for name in columns] for figure in sheet.figures))
-    if form == "json":
-        return json(**sheet.model_dump(mode="json", exclude_none=True))
-    return markdown(sections(sheet)) if form == "markdown" else latex(sections(sheet))
+def result(sheet: Sheet) -> Result:
+    """The tables; as CSV the figures, as JSON the sheet."""
+    columns = [_FIRST, *(field.name for field in fields(Figure) if field.name != _FIRST)]
+    return Result(
+        sections=sections(sheet),
+        data=lambda: sheet.model_dump(mode="json", exclude_none=True),
+        rows=lambda: table_text(columns, ([getattr(figure, name) for name in columns] for figure in sheet.figures)),
+    )

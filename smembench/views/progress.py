@@ -8,7 +8,7 @@ from time import monotonic
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from smembench.views.console import say, stderr
+from smembench.views.console import notes, say
 
 OFTEN_SECONDS = 10.0
 """How often progress is a line where there are no bars."""
@@ -23,7 +23,7 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda name, number, of: bar.update(task, completed=number - 1, total=of, description=name)
 
@@ -40,8 +40,8 @@ def counts() -> Iterator[Callable[[str, int, int], None]]:
         def count(what: str, done: int, of: int) -> None:
             nonlocal next_line
             step(what, done + 1, of)
-            if not stderr.is_terminal and (now := monotonic()) >= next_line:
+            if not notes.is_terminal and (now := monotonic()) >= next_line:
                 next_line = now + OFTEN_SECONDS
-                say(stderr, f"{done} of {of}: {what}")
+                say(notes, f"{done} of {of}: {what}")
 
         yield count

@@ -16,7 +16,7 @@ from smembench.run.runner import Begin
 from smembench.stats.summary import Summary
 from smembench.studies.run import Watch
 from smembench.views.columns import within
-from smembench.views.console import say, stderr
+from smembench.views.console import notes, say
 from smembench.views.progress import steps
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
@@ -32,7 +32,7 @@ def watch(*, verbose: bool = False) -> Watch:
 
     def note(line: str) -> None:
         if line:
-            say(stderr, line)
+            say(notes, line)
 
     def trial(done: Trial) -> None:
         rounds.add(done)
@@ -51,7 +51,7 @@ def watch(*, verbose: bool = False) -> Watch:
             yield begin
         rounds.end()
 
-    rounds = Rounds(unseen if stderr.is_terminal else note, lambda section: draw(stderr, [section]))
+    rounds = Rounds(unseen if notes.is_terminal else note, lambda section: draw(notes, [section]))
     return Watch(note, (lambda info: note(device_line(info))) if verbose else unseen, trial, told)
 
 

@@ -13,6 +13,7 @@ from smembench.store.schema import Row
 from smembench.studies.difference import tells_apart
 from smembench.studies.tune import ALLOWED, Search, Tuned
 from smembench.views.columns import figures, within
+from smembench.views.export import Result, cases
 from smembench.views.sections import Section, bars, cautions, interval, label, table
 
 
@@ -21,6 +22,12 @@ def ranked(tuned: Tuned) -> Run:
     run = Run.of(Description(), tuned.measurements)
     shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
     return run.only(sorted(shown, key=time))
+
+
+def result(tuned: Tuned, among: str = "") -> Result:
+    """The finalists' table and cases."""
+    run = ranked(tuned)
+    return Result(sections=[finals(tuned, among)], data=lambda: {"cases": cases(run)}, rows=lambda: cases(run))
 
 
 def finals(tuned: Tuned, among: str = "") -> Section:

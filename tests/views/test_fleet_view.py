@@ -19,7 +19,7 @@ from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.monitoring import json_lines, open_metrics
 from smembench.studies.fleet.verdict import Metric, Verdict
 from smembench.views.fleet import fleet_lines, fleet_sections, headline, metric_names
-from smembench.views.fleet_records import exported
+from smembench.views.fleet_records import result
 from smembench.views.fleet_strip import WIDTH, axis, reach, strip
 from smembench.views.sections import Section
 from smembench.views.table import draw
@@ -105,7 +105,7 @@ def test_a_large_fleet_names_those_that_stand_out_and_counts_the_others() -> Non
     assert column(devices, "device")[:2] == ["node2 cuda:1", "node5 cuda:0"]
     assert len(devices.cells) == 16
     assert devices.notes[0].startswith("and 44 GPUs more, all within ±0.")
-    assert len(records(exported("csv", found))) == 60 * len(TIMES)
+    assert len(records(result(found).text("csv"))) == 60 * len(TIMES)
 
 
 def test_of_one_gpu_the_times_are_shown_and_nothing_is_called_fast_or_slow() -> None:
@@ -166,7 +166,7 @@ def test_the_median_is_in_the_middle_and_the_farthest_at_the_ends() -> None:
 
 
 def test_json_has_every_figure_with_the_state_of_its_gpu(fleet: Verdict) -> None:
-    found = json.loads(exported("json", fleet))
+    found = json.loads(result(fleet).text("json"))
     assert found["fleet"]["exit_code"] == 3
     assert [device["slow"] for device in found["devices"]] == [place in (3, 5) for place in range(16)]
     assert list(found["devices"][6]["failed"].values()) == ["failed: LaunchError: out of luck"]
@@ -174,7 +174,7 @@ def test_json_has_every_figure_with_the_state_of_its_gpu(fleet: Verdict) -> None
     figure = next(one for one in found["figures"] if (one["host"], one["device"]) == ("node0", "cuda:3"))
     assert (figure["throttle_reasons"], figure["pcie_width"], figure["nvlinks_up"]) == ("sw_power_cap", 16, 18)
     assert found["slow"][0]["reasons"][0]["against"] == "the fleet"
-    assert exported("markdown", fleet).count("| memcpy") == 1
+    assert result(fleet).text("markdown").count("| memcpy") == 1
 
 
 def test_a_line_of_json_per_gpu_names_those_to_drain(fleet: Verdict) -> None:
@@ -211,4 +211,4 @@ def test_a_fleet_without_figures_is_shown(fleet: Verdict) -> None:
     assert fleet_sections(found, fine=True) == []
     assert headline(found) == "16 GPUs on 2 hosts: nothing to compare with, 16 failed"
     assert fleet_lines(found) == ["failed: 16 devices, the first of them node0 cuda:0: no answer"]
-    assert records(exported("csv", found)) == []
+    assert records(result(found).text("csv")) == []
