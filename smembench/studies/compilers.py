@@ -15,7 +15,7 @@ from smembench.model.errors import UsageError
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import Config
 from smembench.run.environment import git_revision, versions
-from smembench.run.plan import plan
+from smembench.run.plan import Plan
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
@@ -116,7 +116,8 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     Raises:
         UsageError: when no case can be compiled, and without NVIDIA's compiler libraries.
     """
-    planned = list(plan(config, {"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}, {"cuda:0": "cuda:0"}))
+    plan = Plan.of(config, {"cuda:0": "cuda:0"})
+    planned = list(plan.cases({"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
     ported = {replace(item.case, compiler=DEFAULT_COMPILER) for item in planned if is_port(item.case.compiler)}
     cases = [item.case for item in planned if item.case in ported]

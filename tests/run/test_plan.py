@@ -10,8 +10,7 @@ from smembench.model.case import Block
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.run.config import from_flags
-from smembench.run.placement import devices_needed
-from smembench.run.plan import Planned, plan
+from smembench.run.plan import Plan, Planned
 
 GPU = Limits(
     free_bytes=2**30,
@@ -31,7 +30,7 @@ LADDER = ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
 def planned(*sweeps: dict[str, Any], gpu: Limits = GPU, host: Limits = HOST) -> list[Planned]:
     """The plan of sweeps, of small transposes where they say nothing else, without the ceiling."""
     full = [{"problem": "transpose", "n": "64", "block": "8x8", **sweep} for sweep in sweeps]
-    items = list(plan(from_flags({"sweep": full}), {"cuda:0": gpu, "cuda:1": gpu, "cpu": host}, RESOLVED))
+    items = list(Plan.of(from_flags({"sweep": full}), RESOLVED).cases({"cuda:0": gpu, "cuda:1": gpu, "cpu": host}))
     return [item for item in items if item.case.kernel != CEILING]
 
 
@@ -64,13 +63,13 @@ def test_axes_multiply_with_sizes_before_kernels() -> None:
     ],
 )
 def test_cases_are_counted_before_they_are_made(sweep: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    made = from_flags({"sweep": [{"problem": "transpose", **sweep}]}), {"cuda:0": GPU, "cpu": HOST}, RESOLVED
-    count = len(list(plan(*made)))
+    config, limits = from_flags({"sweep": [{"problem": "transpose", **sweep}]}), {"cuda:0": GPU, "cpu": HOST}
+    count = len(list(Plan.of(config, RESOLVED).cases(limits)))
     monkeypatch.setattr("smembench.run.plan.MOST_CASES", count)
-    assert len(list(plan(*made))) == count
+    assert Plan.of(config, RESOLVED).count == count
     monkeypatch.setattr("smembench.run.plan.MOST_CASES", count - 1)
     with pytest.raises(UsageError, match=f"^{count} cases are over the {count - 1}"):
-        list(plan(*made))
+        Plan.of(config, RESOLVED)
 
 
 def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
@@ -79,7 +78,7 @@ def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
         planned(many)
     config = from_flags({"sweep": [{"problem": "transpose", **few}]})
     tracemalloc.start()
-    assert next(plan(config, {"cpu": HOST}, RESOLVED)).case.size == "1x1"
+    assert next(Plan.of(config, RESOLVED).cases({"cpu": HOST})).case.size == "1x1"
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 10_000_000
@@ -99,7 +98,7 @@ def test_a_kernel_that_is_not_standard_runs_only_when_named(names: str) -> None:
 
 def test_the_ceiling_is_measured_along_once_a_size() -> None:
     config = from_flags({"sweep": [{"problem": "transpose", "n": "64,128", "kernel": "naiveGmem", "block": "8x8,4x4"}]})
-    cases = [item.case for item in plan(config, {"cuda:0": GPU, "cpu": HOST}, RESOLVED)]
+    cases = [item.case for item in Plan.of(config, RESOLVED).cases({"cuda:0": GPU, "cpu": HOST})]
     assert [(case.n, case.block) for case in cases if case.kernel == CEILING] == [(64, None), (128, None)]
 
 
@@ -179,7 +178,7 @@ def test_pad_widths_go_to_the_padded_kernel_only() -> None:
 def test_the_cpu_baseline_runs_on_the_cpu_whatever_the_device(device: str, places: list[str]) -> None:
     sweep = {"problem": "matmul", "device": device}
     assert [item.case.device for item in planned(sweep)] == places
-    assert devices_needed(from_flags({"sweep": [sweep]}), RESOLVED) == tuple(dict.fromkeys(places))
+    assert Plan.of(from_flags({"sweep": [sweep]}), RESOLVED).devices == tuple(dict.fromkeys(places))
 
 
 def test_a_stride_is_refused_for_kernels_that_would_run_dense_beside_the_others() -> None:
