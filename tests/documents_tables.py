@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from smembench.studies.load import load
+from smembench.store.load import load
 from smembench.studies.reproduce.devices import reference
 from smembench.studies.reproduce.figures import Document
 from smembench.studies.reproduce.judge import CLAIMS, Judged, judge

@@ -9,9 +9,9 @@ from pathlib import Path
 import smembench.kernels
 from smembench.kernels.registry import ladder_of
 from smembench.model.case import BY_ROWS
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.studies.ladder.climb import climb, steps
-from smembench.studies.load import load
 from smembench.views.ladder import gain
 
 ROOT = Path(__file__).parents[1]

@@ -62,7 +62,7 @@ class Itself:
         """The runs of ``text``: measured now for a config, else stored runs or all those in a folder."""
         from smembench.run.config import from_toml
         from smembench.run.shipped import shipped
-        from smembench.studies.load import load_together
+        from smembench.studies.compare.sides import load_together
 
         if not text.endswith(".toml") and text not in shipped():
             if self.measuring:
@@ -162,11 +162,12 @@ def compare(
       smembench compare --aa quick --runs 10
     """
     from smembench.run.axes import parse_names
+    from smembench.store.load import LAST, named
     from smembench.studies.compare import compare_runs
     from smembench.studies.compare.beside import beside
     from smembench.studies.compare.comparability import FACETS, check_apart
+    from smembench.studies.compare.sides import load_side
     from smembench.studies.compare.verdicts import Rules, Verdict
-    from smembench.studies.load import LAST, load_side, named
     from smembench.studies.nightly.against import is_named
     from smembench.views.compare import comparison_sections, self_section
 

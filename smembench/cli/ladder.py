@@ -82,10 +82,11 @@ def _show_change(
     problem: str, step: str, axes: Mapping[str, Any], device: str, stored: Path | None, running: Running
 ) -> Change | None:
     """Show what a step changes; returns it if its gain is to be measured."""
+    from smembench.explain.prediction import predictor
     from smembench.run.axes import parse_ints
+    from smembench.store.load import load
     from smembench.studies.explain import target
     from smembench.studies.ladder.change import change
-    from smembench.studies.load import load
     from smembench.views.console import say, stderr, stdout
     from smembench.views.export import cases as cases_of
     from smembench.views.ladder import ladder as gain
@@ -102,7 +103,7 @@ def _show_change(
         raise UsageError(f"--csv {running.csv}: nothing is measured {'with --run' if stored else 'without a GPU'}")
     chosen = {"dtype": axes["dtype"], "b_layout": axes["b_layout"]}
     changed = change(problem, step, n=n, **chosen, device=gpu, capability=capability)
-    measured = changed.measured(load(stored)) if stored else None
+    measured = changed.measured(load(stored, predictor)) if stored else None
     if running.json:
         print_json(**change_records(changed), cases=cases_of(measured) if measured else [])
         return None

@@ -17,9 +17,9 @@ from smembench.run.config import Config
 from smembench.run.placement import left_out
 from smembench.run.plan import Plan, Planned
 from smembench.run.runner import Runner
-from smembench.run.stop_rule import ci_widths_of, rules_of
+from smembench.run.stop_rule import rules_of
 from smembench.run.worker import Worker
-from smembench.store.assemble import Predict, assemble, unpredicted
+from smembench.store.assemble import Predict, assemble, ci_widths, unpredicted
 from smembench.store.files import check_working_directory
 from smembench.toolchains.settings import settings
 
@@ -45,7 +45,7 @@ class Session:
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
         """One measurement per case that has trials, with its prediction by ``predict``."""
         cases = (item.case for item in self.planned)
-        return assemble(cases, trials, self.infos, ci_widths_of(self.config), predict)
+        return assemble(cases, trials, self.infos, ci_widths(self.config.precision), predict)
 
 
 @contextmanager

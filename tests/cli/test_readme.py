@@ -22,9 +22,9 @@ from pages import FILLED, KERNELS, PAGES, README, table
 from smembench.explain.counters import ALLOWED
 from smembench.kernels.matmul.inputs import NORMAL
 from smembench.model.case import BY_ROWS
+from smembench.store.load import load
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
-from smembench.studies.load import load
 
 TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
 TEXT = "\n".join(TEXTS.values())

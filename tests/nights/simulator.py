@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from smembench.store import schema
-from smembench.store.csv_files import table_text
+from smembench.store.csv_files import CASES, SAMPLES, table_text
+from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, RUN, SAMPLES, to_json
-from smembench.studies.load import load
+from smembench.store.run_folder import RUN, to_json
 
 Floats = npt.NDArray[np.float64]
 

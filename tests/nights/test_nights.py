@@ -11,11 +11,11 @@ import pytest
 
 from nights.simulator import MODELS, N0, N1P, Nights, write
 from nights.study import Found, again, held, noisy, seen, slowed, together, unchanged
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.studies.compare import Rules, Verdict
 from smembench.studies.compare.comparison import compare_runs
 from smembench.studies.compare.itself import compare_with_itself
-from smembench.studies.load import load
 from smembench.studies.nightly.last import compare_with_last
 from smembench.views.compare import verdict_section
 

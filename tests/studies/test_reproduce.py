@@ -15,9 +15,9 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable
 from smembench.run.config import from_toml
 from smembench.run.shipped import shipped
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.load import load
 from smembench.studies.probe.figure import Figure
 from smembench.studies.probe.sheet import IN_RUN, Sheet
 from smembench.studies.reproduce.claim import FASTER, Bounds, Claim

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from statistics import median
 from warnings import warn
 
+from smembench.model.case import Case
 from smembench.model.errors import Dropped, UsageError
-from smembench.model.progress import unseen
 from smembench.model.text import number_of
-from smembench.run.axes import split
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
-from smembench.store.csv_files import Samples, read_rows, read_samples
-from smembench.store.files import resolved, there
+from smembench.store.assemble import Predict, assemble, ci_widths
+from smembench.store.csv_files import CASES, SAMPLES, Samples, read_rows, read_samples
+from smembench.store.files import there
 from smembench.store.fleet_json import FLEET
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+from smembench.store.run_folder import JOURNAL, RUN, read_description
 from smembench.store.run_json import ahead
 from smembench.store.schema import Row
 
 LAST = "last"
 """The name of the newest run."""
 
+Predictor = Callable[[Sequence[Case]], Predict]
+"""Prepares the predictions of many cases at once."""
 
-def load(path: Path, *, shown: bool = True) -> Run:
+
+def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) -> Run:
     """Read a run's folder, a cases.csv with what lies beside it, or the run that ``last`` names.
 
     A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
-    What only tables show is left out unless ``shown``: a journal's predictions, for which kernels are imported, and
-    of files of older versions ``uncertainty`` and whether medians are those of the samples, by which runs are compared.
+
+    Args:
+        predictor: makes the predictions of a journal's cases, for which kernels are imported; without it they and the
+            shared memory are left out.
+        shown: also what only tables show of files of older versions: ``uncertainty``, and whether medians are those of
+            the samples, by which runs are compared.
 
     Raises:
         UsageError: for a path that is neither, and for damaged files, with the line.
@@ -44,7 +51,7 @@ def load(path: Path, *, shown: bool = True) -> Run:
         return Run(read_rows(path), path=path)  # files beside a CSV written by --csv belong to another run
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
-        return _from_journal(folder, shown=shown)
+        return _from_journal(folder, predictor)
     if not there(folder / CASES):
         fleet = "; smembench fleet show compares a fleet with earlier ones" if there(folder / FLEET) else ""
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder{fleet}")
@@ -125,60 +132,21 @@ def root_of(path: Path) -> Path:
     return path.resolve().parent if (path / CASES).exists() else path
 
 
-def load_side(text: str) -> list[Run]:
-    """The runs of one side of a comparison: of one path, or of several separated by commas.
-
-    Raises:
-        UsageError: for a path that cannot be read, or is given twice.
-    """
-    found: dict[Path, Run] = {}
-    for item in [text] if "," not in text or _there(text) else split(text):
-        path = Path(item or text)
-        if resolved(path) in found:
-            raise UsageError(f"{path}: is given twice on one side; give it once")
-        found[resolved(path)] = load(path, shown=False)
-    return list(found.values())
-
-
-def _there(text: str) -> bool:
-    """Whether a text is a path, not several: together those can be too long for one."""
-    try:
-        return there(Path(text))
-    except UsageError:
-        return False
-
-
-def load_together(text: str) -> list[Run]:
-    """Runs of one configuration: all those in a folder, or the runs of a side.
-
-    Raises:
-        UsageError: for a path that cannot be read, or is given twice.
-    """
-    folder = Path(text)
-    inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if _there(text) else []
-    return [load(path, shown=False) for path in inside] if inside and not there(folder / CASES) else load_side(text)
-
-
-def _from_journal(folder: Path, *, shown: bool) -> Run:
+def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     """A run from its journal: every case in it, in the order in which they began.
 
     Raises:
         UsageError: for a journal that cannot be read, and cases that this version of smembench does not know.
     """
     path = folder / JOURNAL
-    from smembench.explain.prediction import predict, trace_together
-    from smembench.run.config import from_stored
-    from smembench.run.stop_rule import ci_widths_of
-    from smembench.store.assemble import assemble
-
     contents = journal.read(path)
     infos = {device.name: device for device in contents.description.devices}
-    ci_widths = ci_widths_of(from_stored(contents.description.config.data))
+    precision = contents.description.config.data.get("precision")
+    targets = ci_widths(precision if isinstance(precision, (int, float)) else None)
     try:
         cases = list(dict.fromkeys(trial.case for trial in contents.trials))
-        if shown:
-            trace_together(cases, unseen)
-        measurements = assemble(cases, contents.trials, infos, ci_widths, predict if shown else None)
+        predict = predictor(cases) if predictor else None
+        measurements = assemble(cases, contents.trials, infos, targets, predict)
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: holds a trial that cannot be read here ({type(error).__name__}: {error})") from None
     # A run that was killed at its very end is complete and has its journal still.
