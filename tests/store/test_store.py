@@ -120,7 +120,7 @@ def test_what_does_not_apply_is_an_empty_field(cases: Path) -> None:
         (",134217728,", ",0,", "line 2: an ok case has no positive bytes"),
         ("\n1,run", "\n2,run", "line 2: schema version 2; this smembench reads 1"),
         (",transpose,", ",sort,", "line 2: there is no problem 'sort'"),
-        (",failed,", ",\n", ", line 3: it has 17 fields, and the first line "),
+        (",failed,", ",\n", "line 3: it has 17 fields, and the first line "),
         (",uniform,", ",", f"line 2: it has {len(schema.COLUMNS) - 1} fields, and the first"),
     ],
 )
