@@ -8,9 +8,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-
 from nights.simulator import MODELS, N0, N1P, Nights, write
 from nights.study import Found, again, held, noisy, seen, slowed, together, unchanged
+
 from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.studies.compare import Rules, Verdict

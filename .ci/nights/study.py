@@ -1,4 +1,4 @@
-"""What the verdicts make of simulated nights: ``PYTHONPATH=.:tests python -m nights.study FILE.csv [SERIES [FIRST]]``.
+"""What the verdicts make of simulated nights: ``PYTHONPATH=.:.ci python -m nights.study FILE.csv [SERIES [FIRST]]``.
 
 Each series is a GPU of its own with 22 nights, of which the first seven are only compared with. Forty series make 600
 nights per model and take two idle cores some twenty minutes. With FIRST, the series before it are those of the file.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
 from variation.simulator import MODELS
 from variation.study import Found, Task, study
 

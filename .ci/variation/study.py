@@ -1,4 +1,4 @@
-"""What the verdict makes of simulated fleets: ``PYTHONPATH=.:tests python -m variation.study FILE.csv [EFFORT]``.
+"""What the verdict makes of simulated fleets: ``PYTHONPATH=.:.ci python -m variation.study FILE.csv [EFFORT]``.
 
 An effort of 1 takes two idle cores some ten minutes. Seeds are fixed, and nothing was tuned on them.
 """

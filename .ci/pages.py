@@ -1,4 +1,4 @@
-"""README and the pages it leads to, and what fills their tables: ``PYTHONPATH=.:tests python -m pages``."""
+"""README and the pages it leads to, and what fills their tables: ``PYTHONPATH=.:.ci python -m pages``."""
 
 from __future__ import annotations
 
