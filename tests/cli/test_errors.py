@@ -162,8 +162,6 @@ REFUSED = [
     ("explain transposeSmem --csv x.csv", "--csv x.csv --measure"),
     ("explain transposeSmem --measure", "ncu PATH toolkit"),
     # the other commands
-    ("doctor --conflicts --timing", "--timing and --conflicts: give one"),
-    ("doctor --seed 3", "--seed 3: goes with --conflicts"),
     ("ladder sort", "ladder 'sort' transpose, matmul"),
     ("ladder matmul --dtype int32", "--dtype 'int32' float64"),
     ("ladder sort --diff tiled", "ladder 'sort' transpose, matmul"),
@@ -196,7 +194,7 @@ REFUSED = [
     ("compilers --static --export x.md", "--export: --static"),
     ("compilers --static --dry-run", "--dry-run: --static"),
     ("lesson --csv x.csv", "--csv x.csv: goes with a lesson's name"),
-    ("doctor --csv x.csv", "--csv x.csv: goes with --timing or --conflicts"),
+    ("doctor --csv x.csv", "--csv x.csv: goes with --timing"),
     ("transpose 64 --csv x.json --export ./x.json", "--csv x.json --export x.json: one file"),
     ("compilers sort", "PROBLEM 'sort': no such problem with ports"),
     ("compilers --kernel transposeSmemDyn", "no such kernel with a port"),
@@ -212,7 +210,6 @@ REFUSED = [
 UNAVAILABLE = [
     ("transpose --device cuda:1", "device cuda"),
     ("ladder transpose --device cuda", "device cuda doctor"),
-    ("doctor --conflicts", "device cuda doctor"),
     ("lesson barrier --device cuda", "device cuda --device cpu"),
     ("compilers", "--static compares the machine code without a GPU"),
     ("access --dry-run", "only on a GPU smembench explain needs none"),

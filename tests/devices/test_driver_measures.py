@@ -10,12 +10,12 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from warp_requests.requests import drawn
 
 from conftest import records
 from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
-from smembench.studies.doctor.requests import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -205,7 +205,7 @@ def test_doctor_describes_the_fake_driver(fake_driver: FakeDriver) -> None:
 # Runs the child, and counts what is predicted, but for the first request of each part.
 NCU = f"""#!{sys.executable}
 import subprocess, sys
-from smembench.studies.doctor.requests import drawn, part
+from warp_requests.requests import drawn, part
 subprocess.run(sys.argv[sys.argv.index("off") + 1 :], check=True)
 seed, count, _, what, _ = sys.argv[-5:]
 print('"Metric Name","Metric Value"')
@@ -215,18 +215,15 @@ for number, request in enumerate(part(drawn(int(seed), int(count), (9, 0)), what
 """
 
 
-def test_doctor_counts_random_requests(
-    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_requests_are_counted(fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    _, err = ended(fake_driver("smembench", "doctor", "--conflicts"), 2)
-    assert err.startswith("smembench: ncu (Nsight Compute) is not on the PATH")
+    path = tmp_path / "requests.csv"
+    _, err = ended(fake_driver("warp_requests", path), 1)
+    assert err.splitlines()[-1].startswith("warp_requests: ncu (Nsight Compute) is not on the PATH")
     (tmp_path / "ncu").write_text(NCU)
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    path = tmp_path / "requests.csv"
-    options = ("--requests", 40, "--seed", 7, "--csv", path)
-    out, err = ended(fake_driver("smembench", "doctor", "--conflicts", *options), 1)
+    out, err = ended(fake_driver("warp_requests", "--requests", 40, "--seed", 7, path), 1)
     assert err.startswith("random requests of --seed 7 under ncu\n0 of 94: loads and stores of shared memory\n")
     assert "random requests of one warp, seed 7" in out
     assert "load, 4 bytes, permuted: " in out

@@ -1,4 +1,4 @@
-"""``smembench doctor --conflicts``: counted requests by instruction and by pattern, and what contradicts a rule."""
+"""Counted requests by instruction and by pattern, and what contradicts a rule."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from smembench.model.device import DeviceInfo
 from smembench.model.groups import grouped
 from smembench.model.hardware import WARP
-from smembench.studies.doctor.conflicts import Counted, failures
 from smembench.views.records import Record
 from smembench.views.sections import Section, table
+from warp_requests.counting import Counted, failures
 
 
 def sections(found: Sequence[Counted], device: DeviceInfo, seed: int) -> list[Section]:
@@ -57,23 +57,6 @@ def _exception(found: Sequence[Counted]) -> str:
 
 def _agreeing(found: Sequence[Counted]) -> int:
     return sum(item.agrees for item in found)
-
-
-def count_records(found: Sequence[Counted]) -> list[Record]:
-    """By instruction and pattern, for programs."""
-    by = grouped(found, lambda item: (item.request.family, item.request.pattern))
-    return [
-        {
-            "kind": family.kind,
-            "width_bytes": family.width,
-            "pattern": pattern,
-            "requests": len(items),
-            "agree": _agreeing(items),
-            "guess": family.guess or None,
-            "first_exception": _exception(items) if _agreeing(items) < len(items) else None,
-        }
-        for (family, pattern), items in by.items()
-    ]
 
 
 def request_records(found: Sequence[Counted]) -> list[Record]:

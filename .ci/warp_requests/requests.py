@@ -14,7 +14,7 @@ from smembench.explain.banks import bank_of, wavefronts
 from smembench.explain.coalescing import sectors
 from smembench.explain.warp import active_lanes
 from smembench.model.hardware import BANKS, WARP, WORD_BYTES
-from smembench.studies.doctor.patterns import PATTERNS
+from warp_requests.patterns import PATTERNS
 
 Addresses = tuple[int | None, ...]
 Rule = Callable[[Addresses, int, str], int]

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from warp_requests.watched import watched
 
-from smembench.explain.ncu_watched import watched
 from smembench.model.errors import UsageError
 
 # Runs the child, and gives the number of each launch that it said as its count.
@@ -27,7 +27,7 @@ for number in said:
 CHILD = """
 import sys, time
 from pathlib import Path
-from smembench.explain.ncu_watched import say_launched
+from warp_requests.watched import say_launched
 for number in range(1, int(sys.argv[1]) + 1):
     if Path(sys.argv[2]).exists():
         break

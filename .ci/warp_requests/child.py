@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from smembench.devices.buffers import handle_of
-from smembench.explain.ncu_watched import say_launched
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.model.hardware import WARP
-from smembench.studies.doctor.requests import drawn, part
-from smembench.studies.doctor.requests_c import AT_ONCE, BUFFER_BYTES, SOURCE, SPAN_BYTES
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvrtc import compiled
+from warp_requests.kernels import AT_ONCE, BUFFER_BYTES, SOURCE, SPAN_BYTES
+from warp_requests.requests import drawn, part
+from warp_requests.watched import say_launched
 
 
 def launch(seed: int, count: int, capability: str, what: str, stop: Path) -> None:

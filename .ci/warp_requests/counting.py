@@ -1,4 +1,4 @@
-"""The rules of bank conflicts and of coalescing, checked by counters on random requests: ``doctor --conflicts``."""
+"""The rules of bank conflicts and of coalescing, checked by counters on random requests."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from smembench.explain.ncu import installed
-from smembench.explain.ncu_watched import watched
 from smembench.model.errors import UsageError
-from smembench.studies.doctor.requests import COUNTERS, Request, drawn, part
 from smembench.toolchains.nvrtc import TOOLCHAIN
+from warp_requests.requests import COUNTERS, Request, drawn, part
+from warp_requests.watched import watched
 
 Done = Callable[[str, int, int], None]
 """Called with what is counted now, how many requests are done, and how many there are."""
@@ -60,7 +60,7 @@ def _counted(seed: int, count: int, capability: str, done: Done) -> Iterator[Cou
         launched(0)
         with TemporaryDirectory() as folder:
             stop = Path(folder, "stop")
-            child = ["smembench.studies.doctor.requests_child", str(seed), str(count), capability, what, str(stop)]
+            child = ["warp_requests.child", str(seed), str(count), capability, what, str(stop)]
             found, cut = watched(child, metrics, stop, launched, launches=len(asked))
         of_metrics = zip(*(found.get(metric, ()) for metric in metrics), strict=False)
         for request, figures in zip(asked, of_metrics, strict=False):
