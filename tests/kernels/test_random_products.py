@@ -44,10 +44,9 @@ def test_the_command_is_of_the_same_case_or_refused_with_the_kernels_reason(kern
 
 def product(case: Case, inputs: tuple[Array, ...]) -> Array:
     """A case's product by NumPy."""
-    assert case.k is not None
     a, b = inputs
-    by_rows = b.reshape(case.k, case.n) if case.b_layout == BY_ROWS else b.reshape(case.n, case.k).T
-    return np.ascontiguousarray(multiplied(case.dtype, a.reshape(case.m, case.k), np.ascontiguousarray(by_rows)))
+    by_rows = b.reshape(case.depth, case.n) if case.b_layout == BY_ROWS else b.reshape(case.n, case.depth).T
+    return np.ascontiguousarray(multiplied(case.dtype, a.reshape(case.m, case.depth), np.ascontiguousarray(by_rows)))
 
 
 def by_numpy(spoil: Callable[[Array], object] = lambda c: None) -> Run:

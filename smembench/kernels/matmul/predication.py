@@ -38,9 +38,8 @@ class Predication(NamedTuple):
 
 def predication(tiling: Tiling, case: Case) -> Predication:
     """The functions with the fewest bounds checks that a case allows."""
-    assert case.k is not None
     depth = tiling.depth
-    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.k, depth))
+    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.depth, depth))
     if any(side < tile for side, tile in sides):
         return predicated(tiling, case)
     if all(side % tile == 0 for side, tile in sides):

@@ -119,11 +119,10 @@ def register_pipelining_constants(tiling: Tiling, order: ResultOrder) -> dict[st
 
 def not_ported(case: Case, tiling: Tiling) -> str | None:
     """Why the port does not compute a case that its Numba kernel computes, or None."""
-    assert case.k is not None
     if reason := no_whole_vectors(case, tiling):
         return reason
     port = f"the CUDA C port of {case.kernel}"
-    if case.m < tiling.rows or case.n < tiling.columns or case.k < tiling.depth:
+    if case.m < tiling.rows or case.n < tiling.columns or case.depth < tiling.depth:
         return f"{port} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
     if small_remainder(case, tiling):
         multiples = f"{tiling.rows}, {tiling.columns}"
