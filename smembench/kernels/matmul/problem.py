@@ -119,7 +119,8 @@ class Matmul(Problem):
         least = max(case.depth, case.n)
         if case.stride is None or case.stride >= least:
             return None
-        return f"stride {case.stride}: rows of A have {case.depth} elements, those of B and C {case.n}; use {least} or more"
+        rows = f"rows of A have {case.depth} elements, those of B and C {case.n}"
+        return f"stride {case.stride}: {rows}; use {least} or more"
 
     def usual_inputs(self, dtype: str) -> str:
         """Normal for types for tensor cores, else uniform."""
