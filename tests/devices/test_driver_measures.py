@@ -158,7 +158,7 @@ def test_tiles_are_copied_by_the_maps_of_a_launch(fake_driver: FakeDriver, kerne
     ("name", "dtype", "n"),
     [
         ("wgmmaClustered", "bfloat16", 144),
-        ("wgmmaSpilled", "tf32", 144),
+        ("wgmma", "tf32", 144),
         ("wgmmaStored", "float8_e4m3", 144),
         ("wgmmaPacked", "bfloat16", 145),
     ],

@@ -109,9 +109,9 @@ def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, name: str, compiler: 
     verify(gpu, case, launches=3)
 
 
-@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+@pytest.mark.parametrize("dtype", dtypes_of(cuda_kernel("reduction", "sumPersistent")))
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
-    case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
+    case = case_of(cuda_kernel("reduction", "sumPersistent"), 1, 2**26, dtype=dtype)
     program = numba_kernel(case)
     assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
     verify(gpu, case)

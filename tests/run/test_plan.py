@@ -202,11 +202,11 @@ def test_blocks_that_a_kernel_refuses_are_skipped_with_the_reason() -> None:
 
 
 def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
-    """Of blocks some are too large for one dtype; the others run."""
-    items = planned({"kernel": "transposeAsync", "dtype": "float32,float16", "block": "16x16,8x16"})
+    """Tiles of one dtype are too large, and so are their results; those of the other run."""
+    items = planned({"problem": "matmul", "kernel": "serpentine16x8", "dtype": "float32,float64", "block": "16x8,8x8"})
     run = [(item.case.dtype, str(item.case.block)) for item in items if not item.skip]
-    assert run == [("float32", "16x16"), ("float32", "8x16"), ("float16", "8x16")]
-    assert all("65536 bytes for two float16 tiles" in item.skip for item in items if item.skip)
+    assert run == [("float32", "16x8"), ("float32", "8x8")]
+    assert all("keeps 16×8 float64 results per thread" in item.skip for item in items if item.skip)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
     [("7.5", "needs compute capability 8.0 or later; this device has 7.5"), ("8.0", ""), ("10.0", ""), (None, "")],
 )
 def test_what_the_device_has_no_instructions_for_is_skipped(capability: str | None, reason: str) -> None:
-    items = planned({"kernel": "copyGmem,transposeAsync"}, gpu=replace(GPU, capability=capability))
-    assert {item.case.kernel: item.skip for item in items} == {"copyGmem": "", "transposeAsync": reason}
+    items = planned({"problem": "matmul", "kernel": "tiled,streamK"}, gpu=replace(GPU, capability=capability))
+    assert {item.case.kernel: item.skip for item in items} == {"tiled": "", "streamK": reason}
 
 
 @pytest.mark.parametrize(
