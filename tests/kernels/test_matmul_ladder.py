@@ -179,7 +179,7 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
 @pytest.mark.parametrize(
     ("name", "dtype", "block", "reason"),
     [
-        ("serpentine16x8", "float64", Block(16, 8), "keeps 16×8 float64 results per thread, more than its registers hold"),
+        ("serpentine16x8", "float64", Block(16, 8), "keeps 16×8 float64 results per thread, more than its registers"),
         ("vectorized", "float32", Block(32, 32), "needs 128 registers per thread, more than 1024 threads can have"),
         ("vectorized", "float32", Block(3, 3), "cannot divide its tiles evenly among 3x3 threads: use 16x16"),
         ("unrolled", "float32", Block(4, 16), "cannot divide its tiles evenly among 4x16 threads"),
