@@ -94,7 +94,8 @@ def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
     others = _other_makers(run.description, {row.compiler for row in run.rows})
 
     def code(case: Case) -> MachineCode | None:
-        return None if others else machine_code(case, capabilities.get(case.device))
+        known = registry.find(case.problem, case.kernel, case.kind, case.compiler)
+        return machine_code(case, capabilities.get(case.device)) if known and not others else None
 
     return measured(run.rows, code), others
 
@@ -136,7 +137,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
 def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
     """Ported cases among the rows of a run, in their order; cases without a row for the port are left out.
 
-    ``code`` compiles a case, to count its instructions.
+    A stored run has ports that are no longer in the registry, too. ``code`` compiles a case, to count its instructions.
     """
     found = {row.case: row for row in rows}
 
@@ -147,7 +148,9 @@ def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
         )
 
     ours = [row.case for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER]
-    pairs = [(case, port) for case in ours for port in ports_of(case) if port in found]
+    names = sorted({case.compiler for case in found if is_port(case.compiler)})
+    ports = ((case, replace(case, compiler=name)) for case in ours for name in names)
+    pairs = [(case, port) for case, port in ports if port in found]
     return _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
 
 

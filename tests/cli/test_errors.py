@@ -186,7 +186,7 @@ REFUSED = [
     ("tune transpose --device cpu --samples 0 --dry-run", "smembench: --samples 0: give 3 or more"),
     ("fleet run good.toml --device cpu --dry-run -o good.toml/x", "--output good.toml/x: cannot be made"),
     ("tune transpose -o /no/such/best.toml", "--output /no/such/best.toml: there is no folder /no/such"),
-    ("compilers transpose --static --kernel transposeHalfWarp --block 8x7", "not 8x7"),
+    ("compilers matmul --static --kernel serpentine --block 8x7", "not 8x7"),
     ("baseline show nowhere", "nowhere: there is no such folder"),
     ("baseline clear nowhere", "nowhere: there is no such folder"),
     ("run quick --set samples=abc", "quick.toml --set samples=abc: samples 'abc'"),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
+from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
@@ -22,9 +22,9 @@ from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles, tile_of
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
-from smembench.model.formats import FLOAT8, HALVES, TF32
+from smembench.model.formats import FLOAT8, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
-from smembench.toolchains import numba, nvrtc
+from smembench.toolchains import numba
 from smembench.toolchains.cubin import usage
 from smembench.toolchains.machine_code import opcodes
 from smembench.toolchains.mnemonics import mnemonic
@@ -265,30 +265,6 @@ def test_swapped_tiles_do_not_spill_either(
 @pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")
 def test_a_tile_fits_a_blocks_shared_memory_beside_its_barriers(tile: Tile) -> None:
     assert tile.shared_bytes + 2 * tile.stages * 8 <= BLOCK_BYTES
-
-
-@pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
-@pytest.mark.parametrize(
-    ("name", "side", "variant"),
-    [
-        ("wgmma", 4096, ""),
-        ("wgmmaSpecialized", 4096, ""),
-        ("wgmmaPersistent", 4096, ""),
-        ("wgmmaStored", 4096, "256"),
-        ("wgmmaStored", 1536, "160"),
-        ("wgmmaStored", 1408, "128"),
-        ("wgmmaStored", 1024, "64"),
-    ],
-)
-def test_so_they_do_in_cuda_c(name: str, side: int, variant: str, b_layout: str, dtype: str) -> None:
-    if reason := nvrtc.TOOLCHAIN.unavailable():
-        pytest.skip(reason)
-    (kernel,) = (port for port in PORTS if port.name == name)
-    case = replace(case_of(kernel, side, side, side, dtype), b_layout=b_layout)
-    program = cuda_c_kernel(case)
-    assert program.variant == variant
-    hold(name, "HGMMA", *nvrtc.TOOLCHAIN.machine_code(case, program, "9.0"))
 
 
 def hold(name: str, instruction: str, report: str, code: bytes) -> None:
