@@ -23,7 +23,7 @@ def files() -> dict[tuple[str, str], Path]:
     for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
         module = import_module(info.name)
         for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
-            if kernel and ".cuda." in info.name:
+            if kernel and "cuda" in info.name.split("."):
                 path = Path(*info.name.split(".")).with_suffix(".py")
                 found[kernel.problem, kernel.name] = path.relative_to("smembench/kernels")
     return found

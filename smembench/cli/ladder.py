@@ -57,7 +57,7 @@ def ladder(
       smembench ladder matmul --n 4096 --csv ladder.csv
       smembench ladder matmul --dtype bfloat16
       smembench ladder transpose --diff transposeSmemPad
-      smembench ladder matmul --diff interleaved,serpentine --run results/<run>
+      smembench ladder matmul --diff unrolled,serpentine --run results/<run>
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_flags
