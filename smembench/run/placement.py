@@ -58,7 +58,10 @@ def place(sweep: Sweep, resolve: Mapping[str, str]) -> Placed:
             placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
     # The ceiling was added by _chosen: alone it is not what the user chose.
     any_chosen = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
-    left_out = [name for name in _chosen(sweep, kernels) if not _on(CPU, name, sweep, kernels)] if fell_back else []
+    left_out: list[str] = []
+    if fell_back:
+        everywhere = registry.of_problem(sweep.problem)
+        left_out = [name for name in _chosen(sweep, everywhere) if not _on(CPU, name, sweep, everywhere)]
     return Placed(sweep, tuple(placements) if any_chosen else (), fell_back, tuple(left_out))
 
 
