@@ -132,9 +132,10 @@ def read(path: str | Path) -> Result:
     Raises:
         UsageError: for a file that cannot be read.
     """
-    from smembench.studies.load import load
+    from smembench.explain.prediction import predictor
+    from smembench.store.load import load
 
-    return result(load(_path(path)))
+    return result(load(_path(path), predictor))
 
 
 def compare(

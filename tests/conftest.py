@@ -159,6 +159,7 @@ def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("driver")
     libraries.build(folder)
+    paths = os.pathsep.join([str(ROOT), str(ROOT / ".ci")])
 
     def start(*arguments: object, **settings: object) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -167,7 +168,7 @@ def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=libraries.environment(folder, **settings) | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+            env=libraries.environment(folder, **settings) | {"PYTHONPATH": paths, "COLUMNS": "200"},
         )
 
     return start

@@ -9,12 +9,11 @@ HALF_WARPS = ("transposeHalfWarp", "transposePaired")
 STREAMED = ("transposeStreamed", *HALF_WARPS)
 DOWN = ("transposeDown", *STREAMED)
 VECTORIZED = ("transposeVectorized", *DOWN)
-SEVERAL_TILES = ("transposePipelined", "transposeAsync", "transposePersistent")
 
 SERPENTINE = ("serpentine", "serpentine16x8")
 PIPELINED = (*SERPENTINE, "streamK")
 """Fragments are loaded a step ahead."""
-TILED = ("vectorized", "doubleBuffered", "warpTiled", "unrolled", "interleaved", "tiled16x8", "slicedK", *PIPELINED)
+TILED = ("vectorized", "doubleBuffered", "unrolled", *PIPELINED)
 
 
 def transpose(

@@ -14,7 +14,7 @@ from smembench.model.case import Block, Case
 from smembench.model.device import Limits
 from smembench.model.formats import NARROW, produced, rounded, widened
 from smembench.run.config import from_flags
-from smembench.run.plan import Planned, plan
+from smembench.run.plan import Plan, Planned
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -74,7 +74,8 @@ def cuda_c_kernel(case: Case) -> CudaCKernel:
 def planned(*sweeps: dict[str, object]) -> list[Planned]:
     """The plan of these sweeps on a machine with a GPU, which auto and cuda mean."""
     free = {"cuda:0": Limits(free_bytes=2**34), "cpu": Limits(free_bytes=2**34)}
-    return list(plan(from_flags({"sweep": list(sweeps)}), free, dict.fromkeys(("auto", "cuda:0"), "cuda:0")))
+    names = dict.fromkeys(("auto", "cuda:0"), "cuda:0")
+    return list(Plan.of(from_flags({"sweep": list(sweeps)}), names).cases(free))
 
 
 def multiplied(dtype: str, a: Array, b: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from programs import NUMBA, PORTS, assert_right, case_of, dtypes_of
+from programs import NUMBA, assert_right, case_of, dtypes_of
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -18,9 +18,7 @@ from smembench.model.problem import ITEMSIZE
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
-STEPS, STEPS_IN_CUDA_C = (
-    [kernel for kernel in kernels if kernel.problem == "matmul" and kernel.needs] for kernels in (NUMBA, PORTS)
-)
+STEPS = [kernel for kernel in NUMBA if kernel.problem == "matmul" and kernel.needs]
 TERMS, ELEMENTS = 2**27, 2**23
 """Most of a product and of a matrix, so that float64 takes milliseconds."""
 STRIDES = (1040, 4097)

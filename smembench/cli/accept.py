@@ -43,8 +43,8 @@ def accept(
 
       smembench accept results --withdraw --case "transpose/transposeSmem/*"
     """
+    from smembench.store.load import root_of
     from smembench.studies import accept as study
-    from smembench.studies.load import root_of
 
     if case is not None and all_:
         raise UsageError(f"--case {case} and --all: give one of them")

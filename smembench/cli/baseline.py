@@ -42,8 +42,8 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
       smembench baseline show results
     """
     from smembench.model.text import visible
+    from smembench.store.load import root_of
     from smembench.studies.baseline import baselines, pin_command
-    from smembench.studies.load import root_of
     from smembench.views.console import say, stderr
 
     root = root_of(root)
@@ -72,8 +72,8 @@ def clear(
       smembench baseline clear results
       smembench baseline clear results --config nightly
     """
+    from smembench.store.load import root_of
     from smembench.studies.baseline import unpin
-    from smembench.studies.load import root_of
     from smembench.views.console import say, stderr
 
     root = root_of(root)

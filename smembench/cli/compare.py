@@ -64,7 +64,7 @@ class Itself:
         """The runs of ``text``: measured now for a config, else stored runs or all those in a folder."""
         from smembench.run.config import from_toml
         from smembench.run.shipped import shipped
-        from smembench.studies.load import load_together
+        from smembench.studies.compare.sides import load_together
 
         if not text.endswith(".toml") and text not in shipped():
             if self.measuring:
@@ -208,7 +208,7 @@ def compare(
 
       smembench compare --aa quick --runs 10
     """
-    from smembench.studies.load import LAST
+    from smembench.store.load import LAST
     from smembench.studies.nightly.against import is_named
 
     target = opened(outputs)
@@ -255,7 +255,7 @@ def _with_itself(itself: Itself, text: str, judging: Judging, target: Opened) ->
 
 def _with_earlier(base: str, new: Path, judging: Judging, target: Opened) -> None:
     """Compare a run with those before it in its folder, or with the pinned one."""
-    from smembench.studies.load import named
+    from smembench.store.load import named
     from smembench.studies.nightly.finish import held
     from smembench.views.compare import case_records
     from smembench.views.console import notes, say, stderr
@@ -287,7 +287,7 @@ def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
     from smembench.studies.compare import compare_runs
     from smembench.studies.compare.beside import beside
     from smembench.studies.compare.comparability import check_apart
-    from smembench.studies.load import load_side
+    from smembench.studies.compare.sides import load_side
     from smembench.views.compare import case_records
     from smembench.views.export import Result
 

@@ -57,7 +57,7 @@ def ladder(
       smembench ladder matmul --n 4096 --csv ladder.csv
       smembench ladder matmul --dtype bfloat16
       smembench ladder transpose --diff transposeSmemPad
-      smembench ladder matmul --diff interleaved,serpentine --run results/<run>
+      smembench ladder matmul --diff unrolled,serpentine --run results/<run>
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_flags
@@ -82,10 +82,11 @@ def _show_change(
     problem: str, step: str, axes: Mapping[str, Any], device: str, stored: Path | None, running: Running
 ) -> Change | None:
     """Show what a step changes; returns it if its gain is to be measured."""
+    from smembench.explain.prediction import predictor
     from smembench.run.axes import parse_ints
+    from smembench.store.load import load
     from smembench.studies.explain import target
     from smembench.studies.ladder.change import change
-    from smembench.studies.load import load
     from smembench.views.console import say, stderr, stdout
     from smembench.views.ladder import ladder as gain
     from smembench.views.ladder_change import print_change, result
@@ -108,7 +109,7 @@ def _show_change(
         print_change(console, changed, capability)
         console.print()
         return changed
-    measured = changed.measured(load(stored)) if stored else None
+    measured = changed.measured(load(stored, predictor)) if stored else None
 
     def draw() -> None:
         print_change(stdout, changed, capability)

@@ -58,8 +58,8 @@ def run(
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_stored, from_toml
+    from smembench.store.load import named
     from smembench.store.run_folder import RunFolder, made
-    from smembench.studies.load import named
 
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
     given = from_toml(config, set_ or (), flags) if config is not None else None

@@ -46,8 +46,9 @@ def show(
       smembench show cases.csv --export -.md
       smembench show cases.csv --export tables.tex
     """
+    from smembench.explain.prediction import predictor
+    from smembench.store.load import load
     from smembench.studies.choose import chosen
-    from smembench.studies.load import load
     from smembench.studies.reproduce.devices import devices
     from smembench.views.break_even import tables, where_it_pays
     from smembench.views.compilers import of_run
@@ -66,7 +67,7 @@ def show(
         "compilers": of_run,
         "break_even": where_it_pays,
     }
-    run = load(path)
+    run = load(path, predictor)
     if not run.complete:
         say(notes, f"{path}: the run was cut off; this is what was measured until then")
     wanted = chosen([row.case_id for row in run.rows], case)

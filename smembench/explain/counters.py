@@ -110,7 +110,7 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     What is predicted is what the machine code has: the compiler merges, for example, reads of A's tile in ``tiled``, so
     the counters see fewer and wider requests than the source has. Five comparisons are not judged: wavefronts of
     asynchronous copies, whose data arrive in parts (on an H200 the same copies took 5.65 wavefronts per request in
-    transposeAsync and 5.87 in transposePersistent, where 3.85 would do), all wavefronts of shared memory with those of
+    one transpose and 5.87 in another, where 3.85 would do), all wavefronts of shared memory with those of
     the trace and of wgmma, requests and bytes of all global loads with those of the trace, DRAM bytes
     with compulsory bytes, and achieved with theoretical occupancy. They depend on more than the kernel's accesses. Nor
     is an access that is made or not for the data that were read (readGmem's store), nor are global loads of kernels

@@ -15,6 +15,8 @@ from smembench.explain.occupancy import occupancy
 from smembench.model.case import UNIFORM, Case
 from smembench.model.child import child_command
 from smembench.model.measurement import Prediction
+from smembench.model.progress import unseen
+from smembench.store.assemble import Predict
 
 _WORTH_IT = 16
 """Fewest traces for which several processes save time."""
@@ -80,6 +82,12 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
         for process in running:
             process.kill()
             process.wait()
+
+
+def predictor(cases: Sequence[Case]) -> Predict:
+    """Trace these cases and return ``predict``: see ``store.load``."""
+    trace_together(cases, unseen)
+    return predict
 
 
 def _start(cases: Sequence[Case], output: int) -> Popen[bytes]:

@@ -42,7 +42,7 @@ def _of_package(kind: str) -> tuple[Kernel, ...]:
     """The kernels below this package; of the kind cpu only, if given, which import Numba in ``build``."""
     found: dict[tuple[str, str, str, str], Kernel] = {}
     for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
-        if kind == "cpu" and ".cpu." not in info.name:
+        if kind == "cpu" and "cpu" not in info.name.split("."):
             continue
         module = import_module(info.name)
         for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):

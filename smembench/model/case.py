@@ -70,6 +70,17 @@ class Case:
         return self.device.partition(":")[0]
 
     @property
+    def depth(self) -> int:
+        """``k``, the terms of each element of a product.
+
+        Raises:
+            ValueError: for a case that is no product.
+        """
+        if self.k is None:
+            raise ValueError(f"{self.problem} has no depth")
+        return self.k
+
+    @property
     def size(self) -> str:
         """The size as a user writes it: ``4096x4096``, or ``m x k x n`` without spaces."""
         return "x".join(str(side) for side in (self.m, self.k, self.n) if side is not None)

@@ -10,7 +10,6 @@ from smembench.report.headline import Headline
 from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Group, Verdict
-from smembench.studies.history.read import began
 from smembench.views.fleet import devices, fleet_lines, headline, metric_names, model
 from smembench.views.sections import Section, table
 
@@ -25,7 +24,7 @@ def fleet_contents(verdict: Verdict) -> Report:
     groups = [group for group in verdict.groups if len(group.members) > 1]
     charts = [deviations(group, verdict, names) for group in groups]
     runs = [member.run for member in verdict.fleet.members if member.run]
-    days = sorted({f"{began(run):%Y-%m-%d}" for run in runs})
+    days = sorted({f"{run.began:%Y-%m-%d}" for run in runs})
     configs = dict.fromkeys(run.description.config.name for run in runs)
     top = Headline(
         headline(verdict),

@@ -13,7 +13,6 @@ from smembench.report.charts import Chart
 from smembench.report.figures.sizes import Family, best_over_sizes, families
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.history.read import began
 from smembench.views.columns import times
 from smembench.views.sections import device_names, groups, subject
 from smembench.views.sentences import sentence
@@ -62,7 +61,7 @@ def gpus(run: Run) -> str:
 
 
 def _facts(runs: Sequence[Run]) -> str:
-    days = list(dict.fromkeys(f"{began(run):%Y-%m-%d}" for run in runs if began(run).year > 1))
+    days = list(dict.fromkeys(f"{run.began:%Y-%m-%d}" for run in runs if run.began.year > 1))
     rows = [row for run in runs for row in run.rows]
     *titles, last = dict.fromkeys(PROBLEMS[row.problem].title for row in rows)
     problems = f"{', '.join(titles)} and {last}" if titles else last

@@ -13,16 +13,17 @@ import pandas as pd
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Costs
+from smembench.explain.prediction import predictor
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.report.charts import Chart
 from smembench.report.files import check_extra, chosen
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.schema import COLUMNS, Row
 from smembench.studies.compare import Comparison, Rules, compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.explain import capability_of, explained
-from smembench.studies.load import load
 from smembench.studies.tune import Tuned
 from smembench.toolchains.registry import is_port
 from smembench.views.break_even import tables
@@ -184,4 +185,4 @@ def compared(base: Side, new: Side, rules: Rules, across: Collection[str]) -> Co
 
 def _runs(side: Side) -> list[Run]:
     parts = [side] if isinstance(side, Result | str | Path) else side
-    return [part.run if isinstance(part, Result) else load(Path(part)) for part in parts]
+    return [part.run if isinstance(part, Result) else load(Path(part), predictor) for part in parts]

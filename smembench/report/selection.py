@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.store.run import Run
-from smembench.studies.history.read import began, devices_of
+from smembench.studies.history.read import devices_of
 
 
 def by_time(runs: Sequence[Run]) -> list[Run]:
     """Runs, oldest first."""
-    return sorted(runs, key=lambda stored: (began(stored), stored.id))
+    return sorted(runs, key=lambda stored: (stored.began, stored.id))
 
 
 def whole(ordered: Sequence[Run]) -> list[tuple[Run, Run | None]]:

@@ -94,7 +94,7 @@ class Config(_Strict):
 
     Attributes:
         samples, rounds: fewest per case.
-        precision: target for ``ci_width``, in percent; without it, the device's default (``stop_rule.CI_WIDTH``).
+        precision: target for ``ci_width``, in percent; without it, the device's default (``assemble.CI_WIDTH``).
         max_seconds: limit for sampling a case.
         warmup: seconds per trial.
         timeout: seconds that a trial may take besides sampling before its worker process is killed.

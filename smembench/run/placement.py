@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from smembench.devices.select import AUTO, CPU
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
-from smembench.run.config import Config, Sweep
+from smembench.run.config import Sweep
 
 Placement = tuple[str, Kernel]
 """A device and a kernel that runs on it."""
 
 
-def devices_needed(config: Config, resolve: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the devices that the cases run on; ``resolve`` maps names in the config to devices."""
-    return tuple(dict.fromkeys(device for sweep in config.sweep for device, _ in placed(sweep, resolve)))
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A sweep and its kernels with the devices that they run on.
+
+    Attributes:
+        fell_back: whether ``auto`` chose the CPU because there is no GPU.
+        left_out: names of the kernels that this leaves out.
+    """
+
+    sweep: Sweep
+    on: tuple[Placement, ...]
+    fell_back: bool
+    left_out: tuple[str, ...]
 
 
-def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
-    """The kernels of a sweep with the devices that they run on.
+def place(sweep: Sweep, resolve: Mapping[str, str]) -> Placed:
+    """Place the kernels of a sweep; ``resolve`` maps names in the config to devices.
 
     A kernel that exists only for the CPU, such as the baseline of the speed-ups, runs there whatever the chosen
     device. One that exists only for GPUs is left out if ``auto`` fell back to the CPU.
@@ -33,6 +44,7 @@ def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
     if not sweep.kernel:
         registry.check_files()
     devices = dict.fromkeys(resolve[name] for name in sweep.device)
+    fell_back = AUTO in sweep.device and resolve[AUTO] == CPU
     only_cpu = list(devices) == [CPU] and {*sweep.kernel} <= {*registry.names(sweep.problem, "cpu")}
     kernels = registry.of_problem(sweep.problem, "cpu" if only_cpu else "")
     placements: dict[Placement, None] = {}
@@ -41,31 +53,30 @@ def placed(sweep: Sweep, resolve: Mapping[str, str]) -> list[Placement]:
             found = _on(device, name, sweep, kernels)
             if not found and name in sweep.kernel and device != CPU:
                 raise _no_port(name, sweep, kernels)
-            if not found and name in sweep.kernel and not _fell_back(sweep, resolve):
-                raise needs_gpu(f"kernel {name!r} runs", [sweep], resolve)
+            if not found and name in sweep.kernel and not fell_back:
+                raise needs_gpu(f"kernel {name!r} runs", fell_back=fell_back)
             placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
     # The ceiling was added by _chosen: alone it is not what the user chose.
     any_chosen = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
-    return list(placements) if any_chosen else []
+    left_out: list[str] = []
+    if fell_back:
+        everywhere = registry.of_problem(sweep.problem)
+        left_out = [name for name in _chosen(sweep, everywhere) if not _on(CPU, name, sweep, everywhere)]
+    return Placed(sweep, tuple(placements) if any_chosen else (), fell_back, tuple(left_out))
 
 
-def left_out(config: Config, resolve: Mapping[str, str]) -> str | None:
+def left_out(sweeps: Sequence[Placed]) -> str | None:
     """A note that names kernels left out because their sweep fell back to the CPU; None if there are none."""
     missing: dict[str, list[str]] = {}
-    running: set[str] = set()
-    for sweep in config.sweep:
-        if placed(sweep, resolve):
-            running.add(sweep.problem)
-        if _fell_back(sweep, resolve):
-            kernels = registry.of_problem(sweep.problem)
-            without = [name for name in _chosen(sweep, kernels) if not _on(CPU, name, sweep, kernels)]
-            missing.setdefault(sweep.problem, []).extend(without)
-    said = [
+    for placed in sweeps:
+        missing.setdefault(placed.sweep.problem, []).extend(placed.left_out)
+    running = {placed.sweep.problem for placed in sweeps if placed.on}
+    lines = [
         f"{problem} {', '.join(dict.fromkeys(names))}" if problem in running else problem
         for problem, names in missing.items()
         if names
     ]
-    return f"left out, since it runs only on a GPU: {'; '.join(said)}" if said else None
+    return f"left out, since it runs only on a GPU: {'; '.join(lines)}" if lines else None
 
 
 def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
@@ -115,18 +126,13 @@ def _no_port(name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> UsageError:
     return UsageError(f"kernel {name!r} has no port for --compiler {compilers} (there are: {there_are})")
 
 
-def needs_gpu(what: str, sweeps: Sequence[Sweep], resolve: Mapping[str, str]) -> SmembenchError:
+def needs_gpu(what: str, *, fell_back: bool) -> SmembenchError:
     """The error for kernels without a CPU form: a UsageError only if the user chose the CPU."""
-    if any(_fell_back(sweep, resolve) for sweep in sweeps):
+    if fell_back:
         return DeviceUnavailable(
             f"{what} only on a GPU, and none is usable (see: smembench doctor); smembench explain needs none"
         )
     return UsageError(f"{what} only on a GPU, not on {CPU}")
-
-
-def _fell_back(sweep: Sweep, resolve: Mapping[str, str]) -> bool:
-    """Whether ``auto`` fell back to the CPU."""
-    return AUTO in sweep.device and resolve[AUTO] == CPU
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:

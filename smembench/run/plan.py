@@ -18,7 +18,7 @@ from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.problem import Problem
 from smembench.run.config import Config, Sweep
-from smembench.run.placement import needs_gpu, placed
+from smembench.run.placement import Placed, needs_gpu, place
 from smembench.toolchains.registry import compilers
 
 
@@ -33,61 +33,95 @@ class Planned:
 MOST_CASES = 1_000_000
 
 
-def plan(config: Config, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
-    """Each case of the config, in the order they run: by sweep, device and size, kernels in the order of the lesson.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Kernels and devices of a config, chosen once; its cases follow from the devices' limits.
 
-    Raises:
-        UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits, or a name
-            does not exist), if no case is left, or if there are more than ``MOST_CASES``.
-        DeviceUnavailable: if no case is left because there is no GPU; if some are left, see ``left_out``.
+    Attributes:
+        sweeps: each sweep with its kernels on their devices.
+        count: cases of the config, or more if it names some twice.
     """
-    check_count(config, resolve)
-    skipped: dict[Case, str] = {}
-    for sweep in config.sweep:
-        for item in _plan_sweep(sweep, limits, resolve):
-            if item.case not in skipped:
-                skipped[item.case] = item.skip
-                yield item
-    if not skipped:
-        problems = ", ".join(dict.fromkeys(sweep.problem for sweep in config.sweep))
-        raise needs_gpu(f"{problems}: the chosen kernels run", config.sweep, resolve)
-    if all(skipped.values()):
-        raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(skipped.values()))}")
+
+    config: Config
+    sweeps: tuple[Placed, ...]
+    count: int
+
+    @classmethod
+    def of(cls, config: Config, resolve: Mapping[str, str]) -> Plan:
+        """Place the kernels of a config; ``resolve`` maps names of devices in it to devices.
+
+        Raises:
+            UsageError: if a named kernel does not exist for the device or compiler, or there are more than
+                ``MOST_CASES`` cases.
+        """
+        sweeps = tuple(place(sweep, resolve) for sweep in config.sweep)
+        count = sum(map(_count, sweeps))
+        if count > MOST_CASES:
+            raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
+        return cls(config, sweeps, count)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Devices that the cases run on."""
+        return tuple(dict.fromkeys(device for placed in self.sweeps for device, _ in placed.on))
+
+    def cases(self, limits: Mapping[str, Limits]) -> Iterator[Planned]:
+        """Each case, in the order they run: by sweep, device and size, kernels in the order of the lesson.
+
+        Raises:
+            UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits), or if no
+                case is left.
+            DeviceUnavailable: if no case is left because there is no GPU; if some are left, see ``left_out``.
+        """
+        skipped: dict[Case, str] = {}
+        for placed in self.sweeps:
+            for item in _plan_sweep(placed, limits):
+                if item.case not in skipped:
+                    skipped[item.case] = item.skip
+                    yield item
+        if not skipped:
+            problems = ", ".join(dict.fromkeys(sweep.problem for sweep in self.config.sweep))
+            fell_back = any(placed.fell_back for placed in self.sweeps)
+            raise needs_gpu(f"{problems}: the chosen kernels run", fell_back=fell_back)
+        if all(skipped.values()):
+            raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(skipped.values()))}")
 
 
-def check_count(config: Config, resolve: Mapping[str, str]) -> None:
-    """Raise UsageError for too many cases."""
-    count = count_cases(config, resolve)
-    if count > MOST_CASES:
-        raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
-
-
-def count_cases(config: Config, resolve: Mapping[str, str]) -> int:
-    """How many cases a config has, or more if it names some twice, without making any."""
-    count = 0
-    for sweep in config.sweep:
-        problem = PROBLEMS[sweep.problem]
-        kernels = (kernel for _, kernel in placed(sweep, resolve))
-        variants = sum(prod(map(len, _axes(kernel, problem, sweep))) for kernel in kernels)
-        each = (sweep.dtype, sweep.inputs or (None,), sweep.b_layout or (None,), sweep.cache)
-        count += variants * problem.count(sweep.sizes()) * prod(map(len, each))
-    return count
-
-
-def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str, str]) -> Iterator[Planned]:
+def _count(placed: Placed) -> int:
+    sweep = placed.sweep
     problem = PROBLEMS[sweep.problem]
-    given = sweep.sizes()
-    placements = placed(sweep, resolve)
+    variants = sum(prod(map(len, _axes(kernel, problem, sweep))) for _, kernel in placed.on)
+    return variants * problem.count(sweep.sizes()) * prod(map(len, (sweep.dtype, *_others(sweep), sweep.cache)))
+
+
+def _others(sweep: Sweep) -> tuple[Sequence[str | None], Sequence[str | None]]:
+    """The inputs and layouts of B of a sweep; None stands for the problem's usual one."""
+    return sweep.inputs or (None,), sweep.b_layout or (None,)
+
+
+def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planned]:
+    sweep = placed.sweep
+    problem = PROBLEMS[sweep.problem]
     if sweep.stride:
-        _check_stride(sweep, [kernel for _, kernel in placements])
+        _check_stride(sweep, [kernel for _, kernel in placed.on])
     missing = {toolchain.name: toolchain.not_installed() for toolchain in compilers()}
+    for case, kernel in _without_variants(placed, problem, limits):
+        for stride, block, pad in product(*_axes(kernel, problem, sweep)):
+            variant = replace(case, block=block, pad=pad, stride=stride)
+            skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[case.device].capability) or ""
+            if not skip:
+                check(variant, kernel, problem, limits[case.device], limits.get(CPU))
+            yield Planned(variant, skip)
+
+
+def _without_variants(placed: Placed, problem: Problem, limits: Mapping[str, Limits]) -> Iterator[tuple[Case, Kernel]]:
+    """A sweep's cases without stride, block and pad, which are the kernel's own."""
+    sweep, given = placed.sweep, placed.sweep.sizes()
     # Not a product of all, which would make every shape first.
     sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))
-    others = tuple(
-        product(problem.combinations(given), sweep.inputs or (None,), sweep.b_layout or (None,), sweep.cache)
-    )
+    others = tuple(product(problem.combinations(given), *_others(sweep), sweep.cache))
     for (dtype, shape), (parameters, inputs, b_layout, cache) in ((size, other) for size in sizes for other in others):
-        for device, kernel in placements:
+        for device, kernel in placed.on:
             if not (sweep.kernel or kernel.takes(dtype)):
                 continue
             case = Case(
@@ -98,13 +132,7 @@ def _plan_sweep(sweep: Sweep, limits: Mapping[str, Limits], resolve: Mapping[str
                 inputs=inputs or problem.usual_inputs(dtype),
                 b_layout=b_layout or problem.usual_b_layout(dtype),
             )
-            case = problem.on_device(case, limits[device].multiprocessors)
-            for stride, block, pad in product(*_axes(kernel, problem, sweep)):
-                variant = replace(case, block=block, pad=pad, stride=stride)
-                skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[device].capability) or ""
-                if not skip:
-                    check(variant, kernel, problem, limits[device], limits.get(CPU))
-                yield Planned(variant, skip)
+            yield problem.on_device(case, limits[device].multiprocessors), kernel
 
 
 def _check_stride(sweep: Sweep, kernels: Sequence[Kernel]) -> None:

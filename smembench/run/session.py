@@ -14,12 +14,12 @@ from smembench.model.device import DeviceInfo
 from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
-from smembench.run.placement import devices_needed, left_out
-from smembench.run.plan import Planned, check_count, plan
+from smembench.run.placement import left_out
+from smembench.run.plan import Plan, Planned
 from smembench.run.runner import Runner
-from smembench.run.stop_rule import ci_widths_of, rules_of
+from smembench.run.stop_rule import rules_of
 from smembench.run.worker import Worker
-from smembench.store.assemble import Predict, assemble, unpredicted
+from smembench.store.assemble import Predict, assemble, ci_widths, unpredicted
 from smembench.store.files import check_working_directory
 from smembench.toolchains.settings import settings
 
@@ -45,7 +45,7 @@ class Session:
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
         """One measurement per case that has trials, with its prediction by ``predict``."""
         cases = (item.case for item in self.planned)
-        return assemble(cases, trials, self.infos, ci_widths_of(self.config), predict)
+        return assemble(cases, trials, self.infos, ci_widths(self.config.precision), predict)
 
 
 @contextmanager
@@ -83,13 +83,13 @@ def open_session(
     check_working_directory()
     with ExitStack() as held:
         with interruptible():
-            names, resolved, notes = _devices(config)
+            plan, names, notes = _plan(config)
             # Lock before a worker opens the device: that calibrates it, which would disturb another run.
             if lock:
                 held.enter_context(locked(names, wait=wait, waiting=waiting))
             worker = Worker(names)
             held.callback(worker.kill)
-            items = list(plan(config, worker.limits, resolved))
+            items = list(plan.cases(worker.limits))
         used = {item.case.device for item in items}
         infos = {name: info for name, info in worker.infos.items() if name in used}
         chosen = config.seed if seed is None else seed
@@ -104,29 +104,29 @@ def open_plan(config: Config) -> Iterator[tuple[Iterable[Planned], Mapping[str, 
     """The cases of a config one after another, to be shown, with all devices and the notes.
 
     Raises:
-        UsageError: as ``plan``.
+        UsageError: as ``Plan.of`` and ``Plan.cases``.
         DeviceUnavailable: for a device that does not exist.
     """
-    names, resolved, notes = _devices(config)
+    plan, names, notes = _plan(config)
     # Opened here at once: a process would take as long to start as this one. Settings are judged by a worker's Numba.
     if names == (CPU,) and not settings():
         device = open_device(CPU)
-        yield plan(config, {CPU: device.limits()}, resolved), {CPU: device.info}, notes
+        yield plan.cases({CPU: device.limits()}), {CPU: device.info}, notes
         return
     worker = Worker(names)
     try:
-        yield plan(config, worker.limits, resolved), worker.infos, notes
+        yield plan.cases(worker.limits), worker.infos, notes
     finally:
         worker.kill()
 
 
-def _devices(config: Config) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
-    """The devices that the cases run on, what each name in the config stands for, and notes."""
-    resolved, note = {}, None
+def _plan(config: Config) -> tuple[Plan, tuple[str, ...], tuple[str, ...]]:
+    """The plan of a config on this machine, the devices to open for it, and notes for the user."""
+    resolved, fallback = {}, None
     for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
-        resolved[name], said = resolve(name)
-        note = note or said
+        resolved[name], note = resolve(name)
+        fallback = fallback or note
+    plan = Plan.of(config, resolved)
     # Always with the CPU: the plan needs the host's free memory.
-    names = tuple(dict.fromkeys((*devices_needed(config, resolved), CPU)))
-    check_count(config, resolved)
-    return names, resolved, tuple(filter(None, (note, left_out(config, resolved), *registry.mistakes())))
+    names = tuple(dict.fromkeys((*plan.devices, CPU)))
+    return plan, names, tuple(filter(None, (fallback, left_out(plan.sweeps), *registry.mistakes())))

@@ -9,15 +9,13 @@ from typing import Any
 
 from smembench.run.config import Config
 from smembench.stats.summary import MIN_SAMPLES, ci_width
+from smembench.store.assemble import ci_widths
 
 MAX_EXTRA_ROUNDS = 12
 """Most additional rounds for cases that have not converged."""
 
 _FIRST_ROUND = {"cuda": None, "cpu": 0.1}
 """``first_round`` by kind of device; short on CPUs, where a launch can take seconds."""
-
-CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
-"""Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {"samples": 10, "rounds": 1, "precision": 5.0, "max_seconds": 2.0},
@@ -69,14 +67,9 @@ class StopRule:
         return spent >= self.max_seconds or (len(values) >= self.samples and ci_width(values) <= self.ci_width)
 
 
-def ci_widths_of(config: Config) -> dict[str, float]:
-    """The greatest relative half-width of the median's 95 % interval, by kind of device."""
-    return CI_WIDTH if config.precision is None else dict.fromkeys(CI_WIDTH, config.precision / 100)
-
-
 def rules_of(config: Config) -> dict[str, StopRule]:
     """Stop rules by kind of device."""
     return {
         kind: StopRule(config.samples, config.rounds, ci_width, config.max_seconds, config.warmup, _FIRST_ROUND[kind])
-        for kind, ci_width in ci_widths_of(config).items()
+        for kind, ci_width in ci_widths(config.precision).items()
     }

@@ -19,6 +19,15 @@ Predict = Callable[[Case, str | None, int | None], Prediction]
 """Predicts a case from the device's compute capability and the kernel's registers per thread."""
 
 
+CI_WIDTH = {"cuda": 0.005, "cpu": 0.02}
+"""Default target for ``ci_width`` by kind of device; looser on CPUs, which are noisier."""
+
+
+def ci_widths(precision: float | None) -> dict[str, float]:
+    """Targets for ``ci_width`` by kind of device; ``precision`` is a config's, in percent."""
+    return CI_WIDTH if precision is None else dict.fromkeys(CI_WIDTH, precision / 100)
+
+
 def unpredicted(case: Case, capability: str | None, registers: int | None) -> Prediction:
     """No prediction, the default of ``assemble``."""
     return Prediction()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from reprlib import repr as shortened
@@ -19,6 +19,8 @@ from smembench.store import schema
 from smembench.store.files import checksum as checksum_of
 from smembench.store.files import read_whole
 from smembench.store.schema import Row
+
+CASES, SAMPLES = "cases.csv", "samples.csv"
 
 Samples = Mapping[int, Sequence[float]]
 """Elapsed times of one case in ms, by round."""
@@ -38,84 +40,83 @@ def table_text(columns: Sequence[str], records: Iterable[Iterable[object]]) -> s
     return stream.getvalue()
 
 
+def read_columns(
+    path: Path, columns: Sequence[str], required: Collection[str], *, kind: str, checksum: str = ""
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Read some columns of a CSV file: of every record its line and fields, "" for a column that the file lacks.
+
+    No record outlives its turn: thousands of lists would set off Python's garbage collector again and again, which took
+    half of the time to read 365 runs.
+
+    Args:
+        kind: the file's usual name, for the message about a file that is another.
+        checksum: see ``_check_edited``.
+
+    Raises:
+        UsageError: for a file that cannot be read, a ``required`` column that is missing, and a record that was cut off
+            or joined with another, with the line.
+    """
+    reader = csv.reader(text := _text_of(path))
+    try:
+        header = next(reader, [])
+        if missing := [column for column in columns if column in required and column not in header]:
+            other = "" if path.name == kind else f"not a {kind}: "
+            raise UsageError(f"{path}: {other}the column {missing[0]} is missing")
+        absent = [column for column in columns if column not in header]
+        wanted = itemgetter(*map([*header, *absent].index, columns))
+        blank = [""] * len(absent)
+        for record in filter(None, reader):
+            if len(record) != len(header):
+                uneven = f"it has {number_of(len(record), 'field')}, and the first line {len(header)}"
+                raise UsageError(f"{path}, line {reader.line_num}: {uneven}")
+            yield reader.line_num, wanted(record + blank if blank else record)
+    except csv.Error as error:
+        raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
+    _check_edited(path, text, checksum)
+
+
 def read_rows(path: Path, checksum: str = "") -> list[Row]:
-    """Rows of a cases.csv; ``checksum`` as for ``check_edited``.
+    """Rows of a cases.csv; ``checksum`` as for ``read_columns``.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(text := text_of(path))
-    try:
-        header = next(reader, [])
-        if missing := [column for column in schema.REQUIRED if column not in header]:
-            raise UsageError(f"{path}: not a cases.csv: the column {missing[0]} is missing")
-        rows = []
-        for record in filter(None, reader):
-            if len(record) != len(header):
-                raise ValueError(uneven(record, header))
-            rows.append(schema.from_fields(dict(zip(header, record, strict=True))))
-    except (ValueError, csv.Error) as error:
-        raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
-    check_edited(path, text, checksum)
+    rows, names = [], schema.COLUMNS
+    for line, record in read_columns(path, names, schema.REQUIRED, kind=CASES, checksum=checksum):
+        try:
+            rows.append(schema.from_fields(dict(zip(names, record, strict=True))))
+        except ValueError as error:
+            raise UsageError(f"{path}, line {line}: {error}") from None
     return rows
 
 
 def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
-    """Elapsed times of a samples.csv in ms, by case id and round; ``checksum`` as for ``check_edited``.
+    """Elapsed times of a samples.csv in ms, by case id and round; ``checksum`` as for ``read_columns``.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    reader = csv.reader(text := text_of(path))
+    found: list[str] = []
+    for _, record in read_columns(path, _READ, _READ[:-1], kind=SAMPLES, checksum=checksum):
+        found += record
+    columns = [found[place :: len(_READ)] for place in range(len(_READ))]
+    columns[-1] = [version or str(schema.SCHEMA_VERSION) for version in columns[-1]]
     try:
-        cases, rounds, times = _samples_from(next(reader, []), (record for record in reader if record))
-    except csv.Error as error:
-        raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: not a samples.csv: {error}") from None
-    check_edited(path, text, checksum)
+        cases, rounds, times, versions = _SAMPLES.validate_python(tuple(columns))  # whole columns at once: quicker
+    except ValidationError as error:
+        first = min(error.errors(include_url=False), key=lambda one: int(one["loc"][1]))
+        column, row = map(int, first["loc"])
+        what = f"the column {_READ[column]} holds {shortened(first['input'])}"
+        raise UsageError(f"{path}, line {row + 2}: {what}") from None
+    if other := set(versions) - {schema.SCHEMA_VERSION}:
+        raise UsageError(f"{path}: schema version {other.pop()}; this smembench reads {schema.SCHEMA_VERSION}")
     samples: dict[str, dict[int, list[float]]] = {}
     for case, number, elapsed in zip(cases, rounds, times, strict=True):
         samples.setdefault(case, {}).setdefault(number, []).append(elapsed)
     return dict(samples)
 
 
-def _samples_from(header: Sequence[str], records: Iterable[list[str]]) -> tuple[list[str], list[int], list[float]]:
-    """Case ids, rounds and elapsed times of a samples.csv's records, whole columns at once, which is quicker.
-
-    No record outlives its turn: thousands of lists would set off Python's garbage collector again and again, which took
-    half of the time to read 365 runs.
-
-    Raises:
-        ValueError: for a column that is missing and a field that is not what it should be, with the line.
-    """
-    absent = [name for name in _READ if name not in header]
-    more = [schema.SCHEMA_VERSION if name == "schema_version" else None for name in absent]
-    wanted = itemgetter(*map([*header, *absent].index, _READ))
-    found: list[str | int | None] = []
-    for line, record in enumerate(records, 2):
-        if len(record) != len(header):
-            raise ValueError(f"line {line}: {uneven(record, header)}")
-        found += wanted([*record, *more] if more else record)
-    try:
-        cases, rounds, times, versions = _SAMPLES.validate_python(
-            tuple(found[place :: len(_READ)] for place in range(len(_READ)))
-        )
-    except ValidationError as error:
-        first = min(error.errors(include_url=False), key=lambda one: int(one["loc"][1]))
-        column, row = map(int, first["loc"])
-        raise ValueError(f"line {row + 2}: the column {_READ[column]} holds {shortened(first['input'])}") from None
-    if other := set(versions) - {schema.SCHEMA_VERSION}:
-        raise ValueError(f"schema version {other.pop()}; this smembench reads {schema.SCHEMA_VERSION}")
-    return cases, rounds, times
-
-
-def uneven(record: Sequence[str], header: Sequence[str]) -> str:
-    """What is wrong with a record that was cut off or joined with another."""
-    return f"it has {number_of(len(record), 'field')}, and the first line {len(header)}"
-
-
-def text_of(path: Path) -> io.StringIO:
+def _text_of(path: Path) -> io.StringIO:
     """The text of a CSV file.
 
     Raises:
@@ -129,7 +130,7 @@ def text_of(path: Path) -> io.StringIO:
         raise UsageError(f"{path}: cannot be read ({error})") from None
 
 
-def check_edited(path: Path, text: io.StringIO, checksum: str) -> None:
+def _check_edited(path: Path, text: io.StringIO, checksum: str) -> None:
     """Warn (``Dropped``) of a file that could be read and is not as the run wrote it, if it has a checksum."""
     if checksum and checksum != checksum_of(text.getvalue().encode()):
         warn(f"{path}: was edited after the run; its figures are used as they stand", Dropped, stacklevel=3)

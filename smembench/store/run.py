@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from smembench.model.measurement import Measurement, Status
+from smembench.model.measurement import Measurement, Status, moment
 from smembench.store.csv_files import Samples
 from smembench.store.relations import relate
 from smembench.store.run_json import Description
@@ -54,6 +55,15 @@ class Run:
         """The run's id, which begins with its UTC time; the file's name if neither a row nor run.json has an id."""
         named = next((row.run_id for row in self.rows if row.run_id), self.description.run_id)
         return named or (self.path.name if self.path else "")
+
+    @property
+    def began(self) -> datetime:
+        """When the run began; the earliest possible time if neither run.json nor a row records it."""
+        text = self.description.started_at_utc or min((row.started_at_utc for row in self.rows), default="")
+        try:
+            return moment(text)
+        except ValueError:
+            return datetime.min.replace(tzinfo=UTC)
 
     @property
     def failed(self) -> list[Row]:

@@ -13,15 +13,13 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.text import json_text
 from smembench.store import schema
-from smembench.store.csv_files import table_text
+from smembench.store.csv_files import CASES, SAMPLES, table_text
 from smembench.store.files import check_folder, checksum, leftovers, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import RUN as RUN
 from smembench.store.run_json import Description, read_json
 
-CASES = "cases.csv"
-SAMPLES = "samples.csv"
 JOURNAL = "journal.jsonl"
 
 

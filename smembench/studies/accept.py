@@ -16,12 +16,13 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
+from smembench.store.csv_files import CASES
 from smembench.store.files import locked, write_whole
+from smembench.store.load import load, newest
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, resume_command
+from smembench.store.run_folder import resume_command
 from smembench.store.run_json import Description, ahead, read_json
 from smembench.studies.compare.comparability import fault
-from smembench.studies.load import load, newest
 
 ACCEPTED = "accepted.json"
 _Text = Annotated[str, Field(min_length=1)]

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
+from smembench.store.csv_files import CASES
 from smembench.store.files import locked, resolved, there, write_whole
-from smembench.store.run_folder import CASES, RUN, read_description, resume_command, to_json
+from smembench.store.load import load, named
+from smembench.store.run_folder import RUN, read_description, resume_command, to_json
 from smembench.store.run_json import ahead, read_json
-from smembench.studies.load import load, named
 
 BASELINE = "baseline.json"
 

@@ -15,7 +15,7 @@ from smembench.model.errors import UsageError
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import Config
 from smembench.run.environment import git_revision, versions
-from smembench.run.plan import plan
+from smembench.run.plan import Plan
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
@@ -94,7 +94,8 @@ def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
     others = _other_makers(run.description, {row.compiler for row in run.rows})
 
     def code(case: Case) -> MachineCode | None:
-        return None if others else machine_code(case, capabilities.get(case.device))
+        known = registry.find(case.problem, case.kernel, case.kind, case.compiler)
+        return machine_code(case, capabilities.get(case.device)) if known and not others else None
 
     return measured(run.rows, code), others
 
@@ -116,7 +117,8 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     Raises:
         UsageError: when no case can be compiled, and without NVIDIA's compiler libraries.
     """
-    planned = list(plan(config, {"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}, {"cuda:0": "cuda:0"}))
+    plan = Plan.of(config, {"cuda:0": "cuda:0"})
+    planned = list(plan.cases({"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
     ported = {replace(item.case, compiler=DEFAULT_COMPILER) for item in planned if is_port(item.case.compiler)}
     cases = [item.case for item in planned if item.case in ported]
@@ -135,7 +137,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
 def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
     """Ported cases among the rows of a run, in their order; cases without a row for the port are left out.
 
-    ``code`` compiles a case, to count its instructions.
+    A stored run has ports that are no longer in the registry, too. ``code`` compiles a case, to count its instructions.
     """
     found = {row.case: row for row in rows}
 
@@ -146,7 +148,9 @@ def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
         )
 
     ours = [row.case for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER]
-    pairs = [(case, port) for case in ours for port in ports_of(case) if port in found]
+    names = sorted({case.compiler for case in found if is_port(case.compiler)})
+    ports = ((case, replace(case, compiler=name)) for case in ours for name in names)
+    pairs = [(case, port) for case, port in ports if port in found]
     return _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
 
 

@@ -20,8 +20,8 @@ from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
 from smembench.run.plan import check
 from smembench.run.session import locked
+from smembench.store.load import load
 from smembench.store.schema import Row
-from smembench.studies.load import load
 from smembench.toolchains.machine_code import machine_code
 
 CAPABILITY = "9.0"

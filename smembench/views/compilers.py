@@ -70,7 +70,7 @@ def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
     if any(line.build.local_bytes for line in lines):
         columns["local\nbytes"] = lambda line: _text(line.build.local_bytes)
     columns |= {
-        "shared\nbytes": lambda line: str(registry.kernel_of(line.case).shared_bytes(line.case) or ""),
+        "shared\nbytes": lambda line: _shared_bytes(line.case),
         "instruc-\ntions": lambda line: _text(line.build.instructions),
     }
     by_port = grouped(pairs, lambda pair: pair.compiler).values()
@@ -85,6 +85,12 @@ def _lines(pairs: Sequence[PortedCase]) -> Iterator[_Line]:
         yield _Line(case, group[0].ours)
         there = (pair for pair in group if not pair.missing)
         yield from (_Line(replace(case, compiler=pair.compiler), pair.port, pair.ratio) for pair in there)
+
+
+def _shared_bytes(case: Case) -> str:
+    """Shared memory of the kernel, which its ports have too; "" for none and for one that is no longer declared."""
+    kernel = registry.find(case.problem, case.kernel, case.kind)
+    return str(kernel.shared_bytes(case) or "") if kernel else ""
 
 
 def _text(value: object) -> str:

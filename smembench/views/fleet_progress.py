@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from smembench.model.progress import unseen
 from smembench.model.text import duration, number_of, visible
 from smembench.run.config import Config
-from smembench.run.plan import count_cases
+from smembench.run.plan import Plan
 from smembench.store.fleet_json import Entry
 from smembench.studies.fleet.options import Watch
 from smembench.studies.fleet.turns import at_once, in_turns
@@ -115,7 +115,8 @@ def planned(config: Config, entries: Sequence[Entry]) -> Iterator[str]:
     hosts = {entry.host for entry in devices}
     for part, how in ((at_once(config), "all devices at once"), (in_turns(config), "one device of a host at a time")):
         if part is not None and devices:
-            count = count_cases(part, {name: devices[0].device for sweep in part.sweep for name in sweep.device})
+            names = {name: devices[0].device for sweep in part.sweep for name in sweep.device}
+            count = Plan.of(part, names).count
             limit = duration(count * config.max_seconds)
             yield f"{number_of(count, 'case')} per device, {how}: at most {limit} of samples"
     yield f"{number_of(len(devices), 'device')} of {number_of(len(hosts), 'host')}; nothing was measured"

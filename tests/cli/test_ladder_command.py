@@ -57,4 +57,4 @@ def test_a_kernel_of_a_file_comes_after_the_last_step(program: Program, tmp_path
     )
     ran = program("ladder", "transpose", "--diff", "mine", "--n", 64, SMEMBENCH_KERNELS=str(file))
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.splitlines()[0] == "mine against transposePersistent"
+    assert ran.stdout.splitlines()[0] == "mine against transposePaired"

@@ -132,7 +132,7 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
     samples = (run / "samples.csv").read_text()
     (run / "samples.csv").write_text(samples[:-60])
     refused = program("baseline", "set", run)
-    assert (refused.returncode, "samples.csv: line" in refused.stderr) == (2, True), refused.stderr
+    assert (refused.returncode, "samples.csv, line" in refused.stderr) == (2, True), refused.stderr
     (run / "samples.csv").write_text(samples)
     assert "is now the baseline of documents" in program("baseline", "set", run).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"

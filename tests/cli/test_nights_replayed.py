@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from nights.simulator import N0, Nights, write
 
 Program = Callable[..., subprocess.CompletedProcess[str]]

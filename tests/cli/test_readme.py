@@ -12,19 +12,19 @@ from math import inf, nan
 from pathlib import Path
 from statistics import median
 
-import pytest
-
 import documents_tables
 import kernels_page
-from conftest import ROOT, Program, records
+import pytest
 from nights.readme import false_nights, worst
 from pages import FILLED, KERNELS, PAGES, README, table
+
+from conftest import ROOT, Program, records
 from smembench.explain.counters import ALLOWED
 from smembench.kernels.matmul.inputs import NORMAL
 from smembench.model.case import BY_ROWS
+from smembench.store.load import load
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
-from smembench.studies.load import load
 
 TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
 TEXT = "\n".join(TEXTS.values())
@@ -38,7 +38,7 @@ def says(mark: str, figure: str) -> None:
 
 @pytest.mark.parametrize(("of", "shown"), FILLED.findall(TEXT), ids=[of for of, _ in FILLED.findall(TEXT)])
 def test_a_table_is_what_it_says_it_is_of(of: str, shown: str) -> None:
-    assert shown == table(of), "PYTHONPATH=.:tests python -m pages fills it"
+    assert shown == table(of), "PYTHONPATH=.:.ci python -m pages fills it"
 
 
 def test_no_line_begins_with_a_mark() -> None:
@@ -267,7 +267,7 @@ def test_false_nights_are_those_of_the_study() -> None:
 
 def test_all_claims_are_those_of_the_stored_run() -> None:
     everything = documents_tables.ALL.read_text(encoding="utf-8")
-    assert everything == documents_tables.everything(), "PYTHONPATH=.:tests python -m pages fills it"
+    assert everything == documents_tables.everything(), "PYTHONPATH=.:.ci python -m pages fills it"
     says("claims-count", str(sum(map(int, re.findall(r"^Of (\d+) claims", everything, flags=re.MULTILINE)))))
     (thousand,) = re.findall(r"the same at another size.*? yes<br>(\d+)×", everything)
     says("thousand", thousand)
@@ -318,3 +318,11 @@ def test_examples_are_commands_that_exist(help_of: Callable[[str], str], line: s
     words = shlex.split(line, comments=True)
     command = " ".join(words[1:3]) if words[1] in ("fleet", "baseline") else words[1]
     assert [word for word in words if word.startswith("--") and word not in help_of(command)] == []
+
+
+def test_ci_runs_the_test_command() -> None:
+    (command,) = (line for line in README.read_text(encoding="utf-8").splitlines() if line.endswith("--dist worksteal"))
+    *install, tests = command.split(" && ")
+    run, check = ((ROOT / ".ci" / name).read_text(encoding="utf-8").splitlines() for name in ("run", "check"))
+    assert " && ".join(install) in run
+    assert f'"$python" -m {tests.removeprefix(".venv/bin/")} "$@"' in check

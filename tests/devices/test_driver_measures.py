@@ -6,16 +6,15 @@ import os
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import product
 from pathlib import Path
 
 import pytest
+from warp_requests.requests import drawn
 
 from conftest import records
 from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
-from smembench.studies.doctor.requests import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -45,21 +44,67 @@ static void transpose(T *out, const T *in, unsigned nx, unsigned ny)
 """
 
 
+PRODUCT = """
+typedef unsigned short T;
+
+static float widened(T bits) { return __builtin_bit_cast(float, bits << 16); }
+
+static T rounded(float value)
+{
+    unsigned bits = __builtin_bit_cast(unsigned, value);
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
+
+// All of it in a launch's first thread.
+static void product(T *c, const T *a, const T *b, unsigned m, unsigned n, unsigned k,
+                    unsigned lda, unsigned ldb, unsigned ldc)
+{
+    if (blockIdx.x || blockIdx.y || threadIdx.x || threadIdx.y)
+        return;
+    for (unsigned row = 0; row < m; ++row)
+        for (unsigned col = 0; col < n; ++col) {
+            float sum = 0;
+            for (unsigned i = 0; i < k; ++i)
+                sum += widened(a[row * lda + i]) * widened(b[i * ldb + col]);
+            c[row * ldc + col] = rounded(sum);
+        }
+}
+"""
+"""The product of matrices in bfloat16, without tensor cores."""
+
+BY_MAPS = (
+    PRODUCT
+    + """
+static void by_maps(T *, const T *, const T *, unsigned m, unsigned n, unsigned k, unsigned, unsigned, unsigned,
+                    const void *a, const void *b, const void *c)
+{
+    const HostMap &of_a = *(const HostMap *)a, &of_b = *(const HostMap *)b, &of_c = *(const HostMap *)c;
+    bool inputs = of_a.rows == m && of_a.columns == k && of_b.rows == k && of_b.columns == n;
+    if (inputs && of_c.rows == m && of_c.columns == n)
+        product((T *)of_c.address, (const T *)of_a.address, (const T *)of_b.address, m, n, k,
+                of_a.stride_bytes / sizeof(T), of_b.stride_bytes / sizeof(T), of_c.stride_bytes / sizeof(T));
+}
+"""
+)
+"""The same of the matrices that tensor maps describe, if these have the sides that the scalars have."""
+
+
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Host forms of the documents' kernels in blocks of 16x16 and of the round trip's."""
+    """Host forms of the documents' kernels in blocks of 16x16, of the round trip's and of two on tensor cores."""
     square = Case("matmul", "naive", "cuda:0", "float32", 40, 40, 40, BLOCK)
     copy = Case("transpose", "copyGmem", "cuda:0", "float32", 40, 40, None, BLOCK)
     cases = [square, replace(square, kernel="tiled"), copy, replace(copy, kernel="naiveGmem")]
     cases += [replace(copy, kernel="transposeSmem", pad=0), replace(copy, kernel="transposeSmemPad", pad=1)]
     cases += [replace(case, block=Block(32, 32)) for case in cases[-2:]]
     cases += [Case("constant", "constantUniform", "cuda:0", "float32", 1, 1000, None, Block(256, 1))]
-    cases += [replace(square, kernel="mmaAsync", dtype="bfloat16")]
-    cases += [replace(square, kernel="wgmmaStored", dtype="bfloat16", block=None)]
     of_matmul = replace(port(replace(square, kernel="tiled")), mangled="14mat_mul_kernel")
     add_one = HostKernel("addOne", "7add_one", ADD_ONE, (128, 1), 2, 1)
     by_triton = HostKernel("transpose", "no kernel by Numba", BY_TRITON, (256, 1), 2, 2)
-    return compile_for_host([*map(port, cases), of_matmul, add_one, by_triton], tmp_path_factory.mktemp("kernels"))
+    on_tensor_cores = HostKernel("product", "9mma_async", PRODUCT, (16, 16), 3, 6)
+    by_maps = HostKernel("by_maps", "12wgmma_stored", BY_MAPS, (384, 1), 3, 6, 3)
+    others = (of_matmul, add_one, by_triton, on_tensor_cores, by_maps)
+    return compile_for_host([*map(port, cases), *others], tmp_path_factory.mktemp("kernels"))
 
 
 def test_transposes_of_both_compilers_are_right_and_timed_warm_and_cold(fake_driver: FakeDriver, kernels: Path) -> None:
@@ -133,32 +178,29 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
 
 def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver: FakeDriver, kernels: Path) -> None:
     kernel = ("--kernel", "mmaAsync", "--dtype", "bfloat16", "--n", "136", "--block", "16x16", "--device", "cuda:0")
-    inputs = ("--compiler", "numba,nvrtc", "--inputs", "normal,integers,zeros", "--csv", "-")
+    inputs = ("--inputs", "normal,integers,zeros", "--csv", "-")
     out, _ = ended(fake_driver("smembench", "matmul", *kernel, *inputs, *FEW, kernels=kernels))
-    found = {(row["compiler"], row["inputs"]): row for row in records(out)}
-    assert set(found) == set(product(("numba", "nvrtc"), ("normal", "integers", "zeros")))
-    for (_, distribution), row in found.items():
+    found = {row["inputs"]: row for row in records(out)}
+    assert set(found) == {"normal", "integers", "zeros"}
+    for distribution, row in found.items():
         assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
         assert (float(row["max_error"]) == 0.0) == (distribution == "zeros")
         assert f"/inputs={distribution}/" in row["case_id"]
 
 
 def test_tiles_are_copied_by_the_maps_of_a_launch(fake_driver: FakeDriver, kernels: Path) -> None:
-    """In Numba and in CUDA C: the maps are those of this case's matrices, and follow the scalars."""
+    """They are those of this case's matrices, and follow the scalars."""
     kernel = ("--kernel", "wgmmaStored", "--dtype", "bfloat16", "--m", "100", "--n", "144", "--k", "200")
-    both = ("--compiler", "numba,nvrtc", "--csv", "-")
-    out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, *both, kernels=kernels))
-    found = records(out)
-    assert [row["compiler"] for row in found] == ["numba", "nvrtc"]
-    for row in found:
-        assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
+    out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-", kernels=kernels))
+    (row,) = records(out)
+    assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
 
 
 @pytest.mark.parametrize(
     ("name", "dtype", "n"),
     [
         ("wgmmaClustered", "bfloat16", 144),
-        ("wgmmaSpilled", "tf32", 144),
+        ("wgmma", "tf32", 144),
         ("wgmmaStored", "float8_e4m3", 144),
         ("wgmmaPacked", "bfloat16", 145),
     ],
@@ -205,7 +247,7 @@ def test_doctor_describes_the_fake_driver(fake_driver: FakeDriver) -> None:
 # Runs the child, and counts what is predicted, but for the first request of each part.
 NCU = f"""#!{sys.executable}
 import subprocess, sys
-from smembench.studies.doctor.requests import drawn, part
+from warp_requests.requests import drawn, part
 subprocess.run(sys.argv[sys.argv.index("off") + 1 :], check=True)
 seed, count, _, what, _ = sys.argv[-5:]
 print('"Metric Name","Metric Value"')
@@ -215,18 +257,15 @@ for number, request in enumerate(part(drawn(int(seed), int(count), (9, 0)), what
 """
 
 
-def test_doctor_counts_random_requests(
-    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_requests_are_counted(fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    _, err = ended(fake_driver("smembench", "doctor", "--conflicts"), 2)
-    assert err.startswith("smembench: ncu (Nsight Compute) is not on the PATH")
+    path = tmp_path / "requests.csv"
+    _, err = ended(fake_driver("warp_requests", path), 1)
+    assert err.splitlines()[-1].startswith("warp_requests: ncu (Nsight Compute) is not on the PATH")
     (tmp_path / "ncu").write_text(NCU)
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    path = tmp_path / "requests.csv"
-    options = ("--requests", 40, "--seed", 7, "--csv", path)
-    out, err = ended(fake_driver("smembench", "doctor", "--conflicts", *options), 1)
+    out, err = ended(fake_driver("warp_requests", "--requests", 40, "--seed", 7, path), 1)
     assert err.startswith("random requests of --seed 7 under ncu\n0 of 94: loads and stores of shared memory\n")
     assert "random requests of one warp, seed 7" in out
     assert "load, 4 bytes, permuted: " in out

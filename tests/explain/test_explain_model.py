@@ -44,7 +44,7 @@ def requests(draw: st.DrawFn, most: int = 32) -> Request:
 
 
 def counted_requests() -> list[tuple[Addresses, int, str, int]]:
-    """Loads and stores of random patterns, and the wavefronts that GPUs counted for them: see doctor --conflicts."""
+    """Loads and stores of random patterns, and the wavefronts that GPUs counted for them: see .ci/warp_requests."""
     stored = (Path(__file__).parents[2] / "results/reference").glob("*-shared-requests*.csv")
     return [
         (

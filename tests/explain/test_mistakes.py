@@ -24,7 +24,7 @@ from smembench.model.case import Case
 from smembench.studies.explain import cases
 
 TRACED = [kernel for kernel in NUMBA if kernel.problem != "transfer" and kernel.name != "memcpy"]
-ALIKE = ("Dyn", "DynPad", "12x6", "16x8", "1D", "2D", "vectorized", "warpTiled", "unrolled", "interleaved")
+ALIKE = ("Dyn", "DynPad", "16x8", "1D", "2D", "vectorized", "unrolled")
 """Ends of the names of kernels whose barriers stand where another's do, and whose traces take long."""
 FEW = [kernel for kernel in TRACED if CAMPAIGN > 1 or not kernel.name.endswith(ALIKE)]
 SIDES = {"wgmmaPacked": 254}
@@ -130,9 +130,7 @@ NO_RACE = {
         for name in OWN
         for end in ("", "Pad", "Dyn", "DynPad")
     },
-    **dict.fromkeys(
-        ("wgmma", "wgmmaSpilled"), (1, "it orders wgmma's reads before the TMA's next copy, no threads' accesses")
-    ),
+    "wgmma": (1, "it orders wgmma's reads before the TMA's next copy, no threads' accesses"),
     **dict.fromkeys(
         ("wgmmaStored", "wgmmaClustered", "wgmmaPacked"), (2, "they order what lanes store and the TMA reads")
     ),

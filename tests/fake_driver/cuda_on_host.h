@@ -19,12 +19,6 @@ static Index threadIdx, blockIdx, gridDim;
 
 using std::fma;
 
-struct alignas(16) uint4 {
-    unsigned x, y, z, w;
-};
-static inline uint4 __ldcs(const uint4 *from) { return *from; }
-static inline void __stcs(uint4 *to, uint4 vector) { *to = vector; }
-
 template <class T> static inline T atomicAdd(T *to, T value)
 {
     T before = *to;
@@ -39,9 +33,7 @@ template <class T> static inline T atomicAdd(T *to, T value)
 #define __constant__ static
 #define __launch_bounds__(threads, blocks)
 #define __syncwarp() on_host::take_turns()
-#define __threadfence()
 #define __syncthreads() on_host::take_turns()
-#define __shfl_down_sync(mask, value, lanes) on_host::shuffle_down(value, lanes)
 
 namespace on_host {
 
@@ -74,18 +66,6 @@ static void begin_thread()
     begin.uc_link = nullptr;
     makecontext(&begin, run_thread, 0);
     setcontext(&begin);
-}
-
-// Of all threads of a block that have not ended: each of them has to come here.
-template <class T> static T shuffle_down(T value, unsigned lanes)
-{
-    static T given[MOST_THREADS];
-    unsigned here = thread, lane = here % 32;
-    given[here] = value;
-    take_turns();
-    T found = given[lane + lanes < 32 ? here + lanes : here];
-    take_turns();
-    return found;
 }
 
 static void run_block(Index block)

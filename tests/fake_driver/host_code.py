@@ -11,11 +11,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import numpy as np
-
 from programs import cuda_c_kernel, numba_kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import TensorMap
 from smembench.model.case import Case
 
 HERE = Path(__file__).parent
@@ -35,7 +32,7 @@ class HostKernel:
         block: (x, y) threads.
         arrays: how many pointers it takes, to ``T``.
         scalars: how many numbers after them, ``unsigned``.
-        maps: how many tensor maps after those.
+        maps: how many tensor maps after those, each a ``HostMap *``.
         constant: the name of its ``__constant__`` array, if it has one.
     """
 
@@ -77,7 +74,7 @@ def port(case: Case) -> HostKernel:
     """The CUDA C port of a case; its Numba kernel has the same host form."""
     problem, by_numba = PROBLEMS[case.problem], numba_kernel(replace(case, compiler="numba"))
     by_nvrtc = cuda_c_kernel(replace(case, compiler="nvrtc"))
-    takes = len(problem.arrays), len(problem.scalars(case)), len(by_nvrtc.tensor_maps)
+    takes = len(problem.arrays), len(problem.scalars(case))
     name = mangled(by_numba.function)
     return HostKernel(by_nvrtc.entry, name, by_nvrtc.source, by_numba.block, *takes, constant=by_nvrtc.constant)
 
@@ -93,7 +90,7 @@ def compile_for_host(kernels: Sequence[HostKernel], folder: Path) -> Path:
     rows = "".join(kernel.row(number) for number, kernel in enumerate(kernels))
     table = f'extern "C" const HostKernel HOST_KERNELS[] = {{{rows}{{}}}};\n'
     source = folder / "kernels.cpp"
-    source.write_text(f'#include "warp_groups_on_host.h"\n{sources}{table}')
+    source.write_text(f'#include "cuda_on_host.h"\n{sources}{table}')
     return compile_library(source, folder / "kernels.so", [HERE])
 
 
@@ -104,14 +101,6 @@ def compile_library(source: Path, library: Path, includes: Iterable[Path]) -> Pa
     paths = [f"-I{folder}" for folder in includes]
     subprocess.run([COMPILER, *flags, *paths, "-o", str(library), str(source), "-ldl"], check=True)
     return library
-
-
-def host_map(described: TensorMap, array: Any) -> Any:
-    """The tensor map of a NumPy array, as the fake driver encodes it (``HostMap`` of host_kernel.h)."""
-    assert described.apart == 1
-    size, tile_columns = array.itemsize, described.row_bytes // array.itemsize
-    _, rows, columns, stride, tile_rows, *_ = described
-    return np.array([array.ctypes.data, columns, rows, stride * size, tile_columns, tile_rows], np.uint64)
 
 
 class _Row(ctypes.Structure):
@@ -127,10 +116,7 @@ class _Row(ctypes.Structure):
 
 
 def kernel_of(library: Path, number: int) -> Callable[[tuple[int, int], Sequence[Any], Sequence[int], bytes], None]:
-    """A kernel of a library, to be called with a grid, NumPy arrays, scalars and its constant array's bytes.
-
-    The tensor maps follow the arrays.
-    """
+    """A kernel of a library, to be called with a grid, NumPy arrays, scalars and its constant array's bytes."""
     row = (_Row * (number + 1)).in_dll(ctypes.CDLL(str(library)), "HOST_KERNELS")[number]
 
     def launch(grid: tuple[int, int], arrays: Sequence[Any], scalars: Sequence[int], constant: bytes) -> None:

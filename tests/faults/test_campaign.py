@@ -27,7 +27,7 @@ from smembench.cli.app import app
 from smembench.model.device import Limits
 from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.run.config import AXES, Config, Sweep, from_toml
-from smembench.run.plan import plan
+from smembench.run.plan import Plan
 
 CODES = {0, 1, 2, 3, 4, 130}
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -120,7 +120,7 @@ def test_random_configs(tmp_path: Path) -> None:
         path = tmp_path / "random.toml"
         path.write_text(toml(rng))
         try:
-            taken += len(list(islice(plan(from_toml(path), {"cpu": Limits(free_bytes=2**34)}, names), 50)))
+            taken += len(list(islice(Plan.of(from_toml(path), names).cases({"cpu": Limits(free_bytes=2**34)}), 50)))
         except (UsageError, DeviceUnavailable):
             continue
         except Exception as error:

@@ -19,7 +19,8 @@ from campaign import CAMPAIGN, chance
 from conftest import ROOT, Program
 from smembench.cli.app import app
 from smembench.model.errors import SmembenchError
-from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES
+from smembench.store.csv_files import CASES, SAMPLES
+from smembench.store.run_folder import JOURNAL, RUN
 
 NIGHTS = sorted((ROOT / "results/reference/slowdown").iterdir())
 VALUES: list[Any] = [

@@ -90,49 +90,37 @@ def test_what_is_left_over_by_whole_tiles_is_right(gpu: CudaDevice, name: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "compiler", "m", "n", "k"),
+    ("name", "m", "n", "k"),
     [
-        ("streamK", "numba", 141, 139, 40_001),
-        ("streamK", "numba", 2500, 1000, 700),
-        ("streamK", "nvrtc", 140, 140, 40_004),
-        ("streamK", "nvrtc", 2500, 1000, 700),
-        ("splitK", "numba", 141, 139, 40_001),
-        ("splitK", "numba", 512, 512, 512),
-        ("splitK", "numba", 64, 1000, 4096),
+        ("streamK", 141, 139, 40_001),
+        ("streamK", 2500, 1000, 700),
+        ("splitK", 141, 139, 40_001),
+        ("splitK", 512, 512, 512),
+        ("splitK", 64, 1000, 4096),
     ],
 )
-def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, name: str, compiler: str, m: int, n: int, k: int) -> None:
-    case = Case("matmul", name, "cuda:0", "float32", m, n, k, Block(16, 16), compiler=compiler)
-    program = registry.kernel_of(case).build(case)
-    assert isinstance(program, GpuKernel)
+def test_blocks_hand_over_at_every_launch(gpu: CudaDevice, name: str, m: int, n: int, k: int) -> None:
+    case = Case("matmul", name, "cuda:0", "float32", m, n, k, Block(16, 16))
+    program = numba_kernel(case)
     assert prod(program.on(gpu.info.sm_count or 1).grid) > prod(program.grid)
     verify(gpu, case, launches=3)
 
 
-@pytest.mark.parametrize("dtype", PROBLEMS["transpose"].dtypes)
+@pytest.mark.parametrize("dtype", dtypes_of(cuda_kernel("reduction", "sumPersistent")))
 def test_a_persistent_grid_goes_round_more_than_once(gpu: CudaDevice, dtype: str) -> None:
-    case = Case("transpose", "transposePersistent", "cuda:0", dtype, 8192, 4112, None, Block(8, 16), 0)
+    case = case_of(cuda_kernel("reduction", "sumPersistent"), 1, 2**26, dtype=dtype)
     program = numba_kernel(case)
     assert prod(program.grid) > 2 * prod(program.on(gpu.info.sm_count or 1).grid)
     verify(gpu, case)
 
 
-@pytest.mark.parametrize(
-    ("name", "compiler"),
-    [
-        *product(["wgmmaPersistent", "wgmmaStored"], ["numba", "nvrtc"]),
-        ("wgmmaOverlapped", "numba"),
-        ("wgmmaClustered", "numba"),
-    ],
-)
+@pytest.mark.parametrize("name", ["wgmmaPersistent", "wgmmaStored", "wgmmaOverlapped", "wgmmaClustered"])
 @pytest.mark.parametrize(
     ("dtype", "b_layout"), [*product(HALVES, [BY_ROWS, BY_COLUMNS]), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
 )
-def test_warp_groups_compute_one_tile_after_another(
-    gpu: CudaDevice, name: str, compiler: str, dtype: str, b_layout: str
-) -> None:
+def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, dtype: str, b_layout: str) -> None:
     """Ragged in all three: bands that are not full, and tiles over every edge."""
-    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1040, compiler=compiler, b_layout=b_layout)
+    case = Case("matmul", name, "cuda:0", dtype, 5000, 5008, 1040, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
@@ -143,29 +131,23 @@ def test_warp_groups_compute_one_tile_after_another(
 
 
 @pytest.mark.parametrize(
-    ("name", "compiler", "m", "n", "variant"),
+    ("name", "m", "n", "variant"),
     [
-        *(
-            ("wgmmaStored", compiler, *tile)
-            for compiler in ("numba", "nvrtc")
-            for tile in (
-                (1250, 2920, "256"),
-                (1250, 2624, "224"),
-                (1250, 2496, "192"),
-                (1250, 1728, "160"),
-                (1250, 1256, "128"),
-                (1250, 1088, "96"),
-                (300, 264, "64"),
-            )
-        ),
-        ("wgmmaOverlapped", "numba", 1250, 2920, "256"),
-        ("wgmmaOverlapped", "numba", 1250, 1256, "128"),
-        ("wgmmaClustered", "numba", 1250, 2504, "128x256"),
-        ("wgmmaClustered", "numba", 1250, 1256, "128x128"),
-        ("wgmmaClustered", "numba", 2096, 2384, "192x256"),
-        ("wgmmaClustered", "numba", 1480, 1480, "80x256, swapped"),
-        ("wgmmaClustered", "numba", 1704, 2808, "144x256, swapped"),
-        ("wgmmaClustered", "numba", 2040, 2200, "160x256, swapped"),
+        ("wgmmaStored", 1250, 2920, "256"),
+        ("wgmmaStored", 1250, 2624, "224"),
+        ("wgmmaStored", 1250, 2496, "192"),
+        ("wgmmaStored", 1250, 1728, "160"),
+        ("wgmmaStored", 1250, 1256, "128"),
+        ("wgmmaStored", 1250, 1088, "96"),
+        ("wgmmaStored", 300, 264, "64"),
+        ("wgmmaOverlapped", 1250, 2920, "256"),
+        ("wgmmaOverlapped", 1250, 1256, "128"),
+        ("wgmmaClustered", 1250, 2504, "128x256"),
+        ("wgmmaClustered", 1250, 1256, "128x128"),
+        ("wgmmaClustered", 2096, 2384, "192x256"),
+        ("wgmmaClustered", 1480, 1480, "80x256, swapped"),
+        ("wgmmaClustered", 1704, 2808, "144x256, swapped"),
+        ("wgmmaClustered", 2040, 2200, "160x256, swapped"),
     ],
 )
 @pytest.mark.parametrize(
@@ -175,7 +157,6 @@ def test_tiles_of_every_size_are_right(
     gpu: CudaDevice,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    compiler: str,
     m: int,
     n: int,
     variant: str,
@@ -184,7 +165,7 @@ def test_tiles_of_every_size_are_right(
 ) -> None:
     """Of neighbouring rows; those of rows that lie apart are tested below."""
     monkeypatch.setattr(wgmma_clustered, "APART", (1,))
-    case = Case("matmul", name, "cuda:0", dtype, m, n, 1008, compiler=compiler, b_layout=b_layout)
+    case = Case("matmul", name, "cuda:0", dtype, m, n, 1008, b_layout=b_layout)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
@@ -209,18 +190,18 @@ def test_tiles_whose_rows_lie_apart_are_right(
 
 
 @pytest.mark.parametrize(
-    ("name", "compiler", "columns"),
+    ("name", "columns"),
     [
-        *product(["wgmmaStored"], ["numba", "nvrtc"], wgmma_stored.STAGES),
-        *(("wgmmaOverlapped", "numba", tile.columns) for tile in wgmma_overlapped.HALVED),
+        *(("wgmmaStored", columns) for columns in wgmma_stored.STAGES),
+        *(("wgmmaOverlapped", tile.columns) for tile in wgmma_overlapped.HALVED),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float16", TF32])
 def test_results_leave_a_buffer_before_those_of_the_next_tile_come(
-    gpu: CudaDevice, name: str, compiler: str, columns: int, dtype: str
+    gpu: CudaDevice, name: str, columns: int, dtype: str
 ) -> None:
     """Several tiles per block, of one step along k, so that the TMA may still read the last one's results."""
-    case = Case("matmul", name, "cuda:0", dtype, 90_000, columns, 8, compiler=compiler, b_layout=BY_COLUMNS)
+    case = Case("matmul", name, "cuda:0", dtype, 90_000, columns, 8, b_layout=BY_COLUMNS)
     kernel = registry.kernel_of(case)
     if reason := kernel.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)

@@ -16,7 +16,8 @@ from smembench.devices.cuda import why_unusable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
-KERNELS = Path(__file__).parents[1] / "faults" / "kernels"
+ROOT = Path(__file__).parents[2]
+KERNELS = ROOT / "tests/faults/kernels"
 COMMAND = [sys.executable, "-m", "smembench", "transpose", "--device", "cuda", "--block", "16x16", "--quick"]
 
 
@@ -67,8 +68,10 @@ def test_predictions_agree_with_the_counters() -> None:
 
 
 @pytest.mark.skipif(shutil.which("ncu") is None, reason="Nsight Compute is not on the PATH")
-def test_random_requests_are_counted_as_predicted() -> None:
-    command = [sys.executable, "-m", "smembench", "doctor", "--conflicts", "--requests", "60"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def test_random_requests_are_counted_as_predicted(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "warp_requests", "--requests", "60", str(tmp_path / "requests.csv")]
+    paths = os.pathsep.join([str(ROOT / ".ci"), *sys.path])
+    environment = os.environ | {"PYTHONPATH": paths}
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "requests are counted as explain predicts" in run.stdout

@@ -14,7 +14,7 @@ import pytest
 from campaign import CAMPAIGN, chance
 from on_gpu import output
 from programs import case_of, first_dtype
-from random_products import STEPS, STEPS_IN_CUDA_C, hold
+from random_products import STEPS, hold
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.kernels.kernel import Kernel
 
@@ -29,9 +29,9 @@ PARTS = ceil(CAMPAIGN / 25)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("kernel", [*STEPS, *STEPS_IN_CUDA_C], ids=lambda kernel: f"{kernel.name}-{kernel.compiler}")
+@pytest.mark.parametrize("kernel", STEPS, ids=lambda kernel: kernel.name)
 def test_random_products_are_right(gpu: CudaDevice, kernel: Kernel, part: int) -> None:
     case = case_of(kernel, 64, 64, 64, first_dtype(kernel))
     if reason := replace(kernel, unsupported=lambda case: None).refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
-    hold(kernel, chance(f"{kernel.name} {kernel.compiler} {part}"), ceil(CAMPAIGN / PARTS), partial(output, gpu))
+    hold(kernel, chance(f"{kernel.name} {part}"), ceil(CAMPAIGN / PARTS), partial(output, gpu))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from programs import case_of, first_dtype
-from random_products import STEPS, STEPS_IN_CUDA_C
+from random_products import STEPS
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.explain.ncu_child import WORK, Work
 from smembench.kernels.problems import PROBLEMS
@@ -60,7 +60,7 @@ def sanitized(tool: str, cases: Sequence[Case]) -> subprocess.CompletedProcess[s
 def test_no_kernel_has_a_fault(gpu: CudaDevice, tool: str) -> None:
     cases = [
         replace(case_of(kernel, m, n, k, first_dtype(kernel)), b_layout=b_layout)
-        for kernel in [*STEPS, *STEPS_IN_CUDA_C]
+        for kernel in STEPS
         for m, n, k in (*SIZES, *MORE_SIZES.get(kernel.name, ()))
         for b_layout in kernel.b_layouts
     ]

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
-from fake_driver.host_code import COMPILER, compile_for_host, host_map, kernel_of, port
+from fake_driver.host_code import COMPILER, compile_for_host, kernel_of, port
 from programs import PORTS, assert_right, case_of, cuda_c_kernel, first_dtype
 from smembench.devices.base import POISON
-from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
+from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 
 Launch = Callable[..., Any]
 
-(STREAM_K,) = (kernel for kernel in PORTS if kernel.name == "streamK")
 SIZES = [
     (1, 1, 1),
     (5, 7, 3),
@@ -57,7 +51,7 @@ def launches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Launch]:
     return {kernel.name: kernel_of(library, number) for number, kernel in enumerate(PORTS)}
 
 
-def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
+def verify(case: Case, launch: Launch) -> None:
     problem, program = PROBLEMS[case.problem], cuda_c_kernel(case)
 
     def run(inputs: tuple[Any, ...]) -> Any:
@@ -65,8 +59,7 @@ def verify(case: Case, launch: Launch, grid: tuple[int, int]) -> None:
         first = 0 if program.zeroed else POISON
         output = np.full(problem.output_length(case) * ITEMSIZE[case.dtype], first, np.uint8).view(inputs[0].dtype)
         arrays = tuple(array[problem.first(case) :] for array in (output, *inputs))
-        maps = (host_map(each, arrays[each.array]) for each in program.tensor_maps)
-        launch(grid, (*arrays, *maps), problem.scalars(case), constant)
+        launch(program.grid, arrays, problem.scalars(case), constant)
         return output
 
     assert_right(case, run)
@@ -81,64 +74,5 @@ def test_a_port_is_right_on_ragged_sizes(kernel: Kernel, launches: dict[str, Lau
             if kernel.refusal(case):
                 continue
             done += 1
-            program = cuda_c_kernel(case)
-            # Where blocks share tiles, fewer and more of them than there are.
-            for grid in [program.grid] + ([(1, 1), (3, 1), (7, 1)] if program.persistent_blocks else []):
-                verify(case, launches[kernel.name], grid)
+            verify(case, launches[kernel.name])
     assert done >= 2
-
-
-WIDTHS = [
-    ("wgmma", (130, 136, 200), ""),
-    ("wgmmaSpecialized", (130, 264, 392), ""),
-    ("wgmmaPersistent", (2200, 264, 72), ""),
-    ("wgmmaStored", (1250, 2920, 72), "256"),
-    ("wgmmaStored", (1250, 2624, 72), "224"),
-    ("wgmmaStored", (1250, 2496, 72), "192"),
-    ("wgmmaStored", (1250, 1728, 72), "160"),
-    ("wgmmaStored", (1250, 1256, 72), "128"),
-    ("wgmmaStored", (1250, 1088, 72), "96"),
-    ("wgmmaStored", (300, 264, 200), "64"),
-]
-"""Ports by warp groups, m, n and k, and the columns of a tile: ragged in all three; more steps along k than stages in
-all but one, and a band of tiles that is not full."""
-
-
-def by_warp_groups(name: str, size: tuple[int, int, int], b_layout: str) -> Case:
-    (kernel,) = (each for each in PORTS if each.name == name)
-    return replace(case_of(kernel, *size, first_dtype(kernel)), b_layout=b_layout)
-
-
-@pytest.fixture(scope="module")
-def widths(tmp_path_factory: pytest.TempPathFactory) -> dict[Case, Launch]:
-    """Every tile of warp groups in either layout, compiled at once: most of a compiler's time is for the headers."""
-    cases = [by_warp_groups(*each[:2], layout) for each, layout in product(WIDTHS, (BY_ROWS, BY_COLUMNS))]
-    library = compile_for_host([*map(port, cases)], tmp_path_factory.mktemp("widths"))
-    return {case: kernel_of(library, number) for number, case in enumerate(cases)}
-
-
-@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
-@pytest.mark.parametrize(("name", "size", "variant"), WIDTHS)
-def test_warp_groups_multiply_either_layout_in_tiles_of_every_width(
-    name: str, size: tuple[int, int, int], variant: str, b_layout: str, widths: dict[Case, Launch]
-) -> None:
-    case = by_warp_groups(name, size, b_layout)
-    program = cuda_c_kernel(case)
-    assert program.variant == variant
-    verify(case, widths[case], program.on(7).grid)
-
-
-@settings(max_examples=30)
-@given(
-    m=st.integers(128, 400),
-    n=st.integers(32, 100).map(lambda vectors: 4 * vectors),
-    k=st.integers(4, 40).map(lambda vectors: 4 * vectors),
-    share=st.floats(0, 1),
-)
-def test_any_number_of_blocks_shares_any_product(
-    launches: dict[str, Launch], m: int, n: int, k: int, share: float
-) -> None:
-    """From one block to as many as there are steps; a block without one would hand over nothing."""
-    case = case_of(STREAM_K, m, n, k)
-    assume(STREAM_K.refusal(case) is None)
-    verify(case, launches["streamK"], (1 + int(share * (ceil_div(m, 128) * ceil_div(n, 128) * ceil_div(k, 16) - 1)), 1))

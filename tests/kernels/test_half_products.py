@@ -35,8 +35,7 @@ def product(case: Case, seed: int = 1) -> tuple[Any, np.ndarray[Any, Any]]:
     """The reference of a case, and its product as float32 gives it."""
     inputs = MATMUL.inputs(case, seed)
     a, b = (widened(array, case.dtype, "float32") for array in inputs)
-    assert case.k is not None
-    exact = a.reshape(case.m, case.k) @ b.reshape(case.k, case.n)
+    exact = a.reshape(case.m, case.depth) @ b.reshape(case.depth, case.n)
     return MATMUL.reference(case, inputs, ""), exact
 
 
@@ -150,12 +149,11 @@ def test_b_by_columns_is_its_transpose_by_rows() -> None:
     case = replace(CASE, b_layout=BY_COLUMNS)
     inputs = MATMUL.inputs(case, 1)
     a, b = (widened(array, case.dtype, "float32") for array in inputs)
-    assert case.k is not None
-    a = a.reshape(case.m, case.k)
+    a = a.reshape(case.m, case.depth)
     reference = MATMUL.reference(case, inputs, "")
-    assert checked(case, reference, a @ b.reshape(case.n, case.k).T).passed
-    assert not checked(case, reference, a @ b.reshape(case.k, case.n)).passed
-    assert MATMUL.scalars(case)[3:] == (case.k, case.k, case.n)
+    assert checked(case, reference, a @ b.reshape(case.n, case.depth).T).passed
+    assert not checked(case, reference, a @ b.reshape(case.depth, case.n)).passed
+    assert MATMUL.scalars(case)[3:] == (case.depth, case.depth, case.n)
 
 
 def test_kernels_that_read_b_by_rows_refuse_it_by_columns() -> None:
@@ -169,7 +167,6 @@ def test_kernels_that_read_b_by_rows_refuse_it_by_columns() -> None:
 @pytest.mark.parametrize("dtype", HALVES)
 def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str) -> None:
     case = replace(CASE, kernel="cublas", dtype=dtype, compiler="cublas", b_layout=b_layout)
-    assert case.k is not None
     calls = []
 
     class Library:
@@ -189,10 +186,10 @@ def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatc
     assert name == "cublasGemmEx"
     assert (one._obj.value, zero._obj.value) == (1, 0)
     assert type(one._obj) is ctypes.c_float
-    transposed, ldb = (0, case.n) if b_layout == BY_ROWS else (1, case.k)
-    pointers = [300, kind, ldb, 200, kind, case.k]
+    transposed, ldb = (0, case.n) if b_layout == BY_ROWS else (1, case.depth)
+    pointers = [300, kind, ldb, 200, kind, case.depth]
     assert given[:6] + given[7:13] + given[14:] == [
-        7, transposed, 0, case.n, case.m, case.k, *pointers, 100, kind, case.n, 68, -1
+        7, transposed, 0, case.n, case.m, case.depth, *pointers, 100, kind, case.n, 68, -1
     ]  # fmt: skip
 
 

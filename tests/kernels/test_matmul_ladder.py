@@ -30,8 +30,6 @@ from smembench.model.problem import ITEMSIZE, pattern_period
 DTYPES = list(WIDE)
 LEFT_OVER = ("slicedK12x6", *PIPELINED)
 CLIMBED = ("tiled1D", "tiled2D", *TILED)
-DEEP = ("slicedK", *PIPELINED)
-"""Tiles 16 deep, the slices 8 each."""
 VARIANTS = [(name, block) for name in CLIMBED for block in cuda_kernel("matmul", name).default_blocks]
 
 
@@ -42,7 +40,7 @@ def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) 
     assert explained.degree("load") == 1.0
     degrees = {(access.site.array, access.degree) for access in explained.shared if access.site.kind == "store"}
     # Four columns of A at once: a pitch of whole vectors leaves every second of them in the same banks.
-    expected = {("shared0", 2.0 if name in DEEP else 1.0), ("shared1", 1.0)}
+    expected = {("shared0", 2.0 if name in PIPELINED else 1.0), ("shared1", 1.0)}
     # Copies of single elements have none.
     assert degrees == expected | ({("shared0", 1.0)} if name == "streamK" else set())
 
@@ -61,7 +59,7 @@ def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -
 @pytest.mark.parametrize(
     ("name", "dtype", "n", "k"),
     [
-        *[(name, "float64", 256, 16) for name in ("vectorized", "unrolled", "slicedK")],
+        *[(name, "float64", 256, 16) for name in ("vectorized", "unrolled")],
         *[("unrolled", dtype, 257, 9) for dtype in DTYPES],
     ],
 )
@@ -181,11 +179,10 @@ def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int 
 @pytest.mark.parametrize(
     ("name", "dtype", "block", "reason"),
     [
-        ("tiled16x8", "float64", Block(16, 8), "keeps 16×8 float64 results per thread, more than its registers hold"),
+        ("serpentine16x8", "float64", Block(16, 8), "keeps 16×8 float64 results per thread, more than its registers"),
         ("vectorized", "float32", Block(32, 32), "needs 128 registers per thread, more than 1024 threads can have"),
         ("vectorized", "float32", Block(3, 3), "cannot divide its tiles evenly among 3x3 threads: use 16x16"),
-        ("warpTiled", "float32", Block(4, 16), "cannot divide its tiles evenly among 4x16 threads"),
-        ("slicedK", "float32", Block(16, 4), "cannot divide its tiles evenly among 16x4 threads"),
+        ("unrolled", "float32", Block(4, 16), "cannot divide its tiles evenly among 4x16 threads"),
         ("slicedK12x6", "float32", Block(16, 16), "cannot divide its tiles evenly among 16x16 threads: use 16x24"),
     ],
 )
@@ -200,7 +197,7 @@ def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block,
     [
         ("unrolled", "float32", (256, 2)),
         ("unrolled", "float64", (256, 1)),
-        ("tiled16x8", "float32", (128, 2)),
+        ("serpentine16x8", "float32", (128, 2)),
     ],
 )
 def test_registers_are_as_many_as_leave_room_for_the_blocks(name: str, dtype: str, bounds: tuple[int, int]) -> None:

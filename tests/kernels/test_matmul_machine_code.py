@@ -21,7 +21,7 @@ from smembench.toolchains.machine_code import opcodes, parse
 from smembench.toolchains.register_bank_conflicts import main_loop
 
 pytestmark = pytest.mark.slow
-WRITTEN_OUT = ("unrolled", "interleaved", "tiled16x8", "slicedK", *PIPELINED)
+WRITTEN_OUT = ("unrolled", *PIPELINED)
 
 
 def instructions(text: str) -> Counter[str]:
@@ -31,17 +31,16 @@ def instructions(text: str) -> Counter[str]:
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [*[(name, "float32") for name in TILED if name != "interleaved"], ("vectorized", "float64")],  # see serpentine's
+    [*[(name, "float32") for name in TILED], ("vectorized", "float64")],
 )
 def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str) -> None:
     text = ptx(case(name, dtype))
     found = instructions(text)
     across, down = cuda_kernel("matmul", name).results
-    sliced, ahead = name == "slicedK", name in PIPELINED
-    down *= 2 if sliced else 1
+    ahead = name in PIPELINED
     vector = 16 // ITEMSIZE[dtype]
-    steps = 16 if name in PIPELINED else 8
-    results, handed_over = down * across, down * across // vector if sliced else 0
+    steps = 16 if ahead else 8
+    results = down * across
     assert not re.search(r"\.local|\bred\.", text)
     # Of a tile 16 deep a thread copies 8 elements of A and two vectors of B.
     copied = [text.count(f"cp.async.{cache}.shared.global") for cache in ("ca", "cg")]
@@ -51,9 +50,9 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     if name in WRITTEN_OUT:
         assert found["fma"] == results * steps
         # Those that load ahead do so once before the loop.
-        assert found["ld.shared.v"] == (down + across) // vector * (steps + ahead) + handed_over
+        assert found["ld.shared.v"] == (down + across) // vector * (steps + ahead)
         # Sums are handed over between two more barriers, and loads of vectors held back by one of a warp.
-        assert found["bar"] == 2 + (2 * down if sliced else 2 if name == "streamK" else name in SERPENTINE)
+        assert found["bar"] == 2 + (2 if name == "streamK" else name in SERPENTINE)
 
         # Between the loads for the next tile and its stores lie all multiplications, or copies lie between those.
         loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
@@ -62,7 +61,7 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
         copying = [*vectors, *elements, "fma.rn", "cp.async.wait"]
         expected = copying if name == "streamK" else ["ld.global", "fma.rn", "st.shared"]
         assert [kind for kind, _ in order] == expected
-    if name in ("unrolled", "tiled16x8", "slicedK", *SERPENTINE):
+    if name in ("unrolled", *SERPENTINE):
         check_machine_code(name)
 
 

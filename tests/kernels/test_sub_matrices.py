@@ -69,11 +69,10 @@ def test_sub_matrices_begin_inside_the_wider_ones_and_around_them_is_nothing_to_
 @pytest.mark.parametrize("dtype", PROBLEMS["matmul"].dtypes)
 def test_what_lies_around_c_must_stay_poison(dtype: str, sizes: tuple[int, int, int]) -> None:
     problem, case = PROBLEMS["matmul"], replace(case_of(dtype, *sizes), stride=1200)
-    assert case.k is not None
     inputs = problem.inputs(case, seed=1)
     reference = problem.reference(case, inputs, "")
     output = np.full(problem.output_length(case), -1, f"i{ITEMSIZE[produced(dtype)]}").view(carried(produced(dtype)))
-    (a, _), (b, _) = around(inputs[0], case, case.m, case.k), around(inputs[1], case, case.k, case.n)
+    (a, _), (b, _) = around(inputs[0], case, case.m, case.depth), around(inputs[1], case, case.depth, case.n)
     first = problem.first(case)
     for row in range(case.m):
         output[first + row * 1200 :][: case.n] = multiplied(dtype, a, b)[row]

@@ -33,9 +33,8 @@ CASE = Case("matmul", "wgmma", "cuda:0", TF32, 24, 40, 70, inputs="normal", b_la
 
 def matrices(case: Case) -> tuple[Array, Array]:
     """A and B by rows, in float64."""
-    assert case.k is not None
     a, b = (widened(array, case.dtype, "float64") for array in MATMUL.inputs(case, 1))
-    return a.reshape(case.m, case.k), b.reshape(case.n, case.k).T
+    return a.reshape(case.m, case.depth), b.reshape(case.n, case.depth).T
 
 
 def checked(case: Case, product: Array) -> Verification:

@@ -15,7 +15,7 @@ from smembench.model.case import Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.run.config import from_flags, from_toml
-from smembench.run.plan import plan
+from smembench.run.plan import Plan
 from smembench.store.run import Run
 from smembench.views.sentences import sentence
 
@@ -67,12 +67,12 @@ def test_adding_one_neither_overflows_nor_makes_the_poison() -> None:
 def test_there_is_no_cold_copy(name: str) -> None:
     config = from_flags({"sweep": [{"problem": name, "cache": "cold"}]})
     with pytest.raises(UsageError, match="cache cold: copies are timed warm only; leave cache out"):
-        list(plan(config, LIMITS, RESOLVED))
+        list(Plan.of(config, RESOLVED).cases(LIMITS))
 
 
 def test_the_plan_has_every_copy_at_every_size_and_the_loop_beside_the_round_trips() -> None:
     config = from_flags({"sweep": [{"problem": "transfer", "bytes": "1024,4096"}, {"problem": "roundtrip"}]})
-    cases = [item.case for item in plan(config, LIMITS, RESOLVED)]
+    cases = [item.case for item in Plan.of(config, RESOLVED).cases(LIMITS)]
     copies = ["hostCopy", "h2dPageable", "h2dPinned", "d2hPageable", "d2hPinned"]
     assert [(case.kernel, case.n) for case in cases[:10]] == [(name, n) for n in (256, 1024) for name in copies]
     assert [(case.kernel, case.device, case.n) for case in cases[10:]] == [
@@ -85,7 +85,7 @@ def test_the_plan_has_every_copy_at_every_size_and_the_loop_beside_the_round_tri
 
 def test_the_config_of_the_concepts_has_the_documents_array_and_a_gigabyte() -> None:
     config = from_toml(ROOT / "configs/concepts.toml")
-    cases = [item.case for item in plan(config, LIMITS, RESOLVED)]
+    cases = [item.case for item in Plan.of(config, RESOLVED).cases(LIMITS)]
     assert {case.kernel for case in cases if case.problem == "constant"} == set(registry.names("constant"))
     assert {case.n for case in cases if case.problem == "transfer"} == {2**exponent for exponent in range(8, 29, 2)}
     assert 100_000 in {case.n for case in cases if case.kernel == "addOne"}

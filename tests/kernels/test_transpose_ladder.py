@@ -12,28 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Ptx
-from ladder import DOWN, HALF_WARPS, SEVERAL_TILES, STREAMED, VECTORIZED
+from ladder import DOWN, HALF_WARPS, STREAMED, VECTORIZED
 from ladder import transpose as case
 from programs import numba_kernel
 from smembench.explain import trace as tracing
 from smembench.explain.analysis import explain
-from smembench.explain.occupancy import occupancy
 from smembench.explain.trace import trace
-from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.kernels.transpose.cuda.transpose_paired import APART
-from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.kernels.transpose.tile_copies import in_pairs
-from smembench.kernels.transpose.tile_geometry import resident
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
-from smembench.toolchains.machine_code import machine_code
 from traces import elements
 
 DTYPES = PROBLEMS["transpose"].dtypes
-CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED, *SEVERAL_TILES)
+CLIMBED = ("transposeCoarsened", "transposeSwizzled", *VECTORIZED)
 
 
 def of_every_step() -> Iterator[Case]:
@@ -114,7 +109,7 @@ def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [*VECTORIZED, *SEVERAL_TILES])
+@pytest.mark.parametrize("name", VECTORIZED)
 def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
     chosen = case(name, dtype, 256, block=Block(8, 16))
     sites = {request.site for request in trace(kernel_of(chosen), chosen).requests}
@@ -124,9 +119,9 @@ def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4100, 1000), (1000, 4100), (4160, 72)])
-@pytest.mark.parametrize("name", [*DOWN, *SEVERAL_TILES])
+@pytest.mark.parametrize("name", DOWN)
 def test_who_moves_a_tile_and_when_does_not_change_what_it_costs(name: str, rows: int, columns: int) -> None:
-    """Blocks with fewer tiles at the edge, and a persistent grid's tiles, all count for what they are."""
+    """Blocks at the edge count for what they are."""
     block = Block(8, 16)
     plain, other = (
         explain(case(each, columns=columns, rows=rows, block=block)) for each in ("transposeVectorized", name)
@@ -136,21 +131,21 @@ def test_who_moves_a_tile_and_when_does_not_change_what_it_costs(name: str, rows
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(268, 100), (4, 68)])
-@pytest.mark.parametrize("name", [*DOWN, *SEVERAL_TILES])
+@pytest.mark.parametrize("name", DOWN)
 def test_blocks_next_to_each_other_write_next_to_each_other(
     name: str, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the order of their index they fill some rows of the output from left to right, then those below."""
     chosen = case(name, columns=columns, rows=rows, block=Block(8, 16))
-    height, width = 32, 32 * (TILES if name in ("transposePipelined", "transposeAsync") else 1)
-    pieces = list(product(range(0, columns, height), range(0, rows, width)))
+    side = 32
+    pieces = list(product(range(0, columns, side), range(0, rows, side)))
     grid = numba_kernel(chosen).grid
-    assert grid == (-(-rows // width), -(-columns // height))
+    assert grid == (-(-rows // side), -(-columns // side))
     for index, (top, left) in enumerate(pieces):
         block = (index % grid[0], index // grid[0])
         monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, block=block, **__: {block: 1})
         traced = trace(kernel_of(chosen), chosen)
-        piece = list(product(range(top, min(top + height, columns)), range(left, min(left + width, rows))))
+        piece = list(product(range(top, min(top + side, columns)), range(left, min(left + side, rows))))
         assert sorted(elements(traced, "out", 4)) == [row * rows + column for row, column in piece]
         assert sorted(elements(traced, "in", 4)) == sorted(column * columns + row for row, column in piece)
 
@@ -183,8 +178,6 @@ def test_sizes_choose_between_aligned_rows_and_any(columns: int, rows: int, chos
         ("transposeVectorized", "float16", Block(16, 4), "for float16, a height that 8 divides"),
         ("transposeVectorized", "float64", Block(8, 32), "divides 16"),
         ("transposeDown", "float32", Block(24, 8), "power of two"),
-        ("transposePipelined", "float32", Block(4, 8), "at least 8 threads across"),
-        ("transposeAsync", "float16", Block(16, 16), "65536 bytes for two float16 tiles"),
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(name: str, dtype: str, block: Block, reason: str) -> None:
@@ -205,20 +198,11 @@ def test_blocks_that_fit_have_whole_passes() -> None:
 
 @pytest.mark.parametrize("n", [4096, 4095])
 def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
-    """Two of 32 × 32 float32; without aligned rows one, with what that needs more."""
-    for name in (*VECTORIZED, *SEVERAL_TILES):
+    """Of 32 × 32 float32; without aligned rows with what that needs more."""
+    for name in VECTORIZED:
         chosen = case(name, columns=n % 128 + 128, block=Block(8, 16))
         traced = trace(kernel_of(chosen), chosen, ragged=False)
         assert [array.bytes for array in traced.shared] == [kernel_of(chosen).shared_bytes(chosen)]
-
-
-def test_a_persistent_grid_has_no_more_blocks_than_tiles_and_than_run_at_once() -> None:
-    large, small = (numba_kernel(case("transposePersistent", columns=n)) for n in (4096, 256))
-    assert large.grid == (64, 64)
-    assert large.on(132).grid == (4 * 132, 1)
-    assert small.on(132).grid == (16, 1)
-    # What the compiler is told lets so many blocks have their registers.
-    assert large.launch_bounds == (512, 4)
 
 
 def accesses(text: str) -> Counter[str]:
@@ -245,50 +229,6 @@ def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str
     assert found["st.shared.v4"] == found[f"ld.global{hint}.v4"]
     assert not found["st.shared"]
     assert ".local" not in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("dtype", "block"), [("float32", Block(16, 16)), ("float64", Block(16, 16)), ("float16", Block(8, 16))]
-)
-def test_loads_wait_in_registers_while_a_tile_is_written(ptx: Ptx, dtype: str, block: Block) -> None:
-    text = ptx(case("transposePipelined", dtype, block=block))
-    found = accesses(text)
-    passes = vector_width(dtype) * block.x // block.y
-    # Those of a block's first tile and those of the next.
-    assert (found["ld.global.v4"], found["st.shared.v4"], found["st.global.v4"]) == (2 * passes, passes, passes)
-    assert text.count("bar.sync") == 1
-    # Of float16 it is only ptxas that finds registers for what is held: the machine code has no local accesses.
-    assert dtype == "float16" or ".local" not in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chosen", [case("transposeAsync", "float64"), case("transposePersistent", "float16")])
-def test_asynchronous_copies_go_past_the_registers(ptx: Ptx, chosen: Case) -> None:
-    text, block = ptx(chosen), block_of(chosen)
-    passes = vector_width(chosen.dtype) * block.x // block.y
-    assert set(accesses(text)) == {"ld.shared", "st.global.v4"}
-    assert len(re.findall(r"cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16;", text)) == 2 * passes
-    assert text.count("cp.async.commit_group;") == 2
-    assert ".local" not in text
-    # In the loop a tile has come, for this thread and then for all, before the next is asked for and this one read.
-    loop = text[text.index("cp.async.wait_group 0;") :]
-    steps = re.findall(r"cp\.async\.\w+|bar\.sync|ld\.shared", loop)
-    copied = ["cp.async.wait_group", "bar.sync", "cp.async.cg", "cp.async.commit_group"]
-    assert list(dict.fromkeys(steps)) == [*copied, "ld.shared"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ptx")
-@pytest.mark.parametrize(
-    "chosen", [c for c in of_every_step() if c.kernel in SEVERAL_TILES and c.dtype in ("float32", "float16")]
-)
-def test_as_many_blocks_fit_on_an_sm_as_are_to_run_at_once(chosen: Case) -> None:
-    code, block = machine_code(chosen, "9.0"), block_of(chosen)
-    assert code is not None
-    assert code.spilled_bytes == 0
-    shared = kernel_of(chosen).shared_bytes(chosen)
-    assert occupancy("9.0", block.x * block.y, shared, code.registers).blocks >= resident(chosen)
 
 
 @pytest.mark.slow

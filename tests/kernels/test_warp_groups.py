@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, numba_kernel
+from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
@@ -22,9 +22,9 @@ from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles, tile_of
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
-from smembench.model.formats import FLOAT8, HALVES, TF32
+from smembench.model.formats import FLOAT8, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
-from smembench.toolchains import numba, nvrtc
+from smembench.toolchains import numba
 from smembench.toolchains.cubin import usage
 from smembench.toolchains.machine_code import opcodes
 from smembench.toolchains.mnemonics import mnemonic
@@ -34,7 +34,7 @@ BLOCK_BYTES = 227 * 1024
 FAR = 64
 """So many instructions lie between products at least where what lies between them is something else."""
 STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
-STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
+STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_bands_have_four_rows_where_all_tiles_run_at_once_and_twelve_where_k_is_
 def test_what_needs_no_copies_is_left_to_the_steps_that_take_it(n: int, b_layout: str, others: str) -> None:
     case = replace(case_of(cuda_kernel("matmul", "wgmmaPacked"), 64, n, 64, "bfloat16"), b_layout=b_layout)
     assert wgmma_packed.needless(case) == f"wgmmaPacked is only for rows that the TMA does not take; use {others}"
-    for name in STEPS[3:5]:
+    for name in STEPS[2:4]:
         refused = cuda_kernel("matmul", name).unsupported(replace(case, kernel=name))
         assert (refused is None) == (name in others)
 
@@ -219,7 +219,7 @@ def _phase(barriers: Any) -> int:
     [
         *((name, "bfloat16", BY_ROWS, "HGMMA") for name in STEPS),
         ("wgmmaPersistent", "bfloat16", BY_COLUMNS, "HGMMA"),
-        ("wgmmaSpilled", TF32, BY_COLUMNS, "HGMMA"),
+        ("wgmma", TF32, BY_COLUMNS, "HGMMA"),
         ("wgmmaPersistent", TF32, BY_COLUMNS, "HGMMA"),
         ("wgmma", FLOAT8, BY_COLUMNS, "QGMMA"),
         ("wgmmaPersistent", FLOAT8, BY_COLUMNS, "QGMMA"),
@@ -231,7 +231,7 @@ def _phase(barriers: Any) -> int:
         ("wgmmaPacked", FLOAT8, BY_COLUMNS, "QGMMA"),
     ],
 )
-def test_tiles_go_from_the_tma_to_the_tensor_cores_and_only_the_lesson_spills(
+def test_tiles_go_from_the_tma_to_the_tensor_cores_and_nothing_spills(
     name: str, dtype: str, b_layout: str, instruction: str
 ) -> None:
     odd = name == "wgmmaPacked"
@@ -267,30 +267,6 @@ def test_a_tile_fits_a_blocks_shared_memory_beside_its_barriers(tile: Tile) -> N
     assert tile.shared_bytes + 2 * tile.stages * 8 <= BLOCK_BYTES
 
 
-@pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
-@pytest.mark.parametrize(
-    ("name", "side", "variant"),
-    [
-        ("wgmma", 4096, ""),
-        ("wgmmaSpecialized", 4096, ""),
-        ("wgmmaPersistent", 4096, ""),
-        ("wgmmaStored", 4096, "256"),
-        ("wgmmaStored", 1536, "160"),
-        ("wgmmaStored", 1408, "128"),
-        ("wgmmaStored", 1024, "64"),
-    ],
-)
-def test_so_they_do_in_cuda_c(name: str, side: int, variant: str, b_layout: str, dtype: str) -> None:
-    if reason := nvrtc.TOOLCHAIN.unavailable():
-        pytest.skip(reason)
-    (kernel,) = (port for port in PORTS if port.name == name)
-    case = replace(case_of(kernel, side, side, side, dtype), b_layout=b_layout)
-    program = cuda_c_kernel(case)
-    assert program.variant == variant
-    hold(name, "HGMMA", *nvrtc.TOOLCHAIN.machine_code(case, program, "9.0"))
-
-
 def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     """Hold a kernel's machine code, and ptxas's report of it, to what makes these kernels fast."""
     packed = name == "wgmmaPacked"
@@ -307,7 +283,7 @@ def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     assert bool(found["UTMASTG"]) == (packed or name in STORED)
     assert bool(found["UCGABAR"]) == (name == "wgmmaClustered")
     registers, local = usage(code)
-    assert (local > 0) == (name == "wgmmaSpilled")
-    assert registers <= 168 or name == "wgmmaSpilled"
-    assert ("serialized" in report) == (name == "wgmmaSpilled")
+    assert local == 0
+    assert registers <= 168
+    assert "serialized" not in report
     assert "setmaxnreg' ignored" not in report

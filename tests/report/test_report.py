@@ -24,11 +24,11 @@ from smembench.report.contents import contents
 from smembench.report.figures.roofline import spread
 from smembench.report.page import page
 from smembench.report.selection import by_time, whole
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.history.read import read_runs
-from smembench.studies.load import load
 from smembench.studies.probe.sheet import IN_RUN
 from smembench.views.limits import limits as limits_of
 from smembench.views.sections import sections

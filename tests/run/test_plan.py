@@ -10,8 +10,7 @@ from smembench.model.case import Block
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.run.config import from_flags
-from smembench.run.placement import devices_needed
-from smembench.run.plan import Planned, plan
+from smembench.run.plan import Plan, Planned
 
 GPU = Limits(
     free_bytes=2**30,
@@ -31,7 +30,7 @@ LADDER = ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"]
 def planned(*sweeps: dict[str, Any], gpu: Limits = GPU, host: Limits = HOST) -> list[Planned]:
     """The plan of sweeps, of small transposes where they say nothing else, without the ceiling."""
     full = [{"problem": "transpose", "n": "64", "block": "8x8", **sweep} for sweep in sweeps]
-    items = list(plan(from_flags({"sweep": full}), {"cuda:0": gpu, "cuda:1": gpu, "cpu": host}, RESOLVED))
+    items = list(Plan.of(from_flags({"sweep": full}), RESOLVED).cases({"cuda:0": gpu, "cuda:1": gpu, "cpu": host}))
     return [item for item in items if item.case.kernel != CEILING]
 
 
@@ -64,13 +63,13 @@ def test_axes_multiply_with_sizes_before_kernels() -> None:
     ],
 )
 def test_cases_are_counted_before_they_are_made(sweep: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    made = from_flags({"sweep": [{"problem": "transpose", **sweep}]}), {"cuda:0": GPU, "cpu": HOST}, RESOLVED
-    count = len(list(plan(*made)))
+    config, limits = from_flags({"sweep": [{"problem": "transpose", **sweep}]}), {"cuda:0": GPU, "cpu": HOST}
+    count = len(list(Plan.of(config, RESOLVED).cases(limits)))
     monkeypatch.setattr("smembench.run.plan.MOST_CASES", count)
-    assert len(list(plan(*made))) == count
+    assert Plan.of(config, RESOLVED).count == count
     monkeypatch.setattr("smembench.run.plan.MOST_CASES", count - 1)
     with pytest.raises(UsageError, match=f"^{count} cases are over the {count - 1}"):
-        list(plan(*made))
+        Plan.of(config, RESOLVED)
 
 
 def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
@@ -79,7 +78,7 @@ def test_too_many_cases_are_refused_and_many_come_one_after_another() -> None:
         planned(many)
     config = from_flags({"sweep": [{"problem": "transpose", **few}]})
     tracemalloc.start()
-    assert next(plan(config, {"cpu": HOST}, RESOLVED)).case.size == "1x1"
+    assert next(Plan.of(config, RESOLVED).cases({"cpu": HOST})).case.size == "1x1"
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 10_000_000
@@ -99,7 +98,7 @@ def test_a_kernel_that_is_not_standard_runs_only_when_named(names: str) -> None:
 
 def test_the_ceiling_is_measured_along_once_a_size() -> None:
     config = from_flags({"sweep": [{"problem": "transpose", "n": "64,128", "kernel": "naiveGmem", "block": "8x8,4x4"}]})
-    cases = [item.case for item in plan(config, {"cuda:0": GPU, "cpu": HOST}, RESOLVED)]
+    cases = [item.case for item in Plan.of(config, RESOLVED).cases({"cuda:0": GPU, "cpu": HOST})]
     assert [(case.n, case.block) for case in cases if case.kernel == CEILING] == [(64, None), (128, None)]
 
 
@@ -179,7 +178,7 @@ def test_pad_widths_go_to_the_padded_kernel_only() -> None:
 def test_the_cpu_baseline_runs_on_the_cpu_whatever_the_device(device: str, places: list[str]) -> None:
     sweep = {"problem": "matmul", "device": device}
     assert [item.case.device for item in planned(sweep)] == places
-    assert devices_needed(from_flags({"sweep": [sweep]}), RESOLVED) == tuple(dict.fromkeys(places))
+    assert Plan.of(from_flags({"sweep": [sweep]}), RESOLVED).devices == tuple(dict.fromkeys(places))
 
 
 def test_a_stride_is_refused_for_kernels_that_would_run_dense_beside_the_others() -> None:
@@ -203,11 +202,11 @@ def test_blocks_that_a_kernel_refuses_are_skipped_with_the_reason() -> None:
 
 
 def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
-    """Of blocks some are too large for one dtype; the others run."""
-    items = planned({"kernel": "transposeAsync", "dtype": "float32,float16", "block": "16x16,8x16"})
+    """Tiles of one dtype are too large, and so are their results; those of the other run."""
+    items = planned({"problem": "matmul", "kernel": "serpentine16x8", "dtype": "float32,float64", "block": "16x8,8x8"})
     run = [(item.case.dtype, str(item.case.block)) for item in items if not item.skip]
-    assert run == [("float32", "16x16"), ("float32", "8x16"), ("float16", "8x16")]
-    assert all("65536 bytes for two float16 tiles" in item.skip for item in items if item.skip)
+    assert run == [("float32", "16x8"), ("float32", "8x8")]
+    assert all("keeps 16×8 float64 results per thread" in item.skip for item in items if item.skip)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +214,8 @@ def test_what_a_kernel_refuses_need_not_fit_the_device() -> None:
     [("7.5", "needs compute capability 8.0 or later; this device has 7.5"), ("8.0", ""), ("10.0", ""), (None, "")],
 )
 def test_what_the_device_has_no_instructions_for_is_skipped(capability: str | None, reason: str) -> None:
-    items = planned({"kernel": "copyGmem,transposeAsync"}, gpu=replace(GPU, capability=capability))
-    assert {item.case.kernel: item.skip for item in items} == {"copyGmem": "", "transposeAsync": reason}
+    items = planned({"problem": "matmul", "kernel": "tiled,streamK"}, gpu=replace(GPU, capability=capability))
+    assert {item.case.kernel: item.skip for item in items} == {"tiled": "", "streamK": reason}
 
 
 @pytest.mark.parametrize(

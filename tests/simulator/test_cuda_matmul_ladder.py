@@ -106,12 +106,12 @@ def test_any_number_of_blocks_computes_all_tiles(size: Size, blocks: int) -> Non
     verify("streamK", size, blocks=blocks)
 
 
-@pytest.mark.parametrize("name", ["vectorized", "interleaved", "slicedK", "serpentine"])
+@pytest.mark.parametrize("name", ["vectorized", "unrolled", "serpentine"])
 @pytest.mark.parametrize(("size", "variant"), [((38, 70, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
 def test_vectors_of_float64_are_pairs(name: str, size: Size, variant: str) -> None:
     assert verify(name, size, dtype="float64") == variant
 
 
-@pytest.mark.parametrize("name", ["warpTiled", "interleaved", "slicedK", "serpentine"])
+@pytest.mark.parametrize("name", ["unrolled", "serpentine"])
 def test_two_warps_side_by_side_cover_a_row(name: str) -> None:
     verify(name, (20, 124, 4), block=Block(16, 8))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 
 import simulated
-from ladder import SEVERAL_TILES, VECTORIZED, transpose
+from ladder import VECTORIZED, transpose
 from programs import assert_right, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async, wait_for_copies
 from smembench.kernels.intrinsics.vector import (
@@ -27,7 +25,6 @@ from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.cuda import transpose_paired
-from smembench.kernels.transpose.cuda.transpose_pipelined import TILES
 from smembench.model.case import Block
 from smembench.model.formats import carried
 from smembench.model.problem import ITEMSIZE
@@ -52,24 +49,12 @@ SIDE = 8 * vector_width("float64")
 """Of a tile of float64 in small blocks."""
 
 
-def verify(
-    name: str,
-    rows: int,
-    columns: int,
-    *,
-    dtype: str = "float64",
-    block: Block = SMALL,
-    grid: tuple[int, int] | None = None,
-) -> NumbaKernel:
-    """Hold one launch to the reference, and return its program; a grid replaces the program's own."""
+def verify(name: str, rows: int, columns: int, *, dtype: str = "float64", block: Block = SMALL) -> NumbaKernel:
+    """Hold one launch to the reference, and return its program."""
     case, kernel = transpose(name, dtype, columns, rows, block), cuda_kernel("transpose", name)
     assert kernel.refusal(case) is None
-    program = numba_kernel(case)
-    if grid is not None:
-        program = replace(program, grid=grid, persistent_blocks=None)
-        kernel = replace(kernel, build=lambda _: program)
     assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["transpose"], inputs))
-    return program
+    return numba_kernel(case)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
@@ -77,15 +62,6 @@ def verify(
 def test_vectors_are_right_at_the_edges_of_tiles(dtype: str, size: Callable[[int, int], tuple[int, int]]) -> None:
     wide = vector_width(dtype)
     verify("transposeVectorized", *size(8 * wide, wide), dtype=dtype, block=Block(8, max(wide, 4)))
-
-
-@pytest.mark.parametrize(("name", "dtype"), [*zip(SEVERAL_TILES, ["float64", "float32", "float16"], strict=True)])
-@pytest.mark.parametrize("size", SIZES)
-def test_blocks_with_several_tiles_are_right_at_their_edges(
-    name: str, size: Callable[[int, int], tuple[int, int]], dtype: str
-) -> None:
-    wide = vector_width(dtype)
-    verify(name, *size(8 * wide, wide), dtype=dtype, block=Block(8, max(wide, 4)))
 
 
 @pytest.mark.parametrize("name", VECTORIZED)
@@ -114,23 +90,6 @@ def test_columns_of_tiles_in_pairs_cover_the_matrix(row: int, apart: int, monkey
 @pytest.mark.parametrize("name", VECTORIZED)
 def test_a_grid_that_is_not_square_covers_every_tile(name: str, down: int, across: int) -> None:
     verify(name, down * SIDE - 4, across * SIDE - 2)
-
-
-@pytest.mark.parametrize("tiles", [TILES - 1, TILES, TILES + 1, 2 * TILES + 1])
-@pytest.mark.parametrize("name", SEVERAL_TILES)
-def test_the_last_block_has_the_tiles_that_are_left(name: str, tiles: int) -> None:
-    verify(name, tiles * SIDE - 2, SIDE + 2)
-
-
-@pytest.mark.parametrize("grid", [(1, 1), (5, 1), (2, 3), (3, 4)])
-def test_a_persistent_grid_of_any_size_goes_over_all_tiles(grid: tuple[int, int]) -> None:
-    """Of one block, of several with one tile or two, in two dimensions, and of a block for each of the 3 × 4 tiles."""
-    verify("transposePersistent", 3 * SIDE, 4 * SIDE - 2, grid=grid)
-
-
-def test_the_simulator_has_fewer_blocks_than_tiles() -> None:
-    program = numba_kernel(transpose("transposePersistent", "float64", 2 * SIDE, 17 * SIDE, SMALL))
-    assert prod(program.on(1).grid) < prod(program.grid)
 
 
 @pytest.mark.parametrize("name", ["transposeCoarsened", "transposeSwizzled"])

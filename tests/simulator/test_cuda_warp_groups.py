@@ -24,7 +24,7 @@ from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
 
 STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
-STEPS = ("wgmma", "wgmmaSpilled", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
+STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
 
 @pytest.mark.parametrize("name", STEPS)

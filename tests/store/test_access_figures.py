@@ -14,8 +14,7 @@ from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.model.measurement import Conditions, Measurement, Status, Trial
 from smembench.run.config import from_flags
-from smembench.run.placement import devices_needed
-from smembench.run.plan import plan
+from smembench.run.plan import Plan
 from smembench.store import schema
 from smembench.store.assemble import assemble
 from smembench.store.run import Run
@@ -124,8 +123,7 @@ def test_strides_are_rows_of_one_table() -> None:
 def planned(resolve: str = "cuda:0", **sweep: Any) -> list[Case]:
     config = from_flags({"sweep": [{"problem": "access", **sweep}]})
     names = {"auto": resolve, "cpu": "cpu"}
-    devices_needed(config, names)
-    return [item.case for item in plan(config, {"cuda:0": LIMITS, "cpu": Limits(2**36)}, names)]
+    return [item.case for item in Plan.of(config, names).cases({"cuda:0": LIMITS, "cpu": Limits(2**36)})]
 
 
 def test_the_usual_run_fills_the_gpu_and_fits_a_screen() -> None:

@@ -11,8 +11,9 @@ import pytest
 from conftest import NIGHTLY, Program
 from fleets import Special, made_gpus
 from smembench.model.errors import Dropped
-from smembench.store.run_folder import CASES, SAMPLES, RunFolder, read_description
-from smembench.studies.load import load
+from smembench.store.csv_files import CASES, SAMPLES
+from smembench.store.load import load
+from smembench.store.run_folder import RunFolder, read_description
 
 COMMANDS = (
     *("show {run}", "show {run}/cases.csv --json", "compare {other} {run}", "compare last:7 {run}", "history {root}"),

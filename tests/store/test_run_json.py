@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from smembench.explain.prediction import predictor
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.store.load import load
 from smembench.store.run_folder import JOURNAL, RUN, read_description, to_json
-from smembench.studies.load import load
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 CASE = {"problem": "transpose", "kernel": "memcpy", "device": "cpu", "dtype": "float32", "m": 8, "n": 8, "k": None}
@@ -133,7 +134,7 @@ def test_a_journal_that_cannot_be_read_back_is_one_line(
     lines = [{"run": head}, *({"visit": trial} for trial in trials)]
     (tmp_path / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(UsageError) as caught:
-        load(tmp_path)
+        load(tmp_path, predictor)
     assert fault in str(caught.value)
     assert str(tmp_path / JOURNAL) in str(caught.value)
 

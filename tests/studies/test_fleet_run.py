@@ -18,8 +18,9 @@ from conftest import ROOT, Program
 from fake_driver.process import FakeDriver, ended
 from smembench.model.errors import UsageError
 from smembench.run.config import Config, from_data
+from smembench.store.csv_files import CASES
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
-from smembench.store.run_folder import CASES, RUN, RunFolder, read_description
+from smembench.store.run_folder import RUN, RunFolder, read_description
 from smembench.studies.fleet.ask import add_host
 from smembench.studies.fleet.cluster import SYSTEMS
 from smembench.studies.fleet.hosts import Host, HostDevice, ask_host

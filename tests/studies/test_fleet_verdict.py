@@ -12,11 +12,11 @@ import pytest
 from fleets import CALM, Special, made_fleet
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import REGRESSION, UsageError
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.members import Fleet, Member, metric
 from smembench.studies.fleet.verdict import Against, Rules
-from smembench.studies.load import load
 
 STORED = Path(__file__).parents[2] / "results/reference/20261120T175739Z-quick-aa/20261120T175742Z-quick-1"
 

@@ -17,15 +17,15 @@ from smembench.model.case import Block, Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Status, Trial
 from smembench.store import schema
-from smembench.store.csv_files import table_text
+from smembench.store.csv_files import CASES, table_text
 from smembench.store.journal import Journal
+from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, RUN, read_description
+from smembench.store.run_folder import JOURNAL, RUN, read_description
 from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.series import Newest, series_of
-from smembench.studies.load import load
 from smembench.views.history import history_data, history_sections, left_out, no_series, sparkline
 from smembench.views.history_notes import short
 

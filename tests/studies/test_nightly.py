@@ -25,15 +25,16 @@ from conftest import Measured
 from smembench.cli.nightly import Nightly, after
 from smembench.model.errors import INCOMPARABLE, Dropped, UsageError
 from smembench.model.measurement import Sample
+from smembench.store.csv_files import CASES
+from smembench.store.load import load, root_of
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, RUN, RunFolder
+from smembench.store.run_folder import JOURNAL, RUN, RunFolder
 from smembench.store.run_json import Description
 from smembench.studies.accept import accept, accepted, matches, patterns_of
 from smembench.studies.baseline import BASELINE, baselines, pin, unpin
 from smembench.studies.compare import Rules
 from smembench.studies.history.read import read_nights, read_runs
 from smembench.studies.history.series import Newest, series_of
-from smembench.studies.load import load, root_of
 from smembench.studies.nightly.against import compare, not_judged
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.monitoring import json_line, open_metrics

@@ -15,9 +15,9 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable
 from smembench.run.config import from_toml
 from smembench.run.shipped import shipped
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.load import load
 from smembench.studies.probe.figure import Figure
 from smembench.studies.probe.sheet import IN_RUN, Sheet
 from smembench.studies.reproduce.claim import FASTER, Bounds, Claim
@@ -153,11 +153,11 @@ def test_a_tile_is_reused_as_often_as_its_side(side: int, n: int) -> None:
 def test_the_config_of_the_documents_has_every_case_that_a_claim_needs() -> None:
     from smembench.kernels import registry
     from smembench.model.device import Limits
-    from smembench.run.plan import plan
+    from smembench.run.plan import Plan
 
     gpu = Limits(2**36, max_threads=1024, max_block=(1024, 1024), max_shared_bytes=2**17, multiprocessors=132)
     limits = {"cuda:0": gpu, "cpu": Limits(2**36)}
-    planned = list(plan(from_toml(Path("documents")), limits, {"auto": "cuda:0", "cpu": "cpu"}))
+    planned = list(Plan.of(from_toml(Path("documents")), {"auto": "cuda:0", "cpu": "cpu"}).cases(limits))
     cases = {(item.case.problem, item.case.kernel, item.case.block, item.case.n) for item in planned if not item.skip}
     picks = [
         pick

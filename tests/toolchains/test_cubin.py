@@ -11,11 +11,11 @@ from smembench.toolchains.machine_code import parse
 from smembench.toolchains.registry import toolchain_of
 
 
-@pytest.mark.parametrize(("problem", "name"), [("transpose", "transposeSmemPad"), ("matmul", "unrolled")])
+@pytest.mark.parametrize(("problem", "name"), [("transpose", "transposeSmemPad"), ("matmul", "serpentine")])
 def test_a_file_says_what_ptxas_reported(problem: str, name: str) -> None:
     kernel = registry.find(problem, name, "cuda", "nvrtc")
     assert kernel
-    case = case_of(kernel, 64, 64, 64)
+    case = case_of(kernel, 128, 128, 128)
     program = cuda_c_kernel(case)
     try:
         log, code = toolchain_of(program).machine_code(case, program, "9.0")

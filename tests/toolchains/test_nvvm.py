@@ -17,8 +17,8 @@ from traces import case
 @pytest.mark.parametrize(
     ("kernel", "block", "dtype"),
     [
-        ("transposePipelined", "8x8", "float32"),
-        ("transposeAsync", "8x8", "float32"),
+        ("transposeVectorized", "8x8", "float32"),
+        ("mmaAsync", "16x16", "bfloat16"),
         ("tiled1D", "64x8", "float32"),
         ("mmaSwizzled", "16x16", "bfloat16"),
     ],

@@ -9,10 +9,10 @@ import pytest
 from conftest import ROOT, Measured
 from smembench.model.case import Block
 from smembench.model.measurement import Measurement
+from smembench.store.load import load
 from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.schema import row_of
-from smembench.studies.load import load
 from smembench.views.break_even import tables, where_it_pays
 from smembench.views.sections import sections
 

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from conftest import ROOT, Rows
 from smembench.model.case import Block
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.load import load
 from smembench.studies.reproduce.devices import reference
 from smembench.studies.reproduce.judge import CLAIMS, Holds
 from smembench.studies.reproduce.measures import Here

@@ -2,6 +2,8 @@
 
 A port has its Numba kernel's name, grid, block and shared memory; only the compiler differs, so a difference in time is
 the compiler's. Where the order of the arithmetic decides which registers ptxas chooses, each has the one that suits it.
+The documents' kernels have a port, a sum, the stencils, and one fast product; what ports of other steps showed is in
+results/reference/notes/limits.md.
 """
 
 from __future__ import annotations
@@ -13,9 +15,8 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import CudaCKernel, GpuKernel
 from smembench.model.case import Case
 
-# Without a header NVRTC has no types of 16-bit floats: their arrays are of bits.
+# Without a header NVRTC has no type of 16-bit floats: their arrays are of bits.
 _C_TYPES = {
-    "bfloat16": "unsigned short",
     "float16": "unsigned short",
     "float32": "float",
     "float64": "double",
@@ -38,9 +39,9 @@ def port(
     Args:
         kernel: the Numba kernel.
         source: CUDA C of a kernel of the same name. ``T`` is the element type, ``BX`` and ``BY`` the block's sides and
-            ``PAD`` the extra columns of its tile; arguments are the output, the inputs, the problem's scalars as
-            ``unsigned`` and pointers to the tensor maps. Where the program has a ``constant``, it declares a
-            ``__constant__`` array of that name.
+            ``PAD`` the extra columns of its tile; arguments are the output, the inputs and the problem's
+            scalars as ``unsigned``. Where the program has a ``constant``, it declares a ``__constant__`` array of that
+            name.
         constants: further constants of a case by name.
         unsupported: why the port cannot run a case, the kernel's own reasons when None.
     """

@@ -86,13 +86,12 @@ class MmaTiling:
 
     def widths(self, case: Case) -> tuple[int, int, int]:
         """Elements per access of A, B and C: 16 bytes, or two of C, where all rows begin and end at such a multiple."""
-        assert case.k is not None
         wide = vector_width(self.dtype)
 
         def width(row: int, most: int) -> int:
             return most if row % most == (case.stride or row) % most == 0 else 1
 
-        return width(case.k, wide), width(case.n, wide), width(case.n, 2)
+        return width(case.depth, wide), width(case.n, wide), width(case.n, 2)
 
     def unsupported(self, case: Case) -> str | None:
         """Why a case's block does not fit, or None."""

@@ -38,11 +38,10 @@ class Predication(NamedTuple):
 
 def predication(tiling: Tiling, case: Case) -> Predication:
     """The functions with the fewest bounds checks that a case allows."""
-    assert case.k is not None
     depth = tiling.depth
-    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.k, depth))
+    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.depth, depth))
     if any(side < tile for side, tile in sides):
-        return predicated(tiling, case)
+        return _predicated(tiling, case)
     if all(side % tile == 0 for side, tile in sides):
         return Predication(
             "whole tiles", device(_in_grid), device(_nothing), tile_steps.all_of_k, *_unchecked(tiling, case)
@@ -57,7 +56,7 @@ def predication(tiling: Tiling, case: Case) -> Predication:
     return Predication("tiles moved inwards", device(_inwards), device(short), device(first), *_unchecked(tiling, case))
 
 
-def predicated(tiling: Tiling, case: Case) -> Predication:
+def _predicated(tiling: Tiling, case: Case) -> Predication:
     """The functions with a bounds check per load."""
     load_checked = tile_steps.load_tiles(tiling, *tiling.widths(case))
 

@@ -94,8 +94,7 @@ class Matmul(Problem):
 
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``n``, ``m`` and ``k``."""
-        assert case.k is not None
-        return {"n": case.n, "m": case.m, "k": case.k}
+        return {"n": case.n, "m": case.m, "k": case.depth}
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """Tiled against naive, and the faster of them against the CPU's loop; the guide's kernels against both."""
@@ -117,11 +116,11 @@ class Matmul(Problem):
 
     def unsupported(self, case: Case) -> str | None:
         """Why a stride is too short for the longest row, or None."""
-        assert case.k is not None
-        least = max(case.k, case.n)
+        least = max(case.depth, case.n)
         if case.stride is None or case.stride >= least:
             return None
-        return f"stride {case.stride}: rows of A have {case.k} elements, those of B and C {case.n}; use {least} or more"
+        rows = f"rows of A have {case.depth} elements, those of B and C {case.n}"
+        return f"stride {case.stride}: {rows}; use {least} or more"
 
     def usual_inputs(self, dtype: str) -> str:
         """Normal for types for tensor cores, else uniform."""
@@ -144,14 +143,12 @@ class Matmul(Problem):
 
         Around a sub-matrix is NaN, so that a kernel that reads there is wrong.
         """
-        assert case.k is not None
         rng = self.rng(case, seed)
-        a, b = (draw(rng, rows * case.k, case.dtype, case.inputs) for rows in (case.m, case.n))
-        return _inside(case, a, case.k), _inside(case, b, _shape_of_b(case)[1])
+        a, b = (draw(rng, rows * case.depth, case.dtype, case.inputs) for rows in (case.m, case.n))
+        return _inside(case, a, case.depth), _inside(case, b, _shape_of_b(case)[1])
 
     def lengths(self, case: Case) -> tuple[int, ...]:
         """Rows times leading dimension: of a wider matrix its rows down to the last of the sub-matrix."""
-        assert case.k is not None
         lda, ldb, ldc = _leading_dimensions(case)
         above, _ = _place(case)
         return ((above + case.m) * ldc, (above + case.m) * lda, (above + _shape_of_b(case)[0]) * ldb)
@@ -163,21 +160,18 @@ class Matmul(Problem):
 
     def elements(self, case: Case) -> tuple[int, ...]:
         """m·n, m·k and k·n."""
-        assert case.k is not None
-        return (case.m * case.n, case.m * case.k, case.k * case.n)
+        return (case.m * case.n, case.m * case.depth, case.depth * case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
         """``(m, n, k, lda, ldb, ldc)``; the last three are the elements from one row of A, B or C to the next.
 
         If B is stored by columns, ldb is from one column to the next.
         """
-        assert case.k is not None
-        return (case.m, case.n, case.k, *_leading_dimensions(case))
+        return (case.m, case.n, case.depth, *_leading_dimensions(case))
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Reference:
         """See ``reference_of``."""
-        assert case.k is not None
-        matrices = zip(inputs, (case.k, _shape_of_b(case)[1]), strict=True)
+        matrices = zip(inputs, (case.depth, _shape_of_b(case)[1]), strict=True)
         a, b = (widened(_matrix(case, *given), case.dtype, "float64") for given in matrices)
         return reference_of(case, a, b if case.b_layout == BY_ROWS else b.T)
 
@@ -199,19 +193,16 @@ class Matmul(Problem):
 
         If the last step is shorter than the others, it comes after those that kernels copy ahead of the loop.
         """
-        assert case.k is not None
         period = _step(case)
-        rest = case.k % period
+        rest = case.depth % period
         least = -(-_AHEAD // period) * period + rest if rest else period
-        k = case.k if case.k <= least + period else least
+        k = case.depth if case.depth <= least + period else least
         return _narrowed(replace(super().pattern(case, results), k=k), case)
 
     def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
         """The periods are steps of the loop over k."""
-        assert case.k is not None
-        assert smaller.k is not None
         period = _step(case)
-        return _narrowed(replace(smaller, k=smaller.k + period), case), (case.k - smaller.k) // period
+        return _narrowed(replace(smaller, k=smaller.depth + period), case), (case.depth - smaller.depth) // period
 
     def column_step(self, case: Case) -> int:
         """From one row of B to the next; 0 where its columns follow each other."""
@@ -219,8 +210,7 @@ class Matmul(Problem):
 
     def flops(self, case: Case) -> int:
         """2·m·n·k: a multiplication and an addition per term."""
-        assert case.k is not None
-        return 2 * case.m * case.n * case.k
+        return 2 * case.m * case.n * case.depth
 
 
 PROBLEM = Matmul()
@@ -235,21 +225,18 @@ def _narrowed(smaller: Case, case: Case) -> Case:
     """The smaller case with the least stride that its rows fit in and that leaves the same remainder as the case's."""
     if case.stride is None:
         return smaller
-    assert smaller.k is not None
-    least = max(smaller.n, smaller.k)
+    least = max(smaller.n, smaller.depth)
     return replace(smaller, stride=least + (case.stride - least) % pattern_period(case))
 
 
 def _leading_dimensions(case: Case) -> tuple[int, int, int]:
     """Elements from one row to the next of A, B as it lies, and C: the stride, or the length of a row."""
-    assert case.k is not None
-    return (case.stride or case.k, case.stride or _shape_of_b(case)[1], case.stride or case.n)
+    return (case.stride or case.depth, case.stride or _shape_of_b(case)[1], case.stride or case.n)
 
 
 def _shape_of_b(case: Case) -> tuple[int, int]:
     """Rows and columns of the matrix in which B lies: itself, or its transpose."""
-    assert case.k is not None
-    return (case.k, case.n) if case.b_layout == BY_ROWS else (case.n, case.k)
+    return (case.depth, case.n) if case.b_layout == BY_ROWS else (case.n, case.depth)
 
 
 def _place(case: Case) -> tuple[int, int]:
@@ -259,8 +246,7 @@ def _place(case: Case) -> tuple[int, int]:
     """
     if case.stride is None:
         return 0, 0
-    assert case.k is not None
-    spare = case.stride - max(case.n, case.k)
+    spare = case.stride - max(case.n, case.depth)
     return _OFFSET, spare // (2 * _OFFSET) * _OFFSET
 
 

@@ -158,8 +158,7 @@ class Tiling:
 
     def widths(self, case: Case) -> tuple[int, int]:
         """Elements per access of A, and of B and C: a vector where rows begin and end at one, else a single element."""
-        assert case.k is not None
-        return self._width(case.k, case.stride), self._width(case.n, case.stride)
+        return self._width(case.depth, case.stride), self._width(case.n, case.stride)
 
     def _width(self, row: int, stride: int | None) -> int:
         aligned = row % self.vector == 0 and (stride or row) % self.vector == 0

@@ -46,14 +46,13 @@ class ByNorm:
         """Check C (m × n) in float64."""
         import numpy as np
 
-        assert self.case.k is not None
         got = out if self.probes is None else out @ self.probes
         difference = got - self.product
         norm = float(np.linalg.norm(self.product))
         rms = norm / math.sqrt(self.product.size)
         error = _relative(difference, self.product)
         worst = error if norm == 0.0 else float(np.max(np.abs(difference))) / rms
-        tolerance = 4 * math.sqrt(self.case.k) * float(np.finfo(self.case.dtype).eps)
+        tolerance = 4 * math.sqrt(self.case.depth) * float(np.finfo(self.case.dtype).eps)
         if error <= tolerance and worst <= 8 * tolerance:  # False for NaN, as it must be
             return Verification(True, error)
         if not math.isfinite(error):
@@ -105,7 +104,6 @@ class ByRounding:
         """Check C (m × n) in float64; the error is that of the rows, ‖out − ref‖/‖ref‖."""
         import numpy as np
 
-        assert self.case.k is not None
         entries, rows = self.sums
         dtype = produced(self.case.dtype)
         roundoff, tiny = UNIT_ROUNDOFF[dtype], SMALLEST[dtype] / 2
@@ -160,15 +158,14 @@ def _errors_of_sums(case: Case, a: Array, b: Array, rows: Array) -> tuple[Array,
     """s_ij of these rows, and of every row the Euclidean norm."""
     import numpy as np
 
-    assert case.k is not None
     truncation = _FLOAT8_TRUNCATION if case.dtype == FLOAT8 else _TRUNCATION
-    if case.inputs == ZEROS or (case.inputs == INTEGERS and case.k * LARGEST_INTEGER**2 <= 2 / truncation):
+    if case.inputs == ZEROS or (case.inputs == INTEGERS and case.depth * LARGEST_INTEGER**2 <= 2 / truncation):
         return np.zeros((len(rows), case.n)), np.zeros(case.m)
     if case.dtype == FLOAT8:
-        grows = 2 * (math.sqrt(case.k) + case.k / _AT_ONCE) * truncation
+        grows = 2 * (math.sqrt(case.depth) + case.depth / _AT_ONCE) * truncation
         return grows * np.sqrt(a[rows] ** 2 @ b**2), grows * np.sqrt(a**2 @ np.sum(b**2, axis=1))
     of_a, of_b = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=0)
-    grows = 4 * math.sqrt(case.k) * truncation
+    grows = 4 * math.sqrt(case.depth) * truncation
     return grows * np.outer(of_a[rows], of_b), grows * of_a * np.linalg.norm(of_b)
 
 

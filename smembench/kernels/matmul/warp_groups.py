@@ -149,11 +149,10 @@ class Tile:
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """The tensor maps of A and B."""
-        assert case.k is not None
-        of_b = TensorMap(2, case.k, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
+        of_b = TensorMap(2, case.depth, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
         if self.b_layout == BY_COLUMNS:
-            of_b = TensorMap(2, case.n, case.k, case.k, self.columns)
-        return TensorMap(1, case.m, case.k, case.k, self.rows, apart=self.apart), of_b
+            of_b = TensorMap(2, case.n, case.depth, case.depth, self.columns)
+        return TensorMap(1, case.m, case.depth, case.depth, self.rows, apart=self.apart), of_b
 
     def copies(self) -> DeviceFunction:
         """``(stages, stage, maps, place, k0)``: start the copies of a stage from k0 on, by one thread."""
@@ -259,11 +258,10 @@ def unsupported(case: Case, *, stored: bool = False) -> str | None:
 
     With ``stored`` (the TMA writes the results) rows of C must be aligned as well.
     """
-    assert case.k is not None
     aligned = ALIGNED_BYTES // ITEMSIZE[case.dtype]
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return f"{case.kernel} takes {case.dtype} only with B by columns, as wgmma reads it"
-    mapped = (case.k, case.n) if case.b_layout == BY_ROWS else (case.k,)
+    mapped = (case.depth, case.n) if case.b_layout == BY_ROWS else (case.depth,)
     if odd := next((side for side in mapped if side % aligned), None):
         return f"{case.kernel} copies tiles by the TMA, which needs rows of a multiple of {aligned} elements, not {odd}"
     if stored and case.n % (aligned := ALIGNED_BYTES // ITEMSIZE[produced(case.dtype)]):

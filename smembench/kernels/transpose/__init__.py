@@ -18,8 +18,5 @@ LADDER = (
     "transposeStreamed",
     "transposeHalfWarp",
     "transposePaired",
-    "transposePipelined",
-    "transposeAsync",
-    "transposePersistent",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -1,8 +1,8 @@
 """Copies of a square tile by 128-bit accesses, as device functions: each moves a thread's share of it.
 
-Vector v of row r is stored as vector v XOR (r / vector width modulo 8) of that row. ``base`` is the element of shared
-memory at which a tile begins. Elements beyond the edge of the matrix are neither read nor written. Each function is
-cached by its arguments, since Numba keeps every function it meets.
+Vector v of row r is stored as vector v XOR (r / vector width modulo 8) of that row. Elements beyond the edge of the
+matrix are neither read nor written. Each function is cached by its arguments, since Numba keeps every function it
+meets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector, vector_width
+from smembench.kernels.intrinsics.vector import ALIGNMENT, load_vector, vector_width
 from smembench.kernels.numba_cuda import cuda, device, number
 from smembench.kernels.transpose.tile_geometry import ACROSS, WARP_ROWS
 from smembench.kernels.types import Array, Index, Vector
@@ -137,66 +137,32 @@ def swizzled_place(block: Block, dtype: str) -> Callable[[Index, Index], Index]:
 
 
 @cache
-def tile_load(
-    block: Block, dtype: str, copy: CopyVector
-) -> Callable[[Array, Index, Array, Corner, Sides, Share], None]:
-    """``(tile, base, inp, corner, sides, share)``: global to shared memory, by ``copy``."""
+def tile_load(block: Block, dtype: str, copy: CopyVector) -> Callable[[Array, Array, Corner, Sides, Share], None]:
+    """``(tile, inp, corner, sides, share)``: global to shared memory, by ``copy``."""
     wide = vector_width(dtype)
     side, by, place_of = wide * block.x, block.y, swizzled_place(block, dtype)
 
-    def load_tile(tile: Array, base: Index, inp: Array, corner: Corner, sides: Sides, share: Share) -> None:
+    def load_tile(tile: Array, inp: Array, corner: Corner, sides: Sides, share: Share) -> None:
         ix = corner.x + share.vector * wide
         for first in range(0, side, by):
             row = share.top + first
             iy = corner.y + row
             if ix < sides.nx and iy < sides.ny:
-                copy(tile, base + place_of(row, share.vector), inp, iy * sides.nx + ix)
+                copy(tile, place_of(row, share.vector), inp, iy * sides.nx + ix)
 
     return device(load_tile)
 
 
 @cache
-def tile_prefetch(block: Block, dtype: str) -> Callable[[Array, Array, Corner, Sides, Share], None]:
-    """``(held, inp, corner, sides, share)``: global memory to registers, for ``tile_store``."""
-    wide = vector_width(dtype)
-    by, count = block.y, wide * block.x // block.y
-
-    def prefetch_tile(held: Array, inp: Array, corner: Corner, sides: Sides, share: Share) -> None:
-        ix = corner.x + share.vector * wide
-        for i in range(count):
-            iy = corner.y + share.top + i * by
-            if ix < sides.nx and iy < sides.ny:
-                copy_vector(held, i * wide, inp, iy * sides.nx + ix)
-
-    return device(prefetch_tile)
-
-
-@cache
-def tile_store(block: Block, dtype: str) -> Callable[[Array, Index, Array, Share], None]:
-    """``(tile, base, held, share)``: registers to shared memory, also what they hold for elements beyond the edge."""
-    wide = vector_width(dtype)
-    by, count, place_of = block.y, wide * block.x // block.y, swizzled_place(block, dtype)
-
-    def store_tile(tile: Array, base: Index, held: Array, share: Share) -> None:
-        for i in range(count):
-            row = share.top + i * by
-            copy_vector(tile, base + place_of(row, share.vector), held, i * wide)
-
-    return device(store_tile)
-
-
-@cache
-def tile_write(
-    block: Block, dtype: str, store: StoreVector = store_vector
-) -> Callable[[Array, Array, Index, Corner, Sides, Share], None]:
-    """``(out, tile, base, corner, sides, share)``: shared to global memory by ``store``, transposed.
+def tile_write(block: Block, dtype: str, store: StoreVector) -> Callable[[Array, Array, Corner, Sides, Share], None]:
+    """``(out, tile, corner, sides, share)``: shared to global memory by ``store``, transposed.
 
     Elements of a column of the tile are packed into a vector in registers.
     """
     wide, element = vector_width(dtype), number(dtype)
     side, by = wide * block.x, block.y
 
-    def write_tile(out: Array, tile: Array, base: Index, corner: Corner, sides: Sides, share: Share) -> None:
+    def write_tile(out: Array, tile: Array, corner: Corner, sides: Sides, share: Share) -> None:
         packed = cuda.local.array(wide, element, alignment=ALIGNMENT)
         ox = corner.y + share.vector * wide
         for first in range(0, side, by):
@@ -207,7 +173,7 @@ def tile_write(
             if ox < sides.ny and oy < sides.nx:
                 for lane in range(wide):
                     below = share.vector * wide + lane
-                    packed[lane] = tile[base + (below * side + start)]
+                    packed[lane] = tile[below * side + start]
                 store(out, oy * sides.ny + ox, load_vector(packed, 0))
 
     return device(write_tile)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import SM_THREADS, block_of, threads_of
+from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.model.case import Case
-from smembench.model.hardware import STATIC_SHARED_BYTES
-from smembench.model.problem import ITEMSIZE
 
 ACROSS = 8
 """Lanes of a warp side by side in a row: by 128-bit accesses they cover 128 bytes of it, a cache line."""
 
 WARP_ROWS = 4
 """Rows of a tile that a warp covers, with ACROSS lanes in each."""
-
-BYTES_IN_FLIGHT = 64 * 1024
-"""Bytes of tiles that an SM should have in flight."""
 
 
 def rows_fit(case: Case) -> str | None:
@@ -69,26 +64,3 @@ def unaligned_elements(case: Case) -> int:
 def one_tile(case: Case) -> int:
     """Elements of the tile of vectors for the sizes of a case."""
     return vector_side(case) ** 2 if vectors_align(case) else unaligned_elements(case)
-
-
-def two_tiles(case: Case) -> int:
-    """Elements of two tiles of vectors; of one where rows do not align."""
-    return 2 * vector_side(case) ** 2 if vectors_align(case) else unaligned_elements(case)
-
-
-def two_tiles_fit(case: Case) -> str | None:
-    """Why vectors_fit refuses a block, or why two tiles exceed static shared memory, or None."""
-    if reason := vectors_fit(case):
-        return reason
-    needed = two_tiles(case) * ITEMSIZE[case.dtype]
-    if needed > STATIC_SHARED_BYTES:
-        return (
-            f"{case.kernel} needs {needed} bytes for two {case.dtype} tiles, more than the {STATIC_SHARED_BYTES} of "
-            f"static shared memory: use a narrower block, not {block_of(case)}"
-        )
-    return None
-
-
-def resident(case: Case) -> int:
-    """Blocks per SM that keep BYTES_IN_FLIGHT of tiles in flight, as far as its threads allow."""
-    return min(BYTES_IN_FLIGHT // (vector_side(case) ** 2 * ITEMSIZE[case.dtype]), SM_THREADS // threads_of(case))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.model.errors import UsageError
+from smembench.store.csv_files import CASES
+from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES
 from smembench.studies.compare.comparability import alike
-from smembench.studies.load import load
 from smembench.studies.nightly.runs import runs_like
 
 _ENOUGH = 10

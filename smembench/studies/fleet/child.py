@@ -67,7 +67,7 @@ def measure(folder: Path, job: Job) -> int:
     config = from_stored(job.config)
     begun = begun_run(folder, config.name)
     if begun is not None and read_description(begun).complete and not (begun / JOURNAL).exists():
-        from smembench.studies.load import load
+        from smembench.store.load import load
 
         return len(load(begun, shown=False).failed)
     watch = Watch(progress=lambda: nullcontext(_begin), note=lambda line: _tell({}))

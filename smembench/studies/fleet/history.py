@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from smembench.model.errors import UsageError
@@ -93,17 +94,13 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
             continue
         for member in members:
             now = newest.get(member.identity)
-            if now and member.run and member.run.complete and _began(member.run) < _began(now):
+            if now and member.run and member.run.complete and member.run.began < now.began:
                 found[member.identity].append(member)
-    return {
-        identity: sorted(members, key=lambda member: _began(member.run) if member.run else "")
-        for identity, members in found.items()
-        if members
-    }
+    return {identity: sorted(members, key=_started) for identity, members in found.items() if members}
 
 
-def _began(run: Run) -> str:
-    return run.description.started_at_utc
+def _started(member: Member) -> datetime:
+    return member.run.began if member.run else datetime.min.replace(tzinfo=UTC)
 
 
 def _folders(path: Path, newest: Mapping[str, Run]) -> list[Path]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.store.fleet_json import FLEET, read_fleet_file
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN
 from smembench.store.run_json import ahead
 from smembench.studies.fleet.members import Fleet, Member
-from smembench.studies.load import load
 
 
 def read_fleet(folder: Path) -> Fleet:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from operator import itemgetter
+from datetime import datetime
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from smembench.explain.prediction import predictor
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.model.progress import Step, unseen
 from smembench.model.ranges import Milliseconds
-from smembench.store.csv_files import check_edited, text_of, uneven
+from smembench.store.csv_files import CASES, read_columns
 from smembench.store.files import resolved, there
+from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, JOURNAL, read_description, resume_command
+from smembench.store.run_folder import JOURNAL, read_description, resume_command
 from smembench.store.run_json import Description, ahead
 from smembench.store.schema import REQUIRED, flag
 from smembench.studies.compare.comparability import OF_ROWS, distrust, fault
-from smembench.studies.load import load
 
 _TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
@@ -113,15 +112,6 @@ def devices_of(run: Description) -> dict[str, Device]:
     return {device.name: Device(device.model, run.identity(device.name)) for device in run.devices}
 
 
-def began(stored: Run) -> datetime:
-    """When a run began; the earliest possible time if neither run.json nor a row records it."""
-    text = stored.description.started_at_utc or min((row.started_at_utc for row in stored.rows), default="")
-    try:
-        return moment(text)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
-
-
 def night_of(stored: Run) -> Night:
     """A run that was read whole as an entry of a history."""
     devices = devices_of(stored.description)
@@ -137,7 +127,7 @@ def night_of(stored: Run) -> Night:
             )
             times[key] = Timed(row.elapsed_ms, clock, throttled, tuple(other))
     path = stored.path or Path()
-    return Night(path, stored.id, began(stored), stored.description, times, unusable, stored.complete)
+    return Night(path, stored.id, stored.began, stored.description, times, unusable, stored.complete)
 
 
 def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], list[str]]:
@@ -164,7 +154,7 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
     for number, (path, several) in enumerate(places.values(), 1):
         step(path.name, number, len(places))
         try:
-            run = load(path)
+            run = load(path, predictor)
         except UsageError as error:
             if not several:
                 raise
@@ -200,14 +190,15 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         stored = load(path, shown=False)
         if not stored.rows:
             raise UsageError(f"nothing is measured yet; continue with: {resume_command(path)}")
-        return None if since and began(stored) < since else night_of(stored)
+        return None if since and stored.began < since else night_of(stored)
     devices = devices_of(run)
     usable: dict[tuple[str, Device], tuple[str, str, str, tuple[str, ...]]] = {}
     unusable: dict[tuple[str, Device], str] = {}
     run_id, begun = run.run_id, run.started_at_utc
     if since is not None and begun and _moment(begun) < since:
         return None
-    for record in _records(path / CASES, run.checksums.get(CASES, "")):
+    checksum = run.checksums.get(CASES, "")
+    for _, record in read_columns(path / CASES, _COLUMNS, REQUIRED, kind=CASES, checksum=checksum):
         row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
         if why := distrust(
@@ -232,24 +223,6 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         for (key, (_, clock, throttled, other)), ms in zip(usable.items(), elapsed_ms, strict=True)
     }
     return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
-
-
-def _records(path: Path, checksum: str) -> Iterator[tuple[str, ...]]:
-    """The fields of ``_COLUMNS`` of every row; empty for columns that an older version did not have."""
-    reader = csv.reader(text := text_of(path))
-    try:
-        header = next(reader, [])
-        if missing := [column for column in _COLUMNS if column in REQUIRED and column not in header]:
-            raise UsageError(f"{path.name}: the column {missing[0]} is missing")
-        wanted = itemgetter(*(header.index(column) if column in header else len(header) for column in _COLUMNS))
-        absent = [""] * (not set(_COLUMNS) <= set(header))
-        for record in reader:
-            if len(record) != len(header):
-                raise UsageError(f"{path.name}, line {reader.line_num}: {uneven(record, header)}")
-            yield wanted(record + absent if absent else record)
-    except csv.Error as error:
-        raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from None
-    check_edited(path, text, checksum)
 
 
 def _elapsed(texts: Sequence[str]) -> list[float]:

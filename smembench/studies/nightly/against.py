@@ -12,14 +12,15 @@ from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.measurement import Status
 from smembench.model.progress import Step, unseen
 from smembench.model.text import number_of
+from smembench.store.csv_files import CASES
+from smembench.store.load import LAST, load
 from smembench.store.run import Run
-from smembench.store.run_folder import CASES, resume_command
+from smembench.store.run_folder import resume_command
 from smembench.studies.accept import Acceptance, accepted, began, for_run, patterns_of
 from smembench.studies.baseline import baselines, pin_command
 from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.compare.comparability import check_apart
-from smembench.studies.load import LAST, load
 from smembench.studies.nightly.last import compare_with_last
 from smembench.studies.nightly.runs import READ, on_a_gpu, runs_before, set_aside, unlike, without_left_over
 

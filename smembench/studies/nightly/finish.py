@@ -11,10 +11,10 @@ from pydantic import JsonValue
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, SmembenchError, UsageError
 from smembench.model.progress import Step, unseen
 from smembench.store.files import Output, write_whole
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.studies.accept import accepted
 from smembench.studies.compare import Comparison, Rules, Verdict
-from smembench.studies.load import load
 from smembench.studies.nightly import against
 from smembench.studies.nightly.against import Held
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics

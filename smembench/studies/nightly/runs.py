@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from smembench.model.errors import UsageError
 from smembench.stats.walk import RECENT
+from smembench.store.csv_files import CASES, SAMPLES
 from smembench.store.files import leftovers
 from smembench.store.journal import unwritten
-from smembench.store.run_folder import CASES, JOURNAL, RUN, SAMPLES, read_description
+from smembench.store.run_folder import JOURNAL, RUN, read_description
 from smembench.store.run_json import Description, ahead
 from smembench.studies.history.read import devices_of
 

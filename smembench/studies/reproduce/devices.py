@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError
+from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.studies.load import load
 from smembench.studies.probe.sheet import Sheet, measured, of_run
 from smembench.studies.reproduce.measures import Here
 

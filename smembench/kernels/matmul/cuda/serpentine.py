@@ -1,4 +1,4 @@
-"""serpentine: interleaved with register pipelining, results visited in serpentine order, and tiles 16 deep.
+"""serpentine: unrolled with register pipelining, results visited in serpentine order, interleaved lanes, tiles 16 deep.
 
 Per tile along k:
 
@@ -8,7 +8,10 @@ Per tile along k:
 3. Store the next tiles into the other buffer; barrier; load their first fragments.
 4. Multiply the last step's fragments, which hides the latency of those loads.
 
-Unlike in slicedK, all threads of a block share all of k.
+Lanes are interleaved: 2i and 2i + 1 share their columns, l and l + 2 their rows, and the warp tile stays as it is. A
+load of 128 bits is served by half-warps instead of quarter-warps if all lanes l and l + 2 ask for the same 16 bytes
+(``explain.banks.lanes_together``), so those of B take 2 wavefronts instead of 4. Alone that gained nothing:
+results/reference/notes/tried_and_lost.md.
 
 Tiles are loaded without bounds checks (predication.py); up to eight rows or columns beyond whole tiles are left to all
 blocks (remainder.py). serpentine16x8 has 16 × 8 results per thread in blocks of 128 threads, visited along rows.
@@ -123,7 +126,7 @@ KERNELS = (
     _kernel(
         "serpentine",
         Block(16, 16),
-        summary="interleaved with fragments a step ahead and multiplications in serpentine order",
+        summary="unrolled with fragments a step ahead and multiplications in serpentine order",
         ladder="fragments a step ahead, fewer reads of registers",
     ),
     _kernel(

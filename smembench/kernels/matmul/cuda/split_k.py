@@ -3,7 +3,7 @@
 1. As in streamK the blocks of a persistent grid, one per multiprocessor, share the steps along k of all tiles evenly;
    where that leaves few multiprocessors idle, all tiles have equally many blocks.
 2. A block has 256 threads, in slices of as many as its shape has. Each slice computes the tile, 8 × 8 results per
-   thread, from its part of every step, as in slicedK. The smaller the tile, the more slices there are.
+   thread, from its part of every step, as in slicedK12x6. The smaller the tile, the more slices there are.
 3. A tile's blocks write their sums to scratch memory, wait for each other, and each add up a part of the tile
    (partial_sums.py).
 

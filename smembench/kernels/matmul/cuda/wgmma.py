@@ -40,10 +40,10 @@ from smembench.model.formats import NARROW
 TILE = Tile(rows=128, columns=128)
 
 
-def program(case: Case, tile: Tile) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)`` with tiles of 128 rows."""
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
-    tile = tile.of(case)
+    tile = TILE.of(case)
     rows, columns, depth, at_b = tile.rows, tile.columns, tile.depth, tile.a_elements
     sums, lower_a = columns // 2, ROWS * depth
     copy, multiply = tile.copies(), products(columns, case.dtype, case.b_layout)
@@ -91,11 +91,6 @@ def program(case: Case, tile: Tile) -> NumbaKernel:
         tensor_maps=tile.maps(case),
         launch_bounds=(GROUP, 1),
     )
-
-
-def build(case: Case) -> NumbaKernel:
-    """With 128 columns."""
-    return program(case, TILE)
 
 
 KERNEL = Kernel(

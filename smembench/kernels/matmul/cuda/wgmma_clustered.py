@@ -79,9 +79,8 @@ def cycles(tile: Tile, case: Case) -> float:
     A block copies its rows of A and half of B's. Where those of a tile begin at multiples of fewer than 128 bytes most
     of them, 128 bytes each, lie in two lines.
     """
-    assert case.k is not None
-    of_b = case.n if case.b_layout == BY_ROWS else case.k
-    rows = ((tile.rows, tile.apart * case.k), (tile.columns // CLUSTER, of_b))
+    of_b = case.n if case.b_layout == BY_ROWS else case.depth
+    rows = ((tile.rows, tile.apart * case.depth), (tile.columns // CLUSTER, of_b))
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * stride) / ROW_BYTES) for count, stride in rows)
     waves = ceil_div(prod(pair_of(tile).grid(case)), MULTIPROCESSORS // CLUSTER)
     more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))

@@ -5,8 +5,9 @@
    results, waits for the products of the stage before, and releases that stage.
 3. The producer's warp group gives registers to the consumers (``setmaxnreg``), whose threads hold 128 results each.
 
-Copies run up to four stages ahead of the products, so neither waits for the other. Two consumers hold the results that
-did not fit the registers of wgmmaSpilled's one warp group.
+Copies run up to four stages ahead of the products, so neither waits for the other. Tiles are twice as wide as wgmma's:
+two consumers hold the results, which do not fit the registers of one warp group
+(results/reference/notes/tried_and_lost.md).
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ def int_indices(kernel: Kernel) -> Callable[[Case], str | None]:
     """Why the port of a kernel with ``int`` indices cannot run a case: the kernel's own reasons, or its size."""
 
     def unsupported(case: Case) -> str | None:
-        assert case.k is not None
-        largest = max(case.m, case.k) * (case.stride or max(case.n, case.k))
+        largest = max(case.m, case.depth) * (case.stride or max(case.n, case.depth))
         if largest > _INT_MAX:
             return f"the CUDA C port of {case.kernel} has int indices, which reach {_INT_MAX} elements, not {largest}"
         return kernel.unsupported(case)

@@ -24,8 +24,7 @@ _ALIGNED = 16
 
 def build(case: Case) -> LibraryCall:
     """Program for ``(stream, c, a, b)``."""
-    m, n, k = case.m, case.n, case.k
-    assert k is not None
+    m, n, k = case.m, case.n, case.depth
 
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
         import torch
@@ -63,7 +62,7 @@ def unsupported(case: Case) -> str | None:
     if case.dtype == FLOAT8:
         if case.b_layout == BY_ROWS:
             return f"cuBLASLt takes {FLOAT8} only with B by columns"
-        if odd := next((side for side in (case.n, case.k or 0) if side % _ALIGNED), None):
+        if odd := next((side for side in (case.n, case.depth) if side % _ALIGNED), None):
             return f"cuBLASLt takes sides of {FLOAT8} that are multiples of {_ALIGNED}, not {odd}"
     return needs("torch", "torch")(case)
 

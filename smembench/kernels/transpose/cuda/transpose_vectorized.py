@@ -19,7 +19,7 @@ from collections.abc import Callable
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, store_vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.kernels.transpose.tile_copies import (
@@ -70,9 +70,9 @@ def vectorized(
         across, down = tile_of(cuda.blockIdx.x, cuda.blockIdx.y)
         corner = Corner(across * side, down * side)
         own = share_of(cuda.threadIdx.x, cuda.threadIdx.y)
-        load_tile(tile, uint32(0), inp, corner, sides, own)
+        load_tile(tile, inp, corner, sides, own)
         cuda.syncthreads()
-        write_tile(out, tile, uint32(0), corner, sides, own)
+        write_tile(out, tile, corner, sides, own)
 
     grid = order.grid(*covering(case.n, case.m, Block(side, side)))
     return NumbaKernel(transpose_vectorized, grid=grid, block=block, variant=order.label)

@@ -1,1 +1,0 @@
-"""CPU kernels of the constant problem, through Numba."""

@@ -1,1 +1,0 @@
-"""CUDA C ports of the constant kernels."""

@@ -1,1 +1,0 @@
-"""CPU kernels of the latency problem."""

@@ -1,1 +1,0 @@
-"""CUDA kernels of the latency problem, in Numba."""

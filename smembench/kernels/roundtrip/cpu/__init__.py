@@ -1,1 +1,0 @@
-"""CPU kernels of the roundtrip problem, through Numba."""

@@ -1,1 +1,0 @@
-"""CUDA kernels of the roundtrip problem, in Numba."""

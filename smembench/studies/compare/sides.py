@@ -1,0 +1,46 @@
+"""The runs that the two sides of a comparison name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from smembench.model.errors import UsageError
+from smembench.run.axes import split
+from smembench.store.csv_files import CASES
+from smembench.store.files import resolved, there
+from smembench.store.load import load
+from smembench.store.run import Run
+
+
+def load_side(text: str) -> list[Run]:
+    """The runs of one side of a comparison: of one path, or of several separated by commas.
+
+    Raises:
+        UsageError: for a path that cannot be read, or is given twice.
+    """
+    found: dict[Path, Run] = {}
+    for item in [text] if "," not in text or _there(text) else split(text):
+        path = Path(item or text)
+        if resolved(path) in found:
+            raise UsageError(f"{path}: is given twice on one side; give it once")
+        found[resolved(path)] = load(path, shown=False)
+    return list(found.values())
+
+
+def _there(text: str) -> bool:
+    """Whether a text is a path, not several: together those can be too long for one."""
+    try:
+        return there(Path(text))
+    except UsageError:
+        return False
+
+
+def load_together(text: str) -> list[Run]:
+    """Runs of one configuration: all those in a folder, or the runs of a side.
+
+    Raises:
+        UsageError: for a path that cannot be read, or is given twice.
+    """
+    folder = Path(text)
+    inside = sorted(path.parent for path in folder.glob(f"*/{CASES}")) if _there(text) else []
+    return [load(path, shown=False) for path in inside] if inside and not there(folder / CASES) else load_side(text)
