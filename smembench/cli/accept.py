@@ -7,15 +7,18 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Json
-from smembench.cli.output import print_json
+from smembench.cli.options import Outputs
+from smembench.cli.output import only_json, opened
+from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 
+@takes(outputs=Outputs)
 def accept(
     folder: Annotated[
         Path, typer.Argument(metavar="RUN|DIR", help="A run's folder, or a folder of runs, for the newest of them.")
     ] = Path("results"),
+    *,
     case: Annotated[
         str | None, typer.Option("--case", metavar="ID|GLOB", help="The cases: an id, or a glob such as '*/tiled/*'.")
     ] = None,
@@ -24,7 +27,7 @@ def accept(
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Withdraw what was accepted with this --case, or --all of it.")
     ] = False,
-    json: Json = False,
+    outputs: Outputs,
 ) -> None:
     """Accept a change: from this run on, its cases are compared with their new level.
 
@@ -48,6 +51,7 @@ def accept(
 
     if case is not None and all_:
         raise UsageError(f"--case {case} and --all: give one of them")
+    target = opened(outputs, but=only_json("accepted changes are lines, not tables; give .json"))
     pattern = "*" if all_ else case
     if withdraw:
         if reason is not None:
@@ -67,12 +71,8 @@ def accept(
         typer.echo(f"accepted from {run_id} on: {some}", err=True)
     elif reason is not None:
         raise UsageError("--reason: give --case or --all with it")
-    else:
-        known = study.accepted(root_of(folder))
-        for one in [] if json else known:
-            typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
-        if not known:
-            typer.echo(f"{folder}: nothing is accepted", err=True)
-    if json:
-        found = study.accepted(root_of(folder))
-        print_json(accepted=[one.model_dump(mode="json") for one in found])
+    elif not study.accepted(root_of(folder)):
+        typer.echo(f"{folder}: nothing is accepted", err=True)
+    listed = study.accepted(root_of(folder))
+    lines = [f"{one.run}\t{one.case}\t{one.reason}" for one in listed] if pattern is None else []
+    target.show_lines(lines, accepted=[one.model_dump(mode="json") for one in listed])

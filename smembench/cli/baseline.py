@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Json, help_alone
-from smembench.cli.output import print_json
+from smembench.cli.options import Outputs, help_alone
+from smembench.cli.output import only_json, opened
+from smembench.cli.signature import takes
 
 app = typer.Typer(help="Pin the run that later runs of its config are compared with.", invoke_without_command=True)
 app.callback()(help_alone)
@@ -34,7 +35,8 @@ def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete 
 
 
 @app.command()
-def show(root: _Root = Path("results"), json: Json = False) -> None:
+@takes(outputs=Outputs)
+def show(root: _Root = Path("results"), *, outputs: Outputs) -> None:
     """List the pinned runs of a folder, one per line: config and run.
 
     Examples:
@@ -46,14 +48,15 @@ def show(root: _Root = Path("results"), json: Json = False) -> None:
     from smembench.studies.baseline import baselines, pin_command
     from smembench.views.console import say, stderr
 
+    target = opened(outputs, but=only_json("pinned runs are lines, not tables; give .json"))
     root = root_of(root)
     pinned = baselines(root)
-    if json:
-        records = [{"config": name, "run": str(folder), "exists": folder.is_dir()} for name, folder in pinned.items()]
-        print_json(pinned=records)
-        return
-    for name, folder in sorted(pinned.items()):
-        typer.echo("\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["no longer exists"])]))
+    records = [{"config": name, "run": str(folder), "exists": folder.is_dir()} for name, folder in pinned.items()]
+    lines = [
+        "\t".join([visible(name), visible(str(folder)), *([] if folder.is_dir() else ["no longer exists"])])
+        for name, folder in sorted(pinned.items())
+    ]
+    target.show_lines(lines, pinned=records)
     if not pinned:
         say(stderr, f"{root}: no baseline; pin one with: {pin_command(root)}")
 

@@ -13,7 +13,8 @@ import typer
 
 from smembench.cli import options
 from smembench.cli.fleet_show import judged, nothing_to_compare_with, tell
-from smembench.cli.options import SECONDS, Sampling, given, one_of
+from smembench.cli.options import SECONDS, Outputs, Sampling, given, one_of
+from smembench.cli.output import Opened, opened
 from smembench.cli.signature import takes
 from smembench.model.errors import INCOMPARABLE, UsageError
 
@@ -100,7 +101,16 @@ class Cluster:
         return Where(self.scheduler, jobqueue, self.jobs, found, tls)
 
 
-@takes(cluster=Cluster, sampling=Sampling)
+@dataclass(frozen=True, kw_only=True)
+class Judged(Outputs):
+    """Where the verdict on the fleet goes."""
+
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")
+    ] = False
+
+
+@takes(cluster=Cluster, sampling=Sampling, outputs=Judged)
 def run(
     config: Annotated[
         Path | None,
@@ -139,11 +149,10 @@ def run(
             "max_seconds, and 60s)",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Resume even if something differs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases, or the job script.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress while it runs.")] = False,
     cluster: Cluster,
     sampling: Sampling,
+    outputs: Judged,
 ) -> None:
     """Measure a config on every GPU at once, a process per GPU, into one folder: DIR/<UTC time>-<config>-fleet/.
 
@@ -174,6 +183,7 @@ def run(
     for name, limit in {"stall": stall_timeout, "host": cluster.host_timeout}.items():
         if limit is not None and limit <= 0:
             raise UsageError(f"--{name}-timeout {limit:g}: give a time above 0, such as 30s")
+    target = opened(outputs)
     where = cluster.where()
     names = _devices(device, workers)
     flags = sampling.config()
@@ -187,17 +197,17 @@ def run(
             _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)
         return
     argv = () if anonymous else tuple(sys.argv[1:])
-    how = Options(where, cluster.host_timeout, stall_timeout, force=force, argv=argv)
-    with in_silence() if quiet else watch() as watching:
+    how = Options(where, cluster.host_timeout, stall_timeout, force=outputs.force, argv=argv)
+    with in_silence() if outputs.quiet else watch() as watching:
         if chosen is not None:
             finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)
         else:
             assert resume is not None
             finished = run_fleet(resume, how, watching)
-    _finish(finished)
+    _finish(finished, target)
 
 
-def _finish(finished: Finished) -> None:
+def _finish(finished: Finished, target: Opened) -> None:
     """Show a fleet that was measured, and exit with its exit code.
 
     Raises:
@@ -207,9 +217,10 @@ def _finish(finished: Finished) -> None:
     from smembench.cli.measure import Interrupted
     from smembench.model.errors import SmembenchError
     from smembench.views.console import say, stderr
+    from smembench.views.fleet_records import result
 
     verdict = judged(finished.folder)
-    tell(verdict)
+    target.show(result(verdict), lambda: tell(verdict))
     say(stderr, f"wrote {finished.folder}")
     again = f"continue with: smembench fleet run --resume {quote(str(finished.folder))}"
     if isinstance(finished.error, KeyboardInterrupt):

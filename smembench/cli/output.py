@@ -49,8 +49,8 @@ class Opened:
             draw_tables(stdout, result.sections)
 
     def show_lines(self, lines: Iterable[str], **data: object) -> None:
-        """Print lines, or the ``data`` as JSON; for commands that ask for ``only_json``."""
-        from smembench.views.console import say, stdout
+        """Print lines, whose columns are apart by tabs, or the ``data`` as JSON; for commands that ask for ``only_json``."""
+        from smembench.views.console import plain, stdout
         from smembench.views.records import json
 
         for file, _ in self.files:
@@ -59,7 +59,7 @@ class Opened:
             print_json(**data)
             return
         for line in lines:
-            say(stdout, line)
+            typer.echo("\t".join(plain(stdout, column) for column in line.split("\t")))
 
 
 def opened(asked: Outputs, *, but: Mapping[str, str] = _NONE) -> Opened:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from smembench.cli.options import Quiet
 from smembench.model.errors import UsageError
 
 _DEFAULT = Path("report.html")
@@ -18,7 +19,9 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The HTML file; - for stdout. (default: report.html)"),
+        typer.Option(
+            "--export", "--output", "-o", metavar="FILE", help="The HTML file; - for stdout. (default: report.html)"
+        ),
     ] = None,
     png: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PNG into DIR, for slides.")] = None,
     svg: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as SVG into DIR, for slides.")] = None,
@@ -31,6 +34,7 @@ def report(
             "--fleet", help="Treat the runs of a folder as a fleet: which GPU is slow? (default: if it is a fleet's)"
         ),
     ] = False,
+    quiet: Quiet = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
 ) -> None:
     """Write stored runs as one self-contained HTML file.
@@ -55,7 +59,7 @@ def report(
     from smembench.store.files import Output, there
     from smembench.store.fleet_json import FLEET
     from smembench.studies.history.read import read_runs
-    from smembench.views.console import say, stderr
+    from smembench.views.console import notes, say, stderr
     from smembench.views.progress import steps
 
     target = output or (None if png or svg else _DEFAULT)
@@ -84,7 +88,7 @@ def report(
         if folder is not None:
             with steps() as step:
                 write_figures(figures, kind, folder, step)
-            say(stderr, f"wrote {number_of(len(figures), 'chart')} to {folder}")
+            say(notes, f"wrote {number_of(len(figures), 'chart')} to {folder}")
     if target is None:
         return
     text = page(report)
@@ -92,4 +96,4 @@ def report(
         typer.echo(text, nl=False)
     else:
         page_file.write(text)
-        say(stderr, f"wrote {target}")
+        say(notes, f"wrote {target}")
