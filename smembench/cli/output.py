@@ -49,7 +49,7 @@ class Opened:
             draw_tables(stdout, result.sections)
 
     def show_lines(self, lines: Iterable[str], **data: object) -> None:
-        """Print lines, whose columns are apart by tabs, or the ``data`` as JSON; for commands that ask for ``only_json``."""
+        """Print lines with columns apart by tabs, or the ``data`` as JSON; for commands that ask for ``only_json``."""
         from smembench.views.console import plain, stdout
         from smembench.views.records import json
 
