@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
+from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
 from smembench.model.numbers import percent, seconds, size
-from smembench.model.problem import BLOCK, Axis
 from smembench.toolchains.registry import names
 
 T = TypeVar("T")

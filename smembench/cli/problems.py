@@ -11,7 +11,8 @@ from smembench.cli import options
 from smembench.cli.options import Running, Sampling
 from smembench.cli.signature import keyword, sign, takes
 from smembench.kernels.problems import COMMANDS, PROBLEMS
-from smembench.model.problem import Axis, Problem
+from smembench.model.axis import Axis
+from smembench.model.problem import Problem
 
 _SHARED: dict[str, Any] = {
     "kernel": options.Kernels,
@@ -50,9 +51,9 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
         measure(from_flags({"name": name, **sampling.config(), "sweep": sweeps}), running)
 
     command.__name__ = name
-    command.__doc__ = PROBLEMS[name].help
-    own = {axis.name: _own(axis) for problem in problems for axis in problem.axes + problem.kernel_axes}
-    shared = {key: shown for key, shown in _SHARED.items() if any(key in problem.options for problem in problems)}
+    command.__doc__ = PROBLEMS[name].texts.help
+    own = {axis.name: _own(axis) for problem in problems for axis in problem.axes + problem.texts.kernel_axes}
+    shared = {key: shown for key, shown in _SHARED.items() if any(key in problem.texts.options for problem in problems)}
     if "dtype" in shared:
         dtype = Axis("dtype", "Element types.", PROBLEMS[name].dtypes[0])
         shared["dtype"] = Annotated[str | None, options.of_axis(dtype, "NAME,…")]
@@ -71,10 +72,10 @@ def _sweeps(name: str, problems: Sequence[Problem], given: dict[str, Any]) -> li
     """A sweep per problem, with the values of its own options."""
     sweeps = []
     for problem in problems:
-        keys = [*(axis.name for axis in problem.axes + problem.kernel_axes), *problem.options]
+        keys = [*(axis.name for axis in problem.axes + problem.texts.kernel_axes), *problem.texts.options]
         sweep = {key: value for key, value in given.items() if key in keys}
-        if problem.strided_kernel and "stride" in sweep:
-            sweep = {"kernel": problem.strided_kernel, **sweep}
+        if problem.texts.strided_kernel and "stride" in sweep:
+            sweep = {"kernel": problem.texts.strided_kernel, **sweep}
         sweeps.append({"problem": problem.name, **sweep})
     return _with_kernels(name, sweeps, given["kernel"]) if len(sweeps) > 1 and "kernel" in given else sweeps
 

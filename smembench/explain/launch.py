@@ -22,7 +22,7 @@ from smembench.explain.trace import Trace, trace, traceable
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
-from smembench.model.problem import pattern_period
+from smembench.model.pattern import pattern_period
 from smembench.toolchains.machine_code import MachineCode
 
 
@@ -57,12 +57,12 @@ def launch(
         return trace(kernel, smaller, program.grid, ragged=ragged, segments=segments, moved=moved)
 
     alike = _by_addresses if apart else by_cost
-    smaller = problem.pattern(case, kernel.results)
-    longer, times = problem.longer(case, smaller)
+    smaller = problem.pattern.smaller(case, kernel.results)
+    longer, times = problem.pattern.longer(case, smaller)
     # Each of a tile's blocks needs two steps, which it may copy ahead; and a tile's edges may be no part of the loop.
     for _ in range(max(2 * max(segments or (0,)), program.edge_steps)):
         if times:
-            smaller, (longer, times) = longer, problem.longer(case, longer)
+            smaller, (longer, times) = longer, problem.pattern.longer(case, longer)
     traces = [traced(smaller), *([traced(longer)] if times else [])]
     if code is not None:
         traces = as_compiled(traces, code.memory)

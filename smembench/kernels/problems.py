@@ -21,6 +21,6 @@ PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _declared()
 COMMANDS: dict[str, list[Problem]] = {}
 """The problems that a command measures, by its name."""
 for _problem in PROBLEMS.values():
-    COMMANDS.setdefault(_problem.command or _problem.name, []).append(_problem)
+    COMMANDS.setdefault(_problem.texts.command or _problem.name, []).append(_problem)
 
 __all__ = ["COMMANDS", "PROBLEMS", "Problem", "Verification"]

@@ -1,17 +1,19 @@
-"""The base class of problems: sizes and other axes, inputs, reference, counts, and the texts of its command."""
+"""The base class of problems: sizes and other axes, inputs, reference and counts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from math import lcm, prod
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from smembench.model.axis import DEFAULT_BLOCKS, Axis
 from smembench.model.case import BY_ROWS, UNIFORM, Block, Case
-from smembench.model.clauses import Compared, Result
 from smembench.model.hardware import WAVEFRONT_BYTES
+from smembench.model.pattern import Pattern
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,20 +36,6 @@ ITEMSIZE = {
 }
 
 
-def pattern_period(case: Case, results: tuple[int, int] = (1, 1)) -> int:
-    """Elements along a side after which accesses repeat: a multiple of twice the block's sides and of 32.
-
-    It is also a multiple of what a block computes if each thread computes ``results`` elements (x, y).
-    """
-    block = case.block or Block(1, 1)
-    return lcm(2 * block.x, 2 * block.y, results[0] * block.x, results[1] * block.y, 32)
-
-
-def shrunk(side: int, period: int) -> int:
-    """A shorter side with the same remainder, so that rows begin at the same offsets in sectors and banks."""
-    return side if side <= 4 * period else 3 * period + side % period
-
-
 @dataclass(frozen=True, slots=True)
 class Verification:
     """Whether an output is right, the problem's error measure (None for NaN), and what is wrong if it is not."""
@@ -64,25 +52,6 @@ class Shape:
     m: int
     n: int
     k: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """What a user can vary: the key of a sweep and the option of the problem's command have this name.
-
-    ``default`` is the text in ``--help``, ``values`` are the default values of a parameter.
-    """
-
-    name: str
-    help: str
-    default: str = ""
-    values: tuple[int, ...] = ()
-
-
-DEFAULT_BLOCKS = (Block(32, 32), Block(16, 16))
-BLOCK = Axis("block", "Block dimensions in threads.", f"{','.join(map(str, DEFAULT_BLOCKS))} or the kernel's")
-PAD = Axis("pad", "Run the padded twin beside each kernel that has one, or only unpadded kernels.")
-PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")
 
 
 def bit_for_bit(expected: Array, output: Array) -> Verification:
@@ -102,16 +71,15 @@ class Problem(ABC):
     """What all kernels of a problem share: inputs, reference and counts.
 
     A kernel is called as ``kernel(out, *inputs, *scalars)`` with one-dimensional, row-major arrays.
+
+    Attributes:
+        texts: its command and its tables.
+        pattern: smaller cases for a trace.
     """
 
     name: ClassVar[str]
     order: ClassVar[int]
     """Position in lists of problems and commands."""
-    title: ClassVar[str]
-    help: ClassVar[str] = ""
-    """Text of its command's ``--help``: a first line, what is measured and how it is checked, examples."""
-    command: ClassVar[str] = ""
-    """The problem whose command measures this one too; if empty, it has its own command."""
     dtypes: ClassVar[tuple[str, ...]]
     default_n: ClassVar[int]
     default_blocks: ClassVar[tuple[Block, ...]] = DEFAULT_BLOCKS
@@ -123,10 +91,6 @@ class Problem(ABC):
     """How the values of its inputs can be distributed: ``Case.inputs``."""
     b_layouts: ClassVar[tuple[str, ...]] = (BY_ROWS,)
     """How the second matrix of a product can lie in memory: ``Case.b_layout``."""
-    kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
-    """What its kernels take besides the size: block, stride, pad, pad_width."""
-    options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
-    """Options that its command shares with other commands: these, and possibly inputs, b_layout, compiler and peers."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
@@ -135,22 +99,20 @@ class Problem(ABC):
     """The kernel that ``speedup_vs_naive`` compares with, if any."""
     cpu_kernel: ClassVar[str | None] = None
     """The CPU kernel that ``speedup_vs_cpu`` compares with, if any."""
-    strided_kernel: ClassVar[str | None] = None
-    """The kernel that its command measures if a stride but no kernel is given; the standard ones if None."""
     default_strides: ClassVar[tuple[int | None, ...]] = (None,)
     """Default strides of strided kernels."""
-    strides_in_rows: ClassVar[bool] = False
-    """Whether one table compares all strides; otherwise each stride has its own table, like a size."""
     memory: ClassVar[Memory] = "device"
     """The memory that ``bytes_moved`` counts; no effective bandwidth can exceed its peak. "none" for latencies."""
     bound: ClassVar[Bound] = "memory"
     """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
     uses_host: ClassVar[bool] = False
     """Whether its cases use what the GPUs of a host share, such as host memory: a fleet runs them one GPU at a time."""
-    columns: ClassVar[tuple[str, ...]]
-    """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
     arrays: ClassVar[tuple[str, ...]]
     """Names of a kernel's arrays: first the output, then the inputs."""
+
+    def __init__(self, texts: Texts, pattern: Pattern | None = None) -> None:
+        self.texts = texts
+        self.pattern = pattern or Pattern()
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -202,17 +164,9 @@ class Problem(ABC):
         """Why no kernel can run a case, or None."""
         return None
 
-    def size(self, case: Case) -> str:
-        """The size in the heading of a table: ``4096×4096``."""
-        return case.size.replace("x", "×")
-
     def most_bytes_per_clock(self, case: Case, computes: str) -> int:
         """The most shared-memory bytes per clock that the threads of a multiprocessor can receive."""
         return WAVEFRONT_BYTES
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What undisturbed results of one size show, as clauses of one sentence; none without anything to compare."""
-        return []
 
     @abstractmethod
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
@@ -269,18 +223,6 @@ class Problem(ABC):
     def operations(self, case: Case) -> int:
         """A count proportional to the time of a launch, to predict a large case's time from a small one's."""
         return self.flops(case) or self.bytes_moved(case)
-
-    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """A smaller case for a trace: its blocks access memory in the same ways, with ``results`` per thread."""
-        period = pattern_period(case, results)
-        return replace(case, m=shrunk(case.m, period), n=shrunk(case.n, period))
-
-    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
-        """The case's ``pattern`` with one more period of its loop, and how many more periods the case has.
-
-        Without a loop, or if the pattern already has all periods: the pattern itself and 0.
-        """
-        return smaller, 0
 
     def input_key(self, case: Case) -> tuple[object, ...]:
         """A key that cases share if they have the same inputs and references."""

@@ -21,15 +21,15 @@ def cases(run: Run) -> Section:
     }
     columns = {
         "kernel": label,
-        "size": lambda row: problem.size(row.case),
+        "size": lambda row: problem.texts.size(row.case),
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
-        **figures(problem, problem.columns),
+        **figures(problem, problem.texts.columns),
         "95 % CI": interval,
         "spread": _spread,
         **{name: text for name, text in more.items() if len(set(map(text, run.rows))) > 1},
     }
     return table(
-        f"{device_names(run)} · {problem.title}: every case",
+        f"{device_names(run)} · {problem.texts.title}: every case",
         run.rows,
         {name: text for name, text in columns.items() if any(map(text, run.rows))},
         words=("kernel", "size", *more),

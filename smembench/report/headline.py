@@ -63,7 +63,7 @@ def gpus(run: Run) -> str:
 def _facts(runs: Sequence[Run]) -> str:
     days = list(dict.fromkeys(f"{run.began:%Y-%m-%d}" for run in runs if run.began.year > 1))
     rows = [row for run in runs for row in run.rows]
-    *titles, last = dict.fromkeys(PROBLEMS[row.problem].title for row in rows)
+    *titles, last = dict.fromkeys(PROBLEMS[row.problem].texts.title for row in rows)
     problems = f"{', '.join(titles)} and {last}" if titles else last
     many = f"{len(runs)} runs" if len(runs) > 1 else ""
     own = {(row.case_id, run.description.identity(row.device)) for run in runs for row in run.rows}
@@ -98,7 +98,7 @@ def _beside(family: Family) -> str:
     ((kernel, often),) = Counter(row.kernel for row in rows).most_common(1)
     where = "all" if often == len(rows) else str(often)
     return (
-        f"{family.problem.title} {rows[0].dtype}: the fastest kernel runs at {times(min(ratios))[:-1]} to "
+        f"{family.problem.texts.title} {rows[0].dtype}: the fastest kernel runs at {times(min(ratios))[:-1]} to "
         f"{times(max(ratios))} the speed of {family.beside} at {len(rows)} sizes; at {where} of them it is {kernel}."
     )
 

@@ -31,10 +31,10 @@ def _section(run: Run, answer: BreakEven) -> Section:
         return lambda row: times(answer.beside[kernel][row].speedup_vs_cpu) if row in answer.beside[kernel] else ""
 
     return table(
-        f"{device_names(run.only(rows))} · {problem.title} {first.dtype}: where the GPU begins to pay",
+        f"{device_names(run.only(rows))} · {problem.texts.title} {first.dtype}: where the GPU begins to pay",
         answer.baseline,
         {
-            "size": lambda row: problem.size(row.case),
+            "size": lambda row: problem.texts.size(row.case),
             baseline: lambda row: within(row.elapsed_ms, row.interval),
             **{kernel: speedup(kernel) for kernel in answer.beside},
         },
@@ -46,7 +46,7 @@ def _section(run: Run, answer: BreakEven) -> Section:
 
 def _sentence(run: Run, answer: BreakEven) -> str:
     since = {kernel: answer.since(run, kernel) for kernel in answer.beside}
-    pay = [f"{kernel} from {PROBLEMS[row.problem].size(row.case)} on" for kernel, row in since.items() if row]
+    pay = [f"{kernel} from {PROBLEMS[row.problem].texts.size(row.case)} on" for kernel, row in since.items() if row]
     rest = [kernel for kernel, row in since.items() if row is None]
     clauses = [f"faster than {answer.baseline[0].kernel}: {', '.join(pay)}" if pay else ""]
     clauses.append(f"not faster at the largest: {', '.join(rest)}" if rest else "")

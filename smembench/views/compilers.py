@@ -44,7 +44,7 @@ def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, st
 
     def subject(pair: PortedCase) -> str:
         problem = PROBLEMS[pair.case.problem]
-        return f"{problem.title} {problem.size(pair.case)} {pair.case.dtype}"
+        return f"{problem.texts.title} {problem.texts.size(pair.case)} {pair.case.dtype}"
 
     known = libraries(versions, {DEFAULT_COMPILER, *(pair.compiler for pair in pairs)})
     heading = f"{where} · {known}" if known else where

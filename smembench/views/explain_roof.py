@@ -29,7 +29,7 @@ def roof(
     Without a device there are no peaks, and the sentences say only what the compute capability decides. ``measured`` is
     the case as it was timed there.
     """
-    found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].size(explained.case)
+    found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].texts.size(explained.case)
     columns: dict[str, Callable[[Roof], str]] = {
         "roof": lambda limit: limit.name,
         "per launch": lambda limit: scaled(limit.amount, limit.unit),

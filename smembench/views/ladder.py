@@ -47,7 +47,7 @@ def _is_step(row: Row) -> bool:
 def _section(run: Run) -> Section:
     rows = run.rows
     problem = PROBLEMS[rows[0].problem]
-    rate, limit = problem.columns[0], ceiling(problem.name)
+    rate, limit = problem.texts.columns[0], ceiling(problem.name)
     rungs = climb(run)
     said = {rung.row: (gain(rung), rung.kernel.ladder) for rung in rungs}
     said |= {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}

@@ -101,7 +101,7 @@ def figures(change: Change, capability: str | None) -> Section:
     where = f"compute capability {capability}" if capability else "a GPU of unknown limits"
     missing = any(step.explained.code is None for step in steps)
     return table(
-        f"{PROBLEMS[case.problem].size(case)} {case.dtype} · {where}",
+        f"{PROBLEMS[case.problem].texts.size(case)} {case.dtype} · {where}",
         [(name, *pair) for name, pair in cells.items() if any(pair)],
         {
             "figure": lambda line: line[0],

@@ -59,15 +59,15 @@ def _section(run: Run, names: Sequence[str]) -> Section:
         return lambda best: found[best].get(name, "")
 
     return table(
-        f"{device_names(run)} · {problem.title}: the best kernel at each size, compared with the limits",
+        f"{device_names(run)} · {problem.texts.title}: the best kernel at each size, compared with the limits",
         found,
         {
-            "size": lambda best: problem.size(best.case),
+            "size": lambda best: problem.texts.size(best.case),
             "dtype": lambda best: best.dtype,
             "cache": lambda best: best.cache,
             **{name: text for name, text in _APART.items() if len(set(map(text, found))) > 1},
             "best": label,
-            **figures(problem, ["elapsed_ms", problem.columns[0]]),
+            **figures(problem, ["elapsed_ms", problem.texts.columns[0]]),
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", "dtype", "cache", *_APART, "best"),

@@ -59,7 +59,7 @@ def lines(part: str, records: Sequence[Record]) -> Iterator[str]:
     if part == "kernels":
         for name, of_problem in grouped(records, lambda record: str(record["problem"])).items():
             problem = PROBLEMS[name]
-            yield f"{name}: {problem.title}, {', '.join(problem.dtypes)}"
+            yield f"{name}: {problem.texts.title}, {', '.join(problem.dtypes)}"
             for record in of_problem:
                 dtypes, ports = record["dtypes"], record["ports"]
                 also = f"; also by {', '.join(ports)}" if isinstance(ports, list) and ports else ""

@@ -82,7 +82,7 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Rows grouped by ``Case.setting`` on any device, in their order; a stride that tables have in rows is left out."""
 
     def key(row: Row) -> Case:
-        stride = None if PROBLEMS[row.problem].strides_in_rows else row.stride
+        stride = None if PROBLEMS[row.problem].texts.strides_in_rows else row.stride
         return replace(row.case.setting, device="", stride=stride)
 
     return list(grouped(rows, key).values())
@@ -94,7 +94,7 @@ def label(row: Row) -> str:
     ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``, ``strided stride 8``.
     """
     port = row.compiler if is_port(row.compiler) else ""
-    stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].strides_in_rows else ""
+    stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].texts.strides_in_rows else ""
     return " ".join(part for part in (row.kernel, port, block(row.case), stride) if part)
 
 
@@ -103,7 +103,7 @@ def labels(rows: Sequence[Row]) -> list[str]:
 
     ``streamK 16x16``, ``streamK 16x16 8192×8192×8192``.
     """
-    sizes = [PROBLEMS[row.problem].size(row.case) for row in rows]
+    sizes = [PROBLEMS[row.problem].texts.size(row.case) for row in rows]
     dtypes = [row.dtype for row in rows]
     apart = [part if len(set(part)) > 1 else [""] * len(rows) for part in (sizes, dtypes)]
     plain = [" ".join(filter(None, (label(row), *parts))) for row, *parts in zip(rows, *apart, strict=True)]
@@ -126,11 +126,11 @@ def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPIL
 def subject(row: Row) -> str:
     """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
     problem = PROBLEMS[row.problem]
-    stride = f", stride {row.stride}" if row.stride and not problem.strides_in_rows else ""
-    cache = f" · {row.cache} cache" if "cache" in problem.options else ""
+    stride = f", stride {row.stride}" if row.stride and not problem.texts.strides_in_rows else ""
+    cache = f" · {row.cache} cache" if "cache" in problem.texts.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
     of_inputs = f"{distribution(row)}{layout_of_b(row)}"
-    return f"{problem.title} {problem.size(row.case)} {row.dtype}{parameters}{stride}{of_inputs}{cache}"
+    return f"{problem.texts.title} {problem.texts.size(row.case)} {row.dtype}{parameters}{stride}{of_inputs}{cache}"
 
 
 def distribution(row: Row) -> str:
@@ -175,10 +175,10 @@ def _section(run: Run, remarks: Sequence[str]) -> Section:
         columns["on"] = lambda row: row.device
     columns |= {
         "block": lambda row: block(row.case),
-        "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
+        "stride": lambda row: str(row.stride or "") if problem.texts.strides_in_rows else "",
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
         "95 % CI": interval,
-        **figures(problem, problem.columns),
+        **figures(problem, problem.texts.columns),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
         "sectors\nld / st": lambda row: _pair(row.predicted_load_sectors, row.predicted_store_sectors),
@@ -193,7 +193,7 @@ def _section(run: Run, remarks: Sequence[str]) -> Section:
         {name: text for name, text in columns.items() if name in _ALWAYS or any(map(text, rows))},
         words=("kernel", "by", "on", "block", "✓"),
         wide=("sectors\nld / st", "occu-\npancy", *conflicts),
-        bars=bars(rows, problem.columns[0]),
+        bars=bars(rows, problem.texts.columns[0]),
         sentence=sentence(run),
         notes=[*notes(rows), *remarks],
     )

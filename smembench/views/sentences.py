@@ -32,7 +32,7 @@ def sentence(run: Run) -> str:
     if len(gpus) > 1:
         of_gpu = {gpu: sentence(run.only([row for row in done if row.device in ("cpu", gpu)])) for gpu in gpus}
         return " ".join(f"On {gpu}: {text}" for gpu, text in of_gpu.items() if text)
-    clauses = PROBLEMS[done[0].problem].summary(done, partial(compared, run)) if done else []
+    clauses = PROBLEMS[done[0].problem].texts.summary(done, partial(compared, run)) if done else []
     text = "; ".join(clauses)
     return capital(text) + "." if text else ""
 
@@ -62,7 +62,7 @@ def slowed_by_stride(run: Run, rows: Sequence[Row]) -> list[str]:
         problem = PROBLEMS[row.problem]
         fewer = problem.operations(other.case) / problem.operations(row.case)
         if effect.low * fewer > 1:
-            slower = f"{effect.ratio * fewer:.2g} times as long per operation as at {problem.size(other.case)}"
+            slower = f"{effect.ratio * fewer:.2g} times as long per operation as at {problem.texts.size(other.case)}"
             step = f"{problem.column_step(row.case)} bytes apart"
             found.append(
                 f"{row.kernel}: {slower}: elements of a column are {step}, so they share few sets of the cache"

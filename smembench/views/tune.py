@@ -39,16 +39,16 @@ def finals(tuned: Tuned, among: str = "") -> Section:
     what = "candidate" if among else "finalist"
     rows, best, problem = run.rows, tuned.best, PROBLEMS[tuned.best.problem]
     return table(
-        f"{problem.title} {best.size} {best.dtype} on {best.device}: {among or 'the finalists'}",
+        f"{problem.texts.title} {best.size} {best.dtype} on {best.device}: {among or 'the finalists'}",
         rows,
         {
             what: label,
             "elapsed ms": lambda row: within(row.elapsed_ms, row.interval),
             "95 % CI": interval,
-            **figures(problem, problem.columns),
+            **figures(problem, problem.texts.columns),
         },
         words=(what,),
-        bars=bars(rows, problem.columns[0]),
+        bars=bars(rows, problem.texts.columns[0]),
         sentence="" if among else verdict(run, rows),
         notes=cautions(rows),
     )

@@ -24,7 +24,7 @@ from smembench.explain import trace as tracing
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
-from smembench.kernels.matmul.problem import Matmul
+from smembench.kernels.matmul.problem import MatmulPattern
 from smembench.model.case import BY_COLUMNS, Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
@@ -121,8 +121,10 @@ def test_a_shorter_loop_stands_for_the_whole(
     products = [case_of(declared, m, n, k, block=block, stride=stride) for block in (Block(8, 8), None)]
     large = next(product for product in products if declared.refusal(product) is None)
     shorter = explain(large)
-    pattern = Matmul.pattern
-    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
+    smaller = MatmulPattern.smaller
+    monkeypatch.setattr(
+        MatmulPattern, "smaller", lambda self, case, results: replace(smaller(self, case, results), k=case.k)
+    )
     whole = explain(large)
     assert shorter.traffic == whole.traffic
     assert shorter.work == whole.work
@@ -146,7 +148,7 @@ def test_a_few_blocks_stand_for_all_that_share_tiles(
     program = numba_kernel(product).on(multiprocessors)
     monkeypatch.setattr(tracing, "traceable", lambda kernel, case: program)
     monkeypatch.setattr(tracing, "kinds_of_blocks", lambda grid, *_, **__: {(at, 0): 1 for at in range(grid[0])})
-    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: case)
+    monkeypatch.setattr(MatmulPattern, "smaller", lambda self, case, results: case)
     whole = explain(product)
     assert few.traffic == whole.traffic
     assert counted(few) == pytest.approx(counted(whole))

@@ -23,7 +23,7 @@ from smembench.explain.tiles import core_matrices, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
 from smembench.kernels.intrinsics.operands import Operand
 from smembench.kernels.matmul.cuda import wgmma_clustered
-from smembench.kernels.matmul.problem import Matmul
+from smembench.kernels.matmul.problem import MatmulPattern
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import FLOAT8, TF32, produced
 from smembench.model.problem import ITEMSIZE
@@ -181,8 +181,10 @@ def test_wider_tiles_are_read_less_and_clusters_copy_half_of_b() -> None:
 @pytest.mark.parametrize("name", ["wgmma", "wgmmaClustered"])
 def test_a_shorter_loop_stands_for_the_whole(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     case = of(name, 1000, 1480, 1000)
-    shorter, pattern = explain(case), Matmul.pattern
-    monkeypatch.setattr(Matmul, "pattern", lambda self, case, results: replace(pattern(self, case, results), k=case.k))
+    shorter, smaller = explain(case), MatmulPattern.smaller
+    monkeypatch.setattr(
+        MatmulPattern, "smaller", lambda self, case, results: replace(smaller(self, case, results), k=case.k)
+    )
     assert explain(case).tiles == shorter.tiles
 
 

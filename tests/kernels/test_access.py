@@ -122,7 +122,7 @@ def test_without_a_size_every_multiprocessor_gets_as_many_threads() -> None:
     case = case_of("setRowReadCol", m=shape.m, n=shape.n)
     assert ACCESS.on_device(case, 132).n == 132 * 24576
     assert ACCESS.on_device(case_of("setRowReadCol", n=100), 132).n == 100
-    assert ACCESS.size(case_of("setRowReadCol", m=256, n=1000)) == "256 passes of 1000 threads"
+    assert ACCESS.texts.size(case_of("setRowReadCol", m=256, n=1000)) == "256 passes of 1000 threads"
 
 
 @pytest.mark.parametrize(

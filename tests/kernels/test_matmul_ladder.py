@@ -25,7 +25,8 @@ from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE
-from smembench.model.problem import ITEMSIZE, pattern_period
+from smembench.model.pattern import pattern_period
+from smembench.model.problem import ITEMSIZE
 
 DTYPES = list(WIDE)
 LEFT_OVER = ("slicedK12x6", *PIPELINED)
@@ -50,7 +51,7 @@ def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -
     block = Block(16, 8)
     period = pattern_period(case("unrolled", block=block), results)
     for n in (4096, 4097, 12345):
-        smaller = PROBLEMS["matmul"].pattern(case("unrolled", n=n, block=block), results)
+        smaller = PROBLEMS["matmul"].pattern.smaller(case("unrolled", n=n, block=block), results)
         assert smaller.m == smaller.n <= n
         assert (smaller.n - n) % period == 0 or smaller.n == n
         assert period % (block.x * results[0]) == period % (block.y * results[1]) == 0

@@ -195,8 +195,8 @@ def test_a_transpose_that_is_not_square_is_given_by_both_sides() -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.name)
 def test_axes_have_names_of_their_own_and_words(problem: Problem) -> None:
-    names = [axis.name for axis in (*problem.axes, *problem.kernel_axes)]
-    assert len({*names, *problem.options}) == len(names) + len(problem.options)
-    assert all(axis.help.endswith(".") for axis in problem.axes + problem.kernel_axes)
+    names = [axis.name for axis in (*problem.axes, *problem.texts.kernel_axes)]
+    assert len({*names, *problem.texts.options}) == len(names) + len(problem.texts.options)
+    assert all(axis.help.endswith(".") for axis in problem.axes + problem.texts.kernel_axes)
     assert all(axis.values for axis in problem.parameters)
-    assert PROBLEMS[problem.command or problem.name].help
+    assert PROBLEMS[problem.texts.command or problem.name].texts.help

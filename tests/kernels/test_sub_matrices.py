@@ -95,10 +95,10 @@ def test_the_pattern_of_a_sub_matrix_is_one_whose_rows_begin_at_the_same_places(
 ) -> None:
     problem = PROBLEMS["matmul"]
     case = Case("matmul", "any", "cuda:0", "float32", m, n, k, Block(16, 16), stride=max(n, k) + gap)
-    smaller = problem.pattern(case)
+    smaller = problem.pattern.smaller(case)
     assert case.stride is not None
     assert smaller.stride is not None
     assert problem.unsupported(smaller) is None
     assert smaller.stride <= case.stride
     assert smaller.stride % 32 == case.stride % 32
-    assert problem.pattern(smaller) == smaller
+    assert problem.pattern.smaller(smaller) == smaller

@@ -41,7 +41,7 @@ def test_sizes_are_bytes_from_a_kilobyte_to_a_gigabyte() -> None:
     ("n", "size"), [(1, "4 bytes"), (250, "1000 bytes"), (256, "1 KiB"), (384, "1536 bytes"), (2**28, "1 GiB")]
 )
 def test_a_size_is_written_exactly(n: int, size: str) -> None:
-    assert PROBLEMS["transfer"].size(case_of("transfer", n)) == size
+    assert PROBLEMS["transfer"].texts.size(case_of("transfer", n)) == size
 
 
 @pytest.mark.parametrize(("name", "crossings"), [("transfer", 1), ("roundtrip", 2)])

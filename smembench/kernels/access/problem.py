@@ -8,10 +8,13 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
+from smembench.model.axis import PAD, PAD_WIDTH, Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, conflict_change, conflicts, time
 from smembench.model.hardware import WARP, WAVEFRONT_BYTES
-from smembench.model.problem import ITEMSIZE, PAD, PAD_WIDTH, Axis, Problem, Shape, shrunk
+from smembench.model.pattern import Pattern, shrunk
+from smembench.model.problem import ITEMSIZE, Problem, Shape
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -53,41 +56,15 @@ class Access(Problem):
 
     name = "access"
     order = 3
-    title = "shared-memory access"
-    help = """
-    Time access patterns of shared memory, in bytes per clock of the 128 that the banks of a multiprocessor deliver.
-
-    The default is the four patterns on a tile, setRowReadCol with padding, parallelAccess, serialAccess and
-    broadcastAccess. --kernel also takes each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad; --stride alone
-    runs the kernel strided. Each thread stores and loads 32 bytes per pass, and only these bytes count. The sums are
-    checked bit for bit. It needs a GPU; smembench explain predicts the conflicts without one.
-
-    Examples:
-
-      smembench access
-      smembench access --stride 1:32 --csv staircase.csv
-      smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
-      smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
-    """
     dtypes = ("int32", "float32", "int64", "float64")
     default_n = _THREADS_PER_MULTIPROCESSOR
     default_blocks = (Block(32, 32), Block(32, 16))
     default_strides = tuple(range(1, MAX_STRIDE + 1))
-    strides_in_rows = True
-    strided_kernel = "strided"
     sizes = (
         Axis("passes", "How many times each value goes through shared memory.", str(_DEFAULT_PASSES)),
         Axis("n", "Threads.", f"{default_n} per multiprocessor of the GPU"),
     )
-    kernel_axes = (
-        Axis("block", "Block dimensions in threads, the tile's as well.", ",".join(map(str, default_blocks))),
-        Axis("stride", "Elements from lane to lane, for the kernel strided.", f"1:{MAX_STRIDE}"),
-        PAD,
-        PAD_WIDTH,
-    )
-    options = ("kernel", "dtype", "device")
     memory = "shared"
-    columns = ("bytes_per_clock", "percent_of_peak")
     arrays = ("out", "in")
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
@@ -106,31 +83,9 @@ class Access(Problem):
         """
         return max(WAVEFRONT_BYTES, WARP * ITEMSIZE[case.dtype]) if computes == BROADCAST else WAVEFRONT_BYTES
 
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """The fastest pattern against what the banks deliver, the slowest against it, and what padding buys."""
-        best, worst = min(results, key=time), max(results, key=time)
-        clauses = []
-        if best.bytes_per_clock is not None and best.percent_of_peak is not None:
-            share = f"{best.percent_of_peak:.0f} % of what the banks deliver"
-            rate = f"{best.bytes_per_clock:.1f} bytes per clock"
-            clauses.append(f"the fastest, {_pattern(best)}, reaches {rate}, {share}")
-        if worst is not best:
-            clauses.append(f"{_pattern(worst)} ({conflicts(worst)}) is {compared(worst, best, _pattern(best))}")
-        padded = next((result for result in results if result.pad), None)
-        alike = padded and (padded.kernel.replace("Pad", ""), padded.block)
-        unpadded = next((result for result in results if (result.kernel, result.block) == alike), None)
-        if padded and unpadded:
-            change = conflict_change(unpadded, padded)
-            clauses.append(f"{_pattern(padded)} is {compared(padded, unpadded)}{change}")
-        return clauses
-
     def on_device(self, case: Case, multiprocessors: int | None) -> Case:
         """Unless ``n`` was given, as many threads as keep every multiprocessor busy equally long, or those of one."""
         return case if case.n else replace(case, n=self.default_n * (multiprocessors or 1))
-
-    def size(self, case: Case) -> str:
-        """``256 passes of 3244032 threads``."""
-        return f"{case.m} passes of {case.n} threads"
 
     def unsupported(self, case: Case) -> str | None:
         """Too long a stride, more passes than float32 can count beside the values, and a cold cache."""
@@ -175,7 +130,64 @@ class Access(Problem):
         """2·32·n·passes: what threads store and load in shared memory."""
         return 2 * _HELD_BYTES * case.n * case.m
 
-    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+
+class AccessTexts(Texts):
+    """The command and the tables of access patterns."""
+
+    title = "shared-memory access"
+    help = """
+    Time access patterns of shared memory, in bytes per clock of the 128 that the banks of a multiprocessor deliver.
+
+    The default is the four patterns on a tile, setRowReadCol with padding, parallelAccess, serialAccess and
+    broadcastAccess. --kernel also takes each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad; --stride alone
+    runs the kernel strided. Each thread stores and loads 32 bytes per pass, and only these bytes count. The sums are
+    checked bit for bit. It needs a GPU; smembench explain predicts the conflicts without one.
+
+    Examples:
+
+      smembench access
+      smembench access --stride 1:32 --csv staircase.csv
+      smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
+      smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
+    """
+    strides_in_rows = True
+    strided_kernel = "strided"
+    kernel_axes = (
+        Axis("block", "Block dimensions in threads, the tile's as well.", ",".join(map(str, Access.default_blocks))),
+        Axis("stride", "Elements from lane to lane, for the kernel strided.", f"1:{MAX_STRIDE}"),
+        PAD,
+        PAD_WIDTH,
+    )
+    options = ("kernel", "dtype", "device")
+    columns = ("bytes_per_clock", "percent_of_peak")
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """The fastest pattern against what the banks deliver, the slowest against it, and what padding buys."""
+        best, worst = min(results, key=time), max(results, key=time)
+        clauses = []
+        if best.bytes_per_clock is not None and best.percent_of_peak is not None:
+            share = f"{best.percent_of_peak:.0f} % of what the banks deliver"
+            rate = f"{best.bytes_per_clock:.1f} bytes per clock"
+            clauses.append(f"the fastest, {_pattern(best)}, reaches {rate}, {share}")
+        if worst is not best:
+            clauses.append(f"{_pattern(worst)} ({conflicts(worst)}) is {compared(worst, best, _pattern(best))}")
+        padded = next((result for result in results if result.pad), None)
+        alike = padded and (padded.kernel.replace("Pad", ""), padded.block)
+        unpadded = next((result for result in results if (result.kernel, result.block) == alike), None)
+        if padded and unpadded:
+            change = conflict_change(unpadded, padded)
+            clauses.append(f"{_pattern(padded)} is {compared(padded, unpadded)}{change}")
+        return clauses
+
+    def size(self, case: Case) -> str:
+        """``256 passes of 3244032 threads``."""
+        return f"{case.m} passes of {case.n} threads"
+
+
+class AccessPattern(Pattern):
+    """Fewer blocks and fewer passes."""
+
+    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """One pass of a few blocks."""
         threads = prod(case.block or LINE)
         return replace(case, m=1, n=shrunk(case.n, threads))
@@ -185,7 +197,7 @@ class Access(Problem):
         return replace(smaller, m=2), case.m - 1
 
 
-PROBLEM = Access()
+PROBLEM = Access(AccessTexts(), AccessPattern())
 
 
 def _pattern(result: Result) -> str:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
+from smembench.model.axis import Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.problem import Axis, Problem, Verification, shrunk
+from smembench.model.pattern import Pattern, shrunk
+from smembench.model.problem import Problem, Verification
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -36,42 +39,12 @@ class Constant(Problem):
 
     name = "constant"
     order = 4
-    title = "1D stencil"
-    help = """
-    Time a 1D stencil whose coefficients are in global, shared or constant memory.
-
-    Uniform: the lanes of a warp read the same coefficient at the same time, a broadcast. Diverging: they read nine
-    different ones, which the constant cache serves one after the other. The arithmetic is the same. The host copies the
-    coefficients to constant memory before the launch, as cudaMemcpyToSymbol does. The CPU runs one plain stencil.
-
-    Examples:
-
-      smembench constant
-      smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
-      smembench constant --compiler numba,nvrtc
-      smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
-    """
     dtypes = ("float32", "float64")
     default_n = 2**22
     default_blocks = (Block(256, 1),)
     sizes = (Axis("n", "Elements of the output.", str(default_n)),)
-    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(default_blocks[0])),)
-    options = ("kernel", "dtype", "device", "cache", "compiler")
     bound = "arithmetic"
-    columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")
     arrays = ("out", "in", "coefficients")
-
-    def size(self, case: Case) -> str:
-        """n; there is one row."""
-        return str(case.n)
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """Diverging reads of each memory against uniform ones, then uniform ones against those of global memory."""
-        pairs = [(f"{memory}Diverging", f"{memory}Uniform") for memory in ("constant", "shared", "global")]
-        pairs += [("sharedUniform", "globalUniform"), ("constantUniform", "globalUniform")]
-        found = [(fastest(results, one), fastest(results, other)) for one, other in pairs]
-        clauses = [f"{one.kernel} is {compared(one, other)}" for one, other in found if one and other]
-        return [f"of the stencils {clauses[0]}", *clauses[1:]] if clauses else []
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """n + 2·``RADIUS`` elements and ``TAPS`` coefficients, uniform in [-1/2, 1/2)."""
@@ -114,14 +87,53 @@ class Constant(Problem):
             return Verification(False, None, f"{np.count_nonzero(~np.isfinite(output))} entries are NaN or infinite")
         return Verification(False, error, f"largest relative error {error:.2g} (allowed {tolerance:.2g})")
 
-    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """A smaller n: blocks repeat after their threads."""
-        block = case.block or Block(1, 1)
-        return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y, 32)))
-
     def flops(self, case: Case) -> int:
         """2·``TAPS``·n: a multiplication and an addition per tap."""
         return 2 * TAPS * case.n
 
 
-PROBLEM = Constant()
+class ConstantTexts(Texts):
+    """The command and the tables of stencils."""
+
+    title = "1D stencil"
+    help = """
+    Time a 1D stencil whose coefficients are in global, shared or constant memory.
+
+    Uniform: the lanes of a warp read the same coefficient at the same time, a broadcast. Diverging: they read nine
+    different ones, which the constant cache serves one after the other. The arithmetic is the same. The host copies the
+    coefficients to constant memory before the launch, as cudaMemcpyToSymbol does. The CPU runs one plain stencil.
+
+    Examples:
+
+      smembench constant
+      smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
+      smembench constant --compiler numba,nvrtc
+      smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
+    """
+    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(Constant.default_blocks[0])),)
+    options = ("kernel", "dtype", "device", "cache", "compiler")
+    columns = ("gflop_s", "effective_gb_s", "predicted_constant_addresses")
+
+    def size(self, case: Case) -> str:
+        """n; there is one row."""
+        return str(case.n)
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Diverging reads of each memory against uniform ones, then uniform ones against those of global memory."""
+        pairs = [(f"{memory}Diverging", f"{memory}Uniform") for memory in ("constant", "shared", "global")]
+        pairs += [("sharedUniform", "globalUniform"), ("constantUniform", "globalUniform")]
+        found = [(fastest(results, one), fastest(results, other)) for one, other in pairs]
+        clauses = [f"{one.kernel} is {compared(one, other)}" for one, other in found if one and other]
+        return [f"of the stencils {clauses[0]}", *clauses[1:]] if clauses else []
+
+
+class ConstantPattern(Pattern):
+    """Fewer blocks."""
+
+    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """A smaller n: blocks repeat after their threads."""
+        block = case.block or Block(1, 1)
+        return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y, 32)))
+
+
+PROBLEM = Constant(ConstantTexts(), ConstantPattern())

@@ -7,9 +7,12 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from smembench.model.axis import Axis
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, time
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape
+from smembench.model.pattern import Pattern
+from smembench.model.problem import ITEMSIZE, Problem, Shape
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -31,30 +34,13 @@ class Latency(Problem):
 
     name = "latency"
     order = 8
-    title = "latency"
-    help = """
-    Time dependent loads: one thread follows a random chain through shared memory, or through global memory.
-
-    The size of the chain and the cache mode decide which memory answers: 1024 words lie in the L1 cache, some MB in the
-    L2, and with a cold cache every load comes from DRAM. Below the table stands the time per load. The word at which
-    the loads end is checked. Without a GPU the CPU runs the same loop.
-
-    Examples:
-
-      smembench latency
-      smembench latency --n 1024,2097152 --cache warm,cold
-      smembench latency --kernel sharedChain --loads 65536
-    """
     dtypes = ("int32",)
     default_n = 1024
     sizes = (
         Axis("loads", "Loads per launch, one after the other.", str(_DEFAULT_LOADS)),
         Axis("n", "Words of the chain.", str(default_n)),
     )
-    kernel_axes = ()
-    options = ("kernel", "device", "cache")
     memory = "none"
-    columns = ("elapsed_ms",)
     arrays = ("out", "chain")
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> Iterable[Shape]:
@@ -65,15 +51,6 @@ class Latency(Problem):
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``loads`` and ``n``."""
         return {"loads": case.m, "n": case.n}
-
-    def size(self, case: Case) -> str:
-        """``32768 loads in a chain of 1024``."""
-        return f"{case.m} loads in a chain of {case.n}"
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """How long a load takes in each kernel."""
-        each = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
-        return [f"a load takes {' and '.join(each)}"] if each else []
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """One array: ``a[j]`` is the word after j in a random order of all n."""
@@ -106,9 +83,44 @@ class Latency(Problem):
         """m·itemsize: a word per load."""
         return case.m * ITEMSIZE[case.dtype]
 
-    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+
+class LatencyTexts(Texts):
+    """The command and the tables of latencies."""
+
+    title = "latency"
+    help = """
+    Time dependent loads: one thread follows a random chain through shared memory, or through global memory.
+
+    The size of the chain and the cache mode decide which memory answers: 1024 words lie in the L1 cache, some MB in the
+    L2, and with a cold cache every load comes from DRAM. Below the table stands the time per load. The word at which
+    the loads end is checked. Without a GPU the CPU runs the same loop.
+
+    Examples:
+
+      smembench latency
+      smembench latency --n 1024,2097152 --cache warm,cold
+      smembench latency --kernel sharedChain --loads 65536
+    """
+    kernel_axes = ()
+    options = ("kernel", "device", "cache")
+    columns = ("elapsed_ms",)
+
+    def size(self, case: Case) -> str:
+        """``32768 loads in a chain of 1024``."""
+        return f"{case.m} loads in a chain of {case.n}"
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """How long a load takes in each kernel."""
+        each = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
+        return [f"a load takes {' and '.join(each)}"] if each else []
+
+
+class LatencyPattern(Pattern):
+    """Fewer loads."""
+
+    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """Fewer loads: each is alone, so any of them tells of all."""
         return replace(case, m=min(case.m, _TRACED_LOADS))
 
 
-PROBLEM = Latency()
+PROBLEM = Latency(LatencyTexts(), LatencyPattern())

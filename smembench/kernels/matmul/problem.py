@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS, NORMAL, ZEROS, draw, usual
 from smembench.kernels.matmul.verification import Reference, reference_of
 from smembench.kernels.program import MAPPED_ROW_BYTES
+from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.clauses import Compared, Result, fastest, time
 from smembench.model.formats import FLOAT8, NARROW, TF32, produced, widened
-from smembench.model.problem import BLOCK, ITEMSIZE, Axis, Problem, Shape, Verification, pattern_period
+from smembench.model.pattern import Pattern, pattern_period
+from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -38,25 +41,6 @@ class Matmul(Problem):
 
     name = "matmul"
     order = 2
-    title = "matrix multiplication"
-    help = """
-    Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
-
-    Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
-    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are accumulated in float32. Their
-    inputs are normal unless --inputs says otherwise: values decide the power, and with it the clock. tf32 is float32
-    with 10 bits of fraction. The product of float8_e4m3 matrices is bfloat16. --b-layout columns stores B by columns,
-    as neural networks store weights; tensor cores of compute capability 9.0 read tf32 and float8_e4m3 in no other way.
-
-    Examples:
-
-      smembench matmul --n 1024
-      smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
-      smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
-      smembench matmul --n 1024 --stride 4096
-      smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros
-      smembench matmul --n 4096 --dtype bfloat16 --kernel wgmmaPersistent --b-layout rows,columns --peers
-    """
     dtypes = ("float32", "float64", *NARROW)
     distributions = tuple(DISTRIBUTIONS)
     b_layouts = (BY_ROWS, BY_COLUMNS)
@@ -70,13 +54,7 @@ class Matmul(Problem):
         Axis("m", "Rows of A and C.", "n"),
         Axis("k", "Columns of A and rows of B.", "n"),
     )
-    kernel_axes = (
-        Axis("stride", "Row stride of A, B and C in elements, each inside a wider matrix.", "dense"),
-        BLOCK,
-    )
-    options = ("kernel", "dtype", "inputs", "b_layout", "device", "cache", "compiler", "peers")
     bound = "arithmetic"
-    columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
     arrays = ("C", "A", "B")
     naive_kernel = "naive"
     cpu_kernel = "cpu"
@@ -95,24 +73,6 @@ class Matmul(Problem):
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``n``, ``m`` and ``k``."""
         return {"n": case.n, "m": case.m, "k": case.depth}
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """Tiled against naive, and the faster of them against the CPU's loop; the guide's kernels against both."""
-        cpu, naive, tiled, guide, whole = (
-            fastest(results, name) for name in ("cpu", "naive", "tiled", "MatMulKernel", "MatMul")
-        )
-        loop = "the triple loop on one CPU thread"
-        clauses = []
-        if naive and tiled:
-            clauses.append(f"tiled {tiled.block} is {compared(tiled, naive)} (fastest of each)")
-        best = min((result for result in (naive, tiled) if result), key=time, default=None)
-        if cpu and best:
-            clauses.append(f"{best.kernel} is {compared(best, cpu, loop)}")
-        if guide and tiled:
-            clauses.append(f"MatMulKernel {guide.block} is {compared(guide, tiled)}")
-        if whole and cpu:
-            clauses.append(f"with its allocations and copies MatMul is {compared(whole, cpu, loop)}")
-        return clauses
 
     def unsupported(self, case: Case) -> str | None:
         """Why a stride is too short for the longest row, or None."""
@@ -188,22 +148,6 @@ class Matmul(Problem):
         where = f"the first in row {row} at {column} of the wider matrix"
         return Verification(False, found.error, f"{np.count_nonzero(written)} elements around C were written, {where}")
 
-    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
-
-        If the last step is shorter than the others, it comes after those that kernels copy ahead of the loop.
-        """
-        period = _step(case)
-        rest = case.depth % period
-        least = -(-_AHEAD // period) * period + rest if rest else period
-        k = case.depth if case.depth <= least + period else least
-        return _narrowed(replace(super().pattern(case, results), k=k), case)
-
-    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
-        """The periods are steps of the loop over k."""
-        period = _step(case)
-        return _narrowed(replace(smaller, k=smaller.depth + period), case), (case.depth - smaller.depth) // period
-
     def column_step(self, case: Case) -> int:
         """From one row of B to the next; 0 where its columns follow each other."""
         return _leading_dimensions(case)[1] * ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else 0
@@ -213,7 +157,75 @@ class Matmul(Problem):
         return 2 * case.m * case.n * case.depth
 
 
-PROBLEM = Matmul()
+class MatmulTexts(Texts):
+    """The command and the tables of matrix products."""
+
+    title = "matrix multiplication"
+    help = """
+    Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
+
+    Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
+    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are accumulated in float32. Their
+    inputs are normal unless --inputs says otherwise: values decide the power, and with it the clock. tf32 is float32
+    with 10 bits of fraction. The product of float8_e4m3 matrices is bfloat16. --b-layout columns stores B by columns,
+    as neural networks store weights; tensor cores of compute capability 9.0 read tf32 and float8_e4m3 in no other way.
+
+    Examples:
+
+      smembench matmul --n 1024
+      smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
+      smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
+      smembench matmul --n 1024 --stride 4096
+      smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros
+      smembench matmul --n 4096 --dtype bfloat16 --kernel wgmmaPersistent --b-layout rows,columns --peers
+    """
+    kernel_axes = (
+        Axis("stride", "Row stride of A, B and C in elements, each inside a wider matrix.", "dense"),
+        BLOCK,
+    )
+    options = ("kernel", "dtype", "inputs", "b_layout", "device", "cache", "compiler", "peers")
+    columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Tiled against naive, and the faster of them against the CPU's loop; the guide's kernels against both."""
+        cpu, naive, tiled, guide, whole = (
+            fastest(results, name) for name in ("cpu", "naive", "tiled", "MatMulKernel", "MatMul")
+        )
+        loop = "the triple loop on one CPU thread"
+        clauses = []
+        if naive and tiled:
+            clauses.append(f"tiled {tiled.block} is {compared(tiled, naive)} (fastest of each)")
+        best = min((result for result in (naive, tiled) if result), key=time, default=None)
+        if cpu and best:
+            clauses.append(f"{best.kernel} is {compared(best, cpu, loop)}")
+        if guide and tiled:
+            clauses.append(f"MatMulKernel {guide.block} is {compared(guide, tiled)}")
+        if whole and cpu:
+            clauses.append(f"with its allocations and copies MatMul is {compared(whole, cpu, loop)}")
+        return clauses
+
+
+class MatmulPattern(Pattern):
+    """Fewer blocks and fewer steps of the loop over k."""
+
+    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
+
+        If the last step is shorter than the others, it comes after those that kernels copy ahead of the loop.
+        """
+        period = _step(case)
+        rest = case.depth % period
+        least = -(-_AHEAD // period) * period + rest if rest else period
+        k = case.depth if case.depth <= least + period else least
+        return _narrowed(replace(super().smaller(case, results), k=k), case)
+
+    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
+        """The periods are steps of the loop over k."""
+        period = _step(case)
+        return _narrowed(replace(smaller, k=smaller.depth + period), case), (case.depth - smaller.depth) // period
+
+
+PROBLEM = Matmul(MatmulTexts(), MatmulPattern())
 
 
 def _step(case: Case) -> int:

@@ -7,9 +7,12 @@ from dataclasses import replace
 from math import isfinite, isqrt, lcm
 from typing import TYPE_CHECKING, Any
 
+from smembench.model.axis import Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.problem import Axis, Problem, Verification, shrunk
+from smembench.model.pattern import Pattern, shrunk
+from smembench.model.problem import Problem, Verification
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -34,49 +37,14 @@ class Reduction(Problem):
 
     name = "reduction"
     order = 7
-    title = "sum"
-    help = """
-    Time the sum of n elements: from a tree in shared memory with every fault to the bandwidth of the memory.
-
-    Every sum is held to the exact one before it is timed. readGmem, which reads the elements and combines nothing, is
-    measured beside them as the ceiling, and a plain loop on one CPU thread.
-
-    Examples:
-
-      smembench reduction
-      smembench reduction --n 1048576:268435456:*4 --kernel sumPersistent --peers
-      smembench reduction --dtype float64,int32 --block 128x1,256x1,512x1
-    """
     dtypes = ("float32", "float64", "int32")
     default_n = 2**24
     default_blocks = (Block(512, 1),)
     sizes = (Axis("n", "Elements that are added up.", str(default_n)),)
-    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(default_blocks[0])),)
-    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
-    columns = ("effective_gb_s", "percent_of_copy", "speedup_vs_naive", "speedup_vs_cpu")
     arrays = ("out", "in")
     ceiling_kernel = "readGmem"
     naive_kernel = "sumDivergent"
     cpu_kernel = "sumLoop"
-
-    def size(self, case: Case) -> str:
-        """n; there is one row."""
-        return str(case.n)
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What bank conflicts cost, the last step against the first, and against reading alone."""
-        first, conflicts, without, last, read = (
-            fastest(results, name)
-            for name in ("sumDivergent", "sumInterleaved", "sumSequential", "sumPersistent", "readGmem")
-        )
-        clauses = []
-        if conflicts and without:
-            clauses.append(f"without bank conflicts the sum is {compared(without, conflicts)}")
-        if last and (first or read):
-            said = [f"is {compared(last, first)}"] if first else []
-            said += [f"reaches {100 * time(read) / time(last):.0f} % of {read.kernel}"] if read else []
-            clauses.append(f"{last.kernel} {' and '.join(said)}")
-        return clauses
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """Multiples of 4 with random signs, none of them 0, and the 1 somewhere between them."""
@@ -109,9 +77,53 @@ class Reduction(Problem):
         """n - 1 additions; of integers none counts."""
         return 0 if case.dtype == "int32" else case.n - 1
 
-    def pattern(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
+
+class ReductionTexts(Texts):
+    """The command and the tables of sums."""
+
+    title = "sum"
+    help = """
+    Time the sum of n elements: from a tree in shared memory with every fault to the bandwidth of the memory.
+
+    Every sum is held to the exact one before it is timed. readGmem, which reads the elements and combines nothing, is
+    measured beside them as the ceiling, and a plain loop on one CPU thread.
+
+    Examples:
+
+      smembench reduction
+      smembench reduction --n 1048576:268435456:*4 --kernel sumPersistent --peers
+      smembench reduction --dtype float64,int32 --block 128x1,256x1,512x1
+    """
+    kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(Reduction.default_blocks[0])),)
+    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
+    columns = ("effective_gb_s", "percent_of_copy", "speedup_vs_naive", "speedup_vs_cpu")
+
+    def size(self, case: Case) -> str:
+        """n; there is one row."""
+        return str(case.n)
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """What bank conflicts cost, the last step against the first, and against reading alone."""
+        first, conflicts, without, last, read = (
+            fastest(results, name)
+            for name in ("sumDivergent", "sumInterleaved", "sumSequential", "sumPersistent", "readGmem")
+        )
+        clauses = []
+        if conflicts and without:
+            clauses.append(f"without bank conflicts the sum is {compared(without, conflicts)}")
+        if last and (first or read):
+            said = [f"is {compared(last, first)}"] if first else []
+            said += [f"reaches {100 * time(read) / time(last):.0f} % of {read.kernel}"] if read else []
+            clauses.append(f"{last.kernel} {' and '.join(said)}")
+        return clauses
+
+
+class ReductionPattern(Pattern):
+    """Fewer blocks."""
+
+    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
         """A smaller n: blocks repeat after their threads' elements."""
-        block = case.block or self.default_blocks[0]
+        block = case.block or Reduction.default_blocks[0]
         return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y * results[0], 32)))
 
 
@@ -121,4 +133,4 @@ def most_quarter(case: Case) -> int:
     return max(largest // 4, 1)
 
 
-PROBLEM = Reduction()
+PROBLEM = Reduction(ReductionTexts(), ReductionPattern())

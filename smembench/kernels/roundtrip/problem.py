@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from smembench.kernels.transfer.problem import HostArrays
+from smembench.model.axis import Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.problem import Axis
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -23,14 +24,30 @@ class RoundTrip(HostArrays):
 
     name = "roundtrip"
     order = 6
-    title = "add one, with and without copies"
-    command = "transfer"
     default_n = 100_000
     default_blocks = (Block(128, 1),)
     sizes = (Axis("n", "Elements that one is added to.", str(default_n)),)
-    kernel_axes = (Axis("block", "Threads per block of the round trip.", str(default_blocks[0])),)
-    columns = ("effective_gb_s", "speedup_vs_cpu")
     cpu_kernel = "addOne"
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """One array, uniform in [0, 2^31 - 1): adding one neither overflows nor makes the poison, which is -1."""
+        import numpy as np
+
+        return (self.rng(case, seed).integers(0, 2**31 - 1, case.n, dtype=np.int32),)
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
+        """The input plus one."""
+        expected: Array = inputs[0] + inputs[0].dtype.type(1)
+        return expected
+
+
+class RoundTripTexts(Texts):
+    """The command and the tables of round trips."""
+
+    title = "add one, with and without copies"
+    command = "transfer"
+    kernel_axes = (Axis("block", "Threads per block of the round trip.", str(RoundTrip.default_blocks[0])),)
+    columns = ("effective_gb_s", "speedup_vs_cpu")
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """The GPU with its copies against the loop on the CPU, then the kernel alone."""
@@ -47,16 +64,5 @@ class RoundTrip(HostArrays):
         """n; there is one row."""
         return str(case.n)
 
-    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """One array, uniform in [0, 2^31 - 1): adding one neither overflows nor makes the poison, which is -1."""
-        import numpy as np
 
-        return (self.rng(case, seed).integers(0, 2**31 - 1, case.n, dtype=np.int32),)
-
-    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
-        """The input plus one."""
-        expected: Array = inputs[0] + inputs[0].dtype.type(1)
-        return expected
-
-
-PROBLEM = RoundTrip()
+PROBLEM = RoundTrip(RoundTripTexts())

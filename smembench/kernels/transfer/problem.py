@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from smembench.model.axis import Axis
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, fastest
 from smembench.model.errors import UsageError
-from smembench.model.problem import ITEMSIZE, Axis, Problem, Shape
+from smembench.model.problem import ITEMSIZE, Problem, Shape
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -40,23 +42,8 @@ class Transfer(HostArrays):
 
     name = "transfer"
     order = 5
-    title = "host-device copy"
-    help = """
-    Time copies between host and device, and the documents' add-one with its copies and without, against a CPU loop.
-
-    Host memory is pageable, as from malloc or NumPy, or page-locked (pinned). Times are measured on the host, from the
-    call until the copy is done. Without a GPU, a copy within host memory and the loop run.
-
-    Examples:
-
-      smembench transfer
-      smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
-      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --csv add_one.csv
-    """
     default_n = _DEFAULT_BYTES[0] // _ITEMSIZE
     sizes = (Axis("bytes", "Bytes of the arrays copied, a number, a list or a range.", "1024:1073741824:*32"),)
-    kernel_axes = ()
-    columns = ("effective_gb_s",)
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
         """One row of ``bytes``/4 elements; without sizes 1 KiB, 32 KiB, 1 MiB, 32 MiB and 1 GiB."""
@@ -69,20 +56,6 @@ class Transfer(HostArrays):
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``bytes``."""
         return {"bytes": case.n * _ITEMSIZE}
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """Page-locked memory against pageable, each way."""
-        clauses = []
-        for way, words in (("h2d", "host to device"), ("d2h", "device to host")):
-            pageable, pinned = (fastest(results, way + kind) for kind in ("Pageable", "Pinned"))
-            if pageable and pinned:
-                clauses.append(f"{words} page-locked memory is {compared(pinned, pageable, 'pageable')}")
-        return clauses
-
-    def size(self, case: Case) -> str:
-        """Bytes: ``32 MiB``."""
-        size = case.n * _ITEMSIZE
-        return next((f"{size // unit} {name}" for unit, name in _UNITS if size % unit == 0), f"{size} bytes")
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """One array, uniform in [0, 2^31): none is the poison, which is -1."""
@@ -99,4 +72,38 @@ class Transfer(HostArrays):
         return case.n * _ITEMSIZE
 
 
-PROBLEM = Transfer()
+class TransferTexts(Texts):
+    """The command and the tables of copies."""
+
+    title = "host-device copy"
+    help = """
+    Time copies between host and device, and the documents' add-one with its copies and without, against a CPU loop.
+
+    Host memory is pageable, as from malloc or NumPy, or page-locked (pinned). Times are measured on the host, from the
+    call until the copy is done. Without a GPU, a copy within host memory and the loop run.
+
+    Examples:
+
+      smembench transfer
+      smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
+      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --csv add_one.csv
+    """
+    kernel_axes = ()
+    columns = ("effective_gb_s",)
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Page-locked memory against pageable, each way."""
+        clauses = []
+        for way, words in (("h2d", "host to device"), ("d2h", "device to host")):
+            pageable, pinned = (fastest(results, way + kind) for kind in ("Pageable", "Pinned"))
+            if pageable and pinned:
+                clauses.append(f"{words} page-locked memory is {compared(pinned, pageable, 'pageable')}")
+        return clauses
+
+    def size(self, case: Case) -> str:
+        """Bytes: ``32 MiB``."""
+        size = case.n * _ITEMSIZE
+        return next((f"{size // unit} {name}" for unit, name in _UNITS if size % unit == 0), f"{size} bytes")
+
+
+PROBLEM = Transfer(TransferTexts())

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
+from smembench.model.axis import BLOCK, PAD, PAD_WIDTH, Axis
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, conflict_change, fastest, time
 from smembench.model.errors import UsageError
-from smembench.model.problem import BLOCK, PAD, PAD_WIDTH, Axis, Problem, Shape
+from smembench.model.problem import Problem, Shape
+from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -27,19 +29,6 @@ class Transpose(Problem):
 
     name = "transpose"
     order = 1
-    title = "matrix transpose"
-    help = """
-    Time the transpose kernels: copyGmem, naiveGmem, transposeSmem, transposeSmemPad.
-
-    Every kernel is checked bit for bit before it is timed. memcpy is measured beside them as the ceiling. The cases are
-    the product of all lists and ranges.
-
-    Examples:
-
-      smembench transpose --pad
-      smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --csv transpose.csv
-      smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
-    """
     dtypes = ("float32", "float64", "float16", "int32")
     default_n = 4096
     sizes = (
@@ -47,9 +36,6 @@ class Transpose(Problem):
         Axis("nx", "Columns."),
         Axis("ny", "Rows."),
     )
-    kernel_axes = (BLOCK, PAD, PAD_WIDTH)
-    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
-    columns = ("effective_gb_s", "percent_of_copygmem", "percent_of_copy")
     arrays = ("out", "in")
     ceiling_kernel = "memcpy"
     copy_kernel = "copyGmem"
@@ -68,26 +54,6 @@ class Transpose(Problem):
     def sizes_of(self, case: Case) -> dict[str, int]:
         """``n``, or ``nx`` and ``ny`` unless they are the same."""
         return {"n": case.n} if case.m == case.n else {"nx": case.n, "ny": case.m}
-
-    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """Shared memory against the naive transpose, padding against none, and the better of them against the copy."""
-        naive, shared, padded, copy = (
-            fastest(results, name) for name in ("naiveGmem", "transposeSmem", "transposeSmemPad", "copyGmem")
-        )
-        through = shared or padded
-        clauses = []
-        if naive and through:
-            clauses.append(f"through shared memory the transpose is {compared(through, naive)}")
-        if shared and padded:
-            unpadded = [result for result in results if result.kernel == shared.kernel]
-            same_block = next((result for result in unpadded if result.block == padded.block), shared)
-            because = conflict_change(same_block, padded)
-            clauses.append(f"in {padded.block} blocks padding makes it {compared(padded, same_block)}{because}")
-        best = min((result for result in (shared, padded) if result), key=time, default=None)
-        if copy and best:
-            percent = f"{100 * time(copy) / time(best):.0f} %"
-            clauses.append(f"{best.kernel} {best.block} reaches {percent} of the fastest copyGmem")
-        return clauses
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         """One array of m·n elements: uniform in [0, 1), or in [0, 2^31) for int32.
@@ -122,4 +88,45 @@ class Transpose(Problem):
         return np.ascontiguousarray(inputs[0].reshape(case.m, case.n).T).ravel()
 
 
-PROBLEM = Transpose()
+class TransposeTexts(Texts):
+    """The command and the tables of transposes."""
+
+    title = "matrix transpose"
+    help = """
+    Time the transpose kernels: copyGmem, naiveGmem, transposeSmem, transposeSmemPad.
+
+    Every kernel is checked bit for bit before it is timed. memcpy is measured beside them as the ceiling. The cases are
+    the product of all lists and ranges.
+
+    Examples:
+
+      smembench transpose --pad
+      smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --csv transpose.csv
+      smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
+    """
+    kernel_axes = (BLOCK, PAD, PAD_WIDTH)
+    options = ("kernel", "dtype", "device", "cache", "compiler", "peers")
+    columns = ("effective_gb_s", "percent_of_copygmem", "percent_of_copy")
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Shared memory against the naive transpose, padding against none, and the better of them against the copy."""
+        naive, shared, padded, copy = (
+            fastest(results, name) for name in ("naiveGmem", "transposeSmem", "transposeSmemPad", "copyGmem")
+        )
+        through = shared or padded
+        clauses = []
+        if naive and through:
+            clauses.append(f"through shared memory the transpose is {compared(through, naive)}")
+        if shared and padded:
+            unpadded = [result for result in results if result.kernel == shared.kernel]
+            same_block = next((result for result in unpadded if result.block == padded.block), shared)
+            because = conflict_change(same_block, padded)
+            clauses.append(f"in {padded.block} blocks padding makes it {compared(padded, same_block)}{because}")
+        best = min((result for result in (shared, padded) if result), key=time, default=None)
+        if copy and best:
+            percent = f"{100 * time(copy) / time(best):.0f} %"
+            clauses.append(f"{best.kernel} {best.block} reaches {percent} of the fastest copyGmem")
+        return clauses
+
+
+PROBLEM = Transpose(TransposeTexts())

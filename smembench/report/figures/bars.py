@@ -68,7 +68,7 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
         name: of the file.
         subject: what is climbed.
     """
-    rate = PROBLEMS[run.rows[0].problem].columns[0]
+    rate = PROBLEMS[run.rows[0].problem].texts.columns[0]
     unit = FIGURES[rate].unit
     steps = {rung.row: rung for rung in rungs}
     best = min(steps, key=time)

@@ -38,7 +38,7 @@ def gains(rows: Sequence[Row], here: str, section: Section) -> Chart | None:
     range_ = [*(muted[place % 3] for place in range(len(devices) - 1)), "var(--series-0)"]
     return Chart(
         name=f"documents-{problem.name}",
-        title=f"The documents' {problem.title} and {here}'s: times as fast as {naive}",
+        title=f"The documents' {problem.texts.title} and {here}'s: times as fast as {naive}",
         caption=f"How many times as fast as {naive} each kernel is, on the documents' devices and here.",
         spec={
             "height": ROW / 2 * len(times_ms) * len(devices),

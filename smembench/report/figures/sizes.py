@@ -54,12 +54,12 @@ class Family:
 
     def figure(self, row: Row) -> float | None:
         """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
-        return self.ratio(row) if self.beside else value(row, self.problem.columns[0])
+        return self.ratio(row) if self.beside else value(row, self.problem.texts.columns[0])
 
     @property
     def unit(self) -> str:
         """The unit of ``figure``."""
-        return f"times as fast as {self.beside}" if self.beside else FIGURES[self.problem.columns[0]].unit
+        return f"times as fast as {self.beside}" if self.beside else FIGURES[self.problem.texts.columns[0]].unit
 
     @property
     def first(self) -> Row:
@@ -108,12 +108,15 @@ def _family(rows: Sequence[Row]) -> Family:
         best[f"{row.kernel} {row.compiler}" if is_port(row.compiler) else row.kernel, row.case.size] = row
     names = dict.fromkeys(row.kernel for row in rows)
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
-    subject = [f"{problem.title} {first.dtype}", *(f"{name} {count}" for name, count in first.case.parameters)]
+    subject = [
+        f"{problem.texts.title} {first.dtype}",
+        *(f"{name} {count}" for name, count in first.case.parameters),
+    ]
     uniform = first.inputs == problem.usual_inputs(first.dtype) == UNIFORM
     subject += [] if uniform else [f"inputs {first.inputs}"]
     subject += [f"B by {first.b_layout}"] if first.b_layout != BY_ROWS else []
     subject += [f"stride {first.stride}"] if first.stride else []
-    subject += [f"{first.cache} cache"] if "cache" in problem.options else []
+    subject += [f"{first.cache} cache"] if "cache" in problem.texts.options else []
     beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)
     square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
     return Family(best, beside or "", ", ".join([*subject, first.device]), square)
@@ -162,7 +165,7 @@ def best_over_sizes(family: Family) -> Chart | None:
             {
                 "size": lambda row: row.case.size,
                 "kernel": label,
-                **figures(family.problem, ["elapsed_ms", family.problem.columns[0]]),
+                **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]]),
                 f"over {family.beside}": lambda row: times(family.ratio(row)),
                 "rows": aligned,
             },
@@ -203,7 +206,9 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     few = f" The {len(shown)} fastest of {len(lines)} kernels; the table has all." if len(lines) > len(shown) else ""
     title = f"{capital(family.subject)}{f': {shape} sizes' if apart else ''}"
     return Chart(
-        name=file_name(f"sizes-{family.first.problem}-{family.subject.removeprefix(family.problem.title)}-{shape}"),
+        name=file_name(
+            f"sizes-{family.first.problem}-{family.subject.removeprefix(family.problem.texts.title)}-{shape}"
+        ),
         title=title,
         caption=f"{capital(family.unit)} over the size; higher is faster.{few} {_APART if apart else ''}",
         spec={
