@@ -20,6 +20,7 @@ from smembench.model.errors import INCOMPARABLE, UsageError
 if TYPE_CHECKING:
     from smembench.run.config import Config
     from smembench.studies.fleet.cluster import Where
+    from smembench.studies.fleet.options import Devices
     from smembench.studies.fleet.run import Finished
 
 
@@ -166,7 +167,7 @@ def run(
     """
     from smembench.run.config import from_toml
     from smembench.store.run_folder import made
-    from smembench.studies.fleet.options import Options
+    from smembench.studies.fleet.options import Devices, Options
     from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import quiet as in_silence
     from smembench.views.fleet_progress import watch
@@ -175,22 +176,22 @@ def run(
         if limit is not None and limit <= 0:
             raise UsageError(f"--{name}-timeout {limit:g}: give a time above 0, such as 30s")
     where = cluster.where()
-    names = _devices(device, workers)
+    devices = _devices(device, workers)
     flags = sampling.config()
     if (config is None) == (resume is None):
         raise UsageError("give a CONFIG, such as fleet or my.toml, or --resume DIR, not both")
     chosen = from_toml(config, set_ or (), flags) if config is not None else None
-    if chosen is None and (set_ or flags or names or workers > 1 or anonymous):
+    if chosen is None and (set_ or flags or devices != Devices() or anonymous):
         raise UsageError(f"--resume {resume}: continues with the fleet's config and devices; leave out their options")
     if dry_run:
         with made(output) if chosen is not None else nullcontext():
-            _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)
+            _dry_run(chosen, resume, where, devices, cluster.host_timeout)
         return
     argv = () if anonymous else tuple(sys.argv[1:])
     how = Options(where, cluster.host_timeout, stall_timeout, force=force, argv=argv)
     with in_silence() if quiet else watch() as watching:
         if chosen is not None:
-            finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)
+            finished = begin(output, chosen, devices, how, watching, anonymous=anonymous)
         else:
             assert resume is not None
             finished = run_fleet(resume, how, watching)
@@ -224,21 +225,20 @@ def _finish(finished: Finished) -> None:
         raise typer.Exit(verdict.exit_code)
 
 
-def _devices(device: str | None, workers: int) -> list[str]:
+def _devices(device: str | None, workers: int) -> Devices:
     from smembench.devices.select import AUTO, CPU, canonical
     from smembench.run.axes import split
+    from smembench.studies.fleet.options import Devices
 
-    names = list(dict.fromkeys(map(canonical, split(device)))) if device else []
+    names = tuple(dict.fromkeys(map(canonical, split(device)))) if device else ()
     if AUTO in names or (CPU in names and len(names) > 1):
         raise UsageError(f"--device {device}: name GPUs, such as cuda:0,cuda:3, or cpu; all GPUs are the default")
-    if workers > 1 and names != [CPU]:
+    if workers > 1 and names != (CPU,):
         raise UsageError(f"--workers {workers}: goes with --device cpu; each GPU has one process")
-    return names
+    return Devices(names, workers)
 
 
-def _dry_run(
-    config: Config | None, resume: Path | None, where: Where, devices: list[str], workers: int, limit: float
-) -> None:
+def _dry_run(config: Config | None, resume: Path | None, where: Where, devices: Devices, limit: float) -> None:
     from smembench.run.config import from_stored
     from smembench.store.fleet_json import read_fleet_file
     from smembench.studies.fleet.cluster import job_cluster
@@ -257,7 +257,7 @@ def _dry_run(
         entries = [e.model_copy(update={"state": "waiting"}) for e in content.devices if e.state != "complete"]
     else:
         assert config is not None
-        entries = would_measure(where, devices, workers, limit)
+        entries = would_measure(where, devices, limit)
     assert config is not None
     for entry in entries:
         typer.echo("\t".join(filter(None, (entry.label, entry.model, entry.uuid, entry.reason))))
