@@ -236,13 +236,8 @@ def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: b
         notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --csv has them")
     if len(columns) < len(headings) + 2:
         notes.append(f"{len(headings) - _METRICS} more metrics are in --csv")
-    return table(
-        "Slower than the median of the model, in %",
-        shown,
-        columns,
-        words=("device", "slow in"),
-        sentence=_rules(verdict),
-        notes=notes,
+    return table("Slower than the median of the model, in %", shown, columns, words=("device", "slow in")).below(
+        sentence=_rules(verdict), notes=notes
     )
 
 

@@ -48,10 +48,7 @@ def finals(tuned: Tuned, among: str = "") -> Section:
             **figures(problem, problem.columns),
         },
         words=(what,),
-        bars=bars(rows, problem.columns[0]),
-        sentence="" if among else verdict(run, rows),
-        notes=cautions(rows),
-    )
+    ).below(bars=bars(rows, problem.columns[0]), sentence="" if among else verdict(run, rows), notes=cautions(rows))
 
 
 def counts(found: Search) -> str:
