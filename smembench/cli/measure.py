@@ -51,7 +51,7 @@ def measure(
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    The arguments that are not described here are those of ``studies.run.run``.
+    The arguments that are not described here are those of ``studies.run.Storage``.
 
     Args:
         running: the user's options on output, files and locks.
@@ -68,7 +68,7 @@ def measure(
         _show_plan(config, resume, force=running.force, json=target.printed == "json")
         return
     from smembench.model.interrupts import held
-    from smembench.studies.run import run
+    from smembench.studies.run import Storage, run
     from smembench.views.break_even import tables
     from smembench.views.console import stderr, stdout
     from smembench.views.export import of_run
@@ -78,13 +78,9 @@ def measure(
     with held():  # what was measured is written and shown
         outcome = run(
             config,
-            output=output,
-            anonymous=anonymous,
-            resume=resume,
-            force=running.force,
+            Storage(output, resume, running.force, anonymous, sys.argv[1:]),
             lock=not running.no_lock,
             wait=running.wait,
-            argv=sys.argv[1:],
             watch=watch(verbose=running.verbose),
         )
         shown = (draw or tables)(outcome.run)
