@@ -54,11 +54,7 @@ def accept(
             raise UsageError("--reason: goes with --case or --all, not with --withdraw")
         if pattern is None:
             raise UsageError("--withdraw: give --case, as the list of what is accepted has it, or --all")
-        gone = study.withdraw(root_of(folder), None if all_ else pattern)
-        if not gone:
-            raise UsageError(f"{folder}: nothing is accepted" + ("" if all_ else f" with --case {pattern!r}"))
-        for one in gone:
-            typer.echo(f"no longer accepted: {one.case} from {one.run} on", err=True)
+        _withdraw(folder, case)
     elif pattern is not None:
         if reason is None:
             raise UsageError("--reason is missing: say why the change is intended")
@@ -68,11 +64,35 @@ def accept(
     elif reason is not None:
         raise UsageError("--reason: give --case or --all with it")
     else:
-        known = study.accepted(root_of(folder))
-        for one in [] if json else known:
-            typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
-        if not known:
-            typer.echo(f"{folder}: nothing is accepted", err=True)
+        _list(folder, lines=not json)
     if json:
         found = study.accepted(root_of(folder))
         print_json(accepted=[one.model_dump(mode="json") for one in found])
+
+
+def _list(folder: Path, *, lines: bool) -> None:
+    """Print a line for each acceptance, and say if there is none."""
+    from smembench.store.load import root_of
+    from smembench.studies.accept import accepted
+
+    known = accepted(root_of(folder))
+    for one in known if lines else ():
+        typer.echo(f"{one.run}\t{one.case}\t{one.reason}")
+    if not known:
+        typer.echo(f"{folder}: nothing is accepted", err=True)
+
+
+def _withdraw(folder: Path, case: str | None) -> None:
+    """Withdraw what was accepted with this --case, or everything.
+
+    Raises:
+        UsageError: if that is nothing.
+    """
+    from smembench.store.load import root_of
+    from smembench.studies.accept import withdraw
+
+    gone = withdraw(root_of(folder), case)
+    if not gone:
+        raise UsageError(f"{folder}: nothing is accepted" + ("" if case is None else f" with --case {case!r}"))
+    for one in gone:
+        typer.echo(f"no longer accepted: {one.case} from {one.run} on", err=True)

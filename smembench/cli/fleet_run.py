@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +70,6 @@ class Cluster:
         Raises:
             UsageError: for options that do not go together, an unknown queueing system, and a file that is not there.
         """
-        import ast
-
         from smembench.studies.fleet.cluster import SYSTEMS, Where
 
         one_of(scheduler=bool(self.scheduler), slurm=self.slurm, jobqueue=bool(self.jobqueue))
@@ -89,16 +88,27 @@ class Cluster:
         for name, path in tls.items():
             if not path.is_file():
                 raise UsageError(f"--tls-{name} {path}: there is no such file")
-        found = {}
-        for option in job_options:
-            name, equals, text = option.partition("=")
-            if not equals or not name.isidentifier():
-                raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
-            try:
-                found[name] = ast.literal_eval(text)
-            except (ValueError, SyntaxError):  # a text without quotes
-                found[name] = text
-        return Where(self.scheduler, jobqueue, self.jobs, found, tls)
+        return Where(self.scheduler, jobqueue, self.jobs, _job_options(job_options), tls)
+
+
+def _job_options(given: Sequence[str]) -> dict[str, object]:
+    """The values of ``key=value`` options, as Python reads them.
+
+    Raises:
+        UsageError: for one that is no key with a value.
+    """
+    import ast
+
+    found = {}
+    for option in given:
+        name, equals, text = option.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):  # a text without quotes
+            found[name] = text
+    return found
 
 
 @takes(cluster=Cluster, sampling=Sampling)
