@@ -166,7 +166,7 @@ def compare(
     return compared(base, new, Rules(threshold, fdr, confidence), across)
 
 
-def explain_kernel(
+def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
     kernel: str,
     *,
     block: str | None = None,
@@ -192,10 +192,10 @@ def explain_kernel(
         UsageError: for an invalid name, block, dtype, pad or stride.
     """
     from smembench.report.notebook import Explained, shown
-    from smembench.studies.explain import cases, explained, target
+    from smembench.studies.explain import Axes, cases, explained, target
 
     device, capability = target(capability=capability)
-    (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
+    (case,) = cases(kernel, Axes(block, dtype, str(pad_width)), n=n, stride=stride, device=device)
     return shown(Explained, explained(case, capability, device.sm_count if device else None))
 
 
@@ -232,7 +232,7 @@ def explain_function(
         block=sides(block),
         arguments=[from_python(value) for value in args],
         shared_bytes=shared_bytes,
-        capability=target(capability=capability)[1],
+        capability=target(capability=capability).capability,
     )
     return shown(ExplainedFunction, found)
 
