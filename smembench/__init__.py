@@ -88,7 +88,7 @@ def measure(
     from collections.abc import Mapping
 
     from smembench.run.config import Config, from_data, from_toml
-    from smembench.studies.run import run, whole
+    from smembench.studies.run import Storage, run, whole
 
     if config is not None and keys:
         raise UsageError(f"{next(iter(keys))}: give a config or the keys of a sweep; overrides change a config")
@@ -96,8 +96,8 @@ def measure(
         of_run = {key: keys.pop(key) for key in list(keys) if key in Config.model_fields}
         config = {**of_run, "sweep": [keys]}
     chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(_path(config), overrides)
-    folder = None if output is None else _path(output)
-    return result(whole(lambda: run(chosen, output=folder, anonymous=anonymous, watch=_watch(progress))))
+    storage = Storage(None if output is None else _path(output), anonymous=anonymous)
+    return result(whole(lambda: run(chosen, storage, watch=_watch(progress))))
 
 
 def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -> Result:
@@ -117,11 +117,11 @@ def resume(folder: str | Path, *, force: bool = False, progress: bool = False) -
 
     from smembench.run.config import from_stored
     from smembench.store.run_folder import RunFolder
-    from smembench.studies.run import run, whole
+    from smembench.studies.run import Storage, run, whole
 
     with closing(RunFolder.resume(_path(folder))) as begun:
         config = from_stored(begun.description.config.data)
-        return result(whole(lambda: run(config, resume=begun, force=force, watch=_watch(progress))))
+        return result(whole(lambda: run(config, Storage(resume=begun, force=force), watch=_watch(progress))))
 
 
 def read(path: str | Path) -> Result:
@@ -166,7 +166,7 @@ def compare(
     return compared(base, new, Rules(threshold, fdr, confidence), across)
 
 
-def explain_kernel(
+def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
     kernel: str,
     *,
     block: str | None = None,
@@ -192,10 +192,10 @@ def explain_kernel(
         UsageError: for an invalid name, block, dtype, pad or stride.
     """
     from smembench.report.notebook import Explained, shown
-    from smembench.studies.explain import cases, explained, target
+    from smembench.studies.explain import Axes, cases, explained, target
 
     device, capability = target(capability=capability)
-    (case,) = cases(kernel, blocks=block, dtypes=dtype, pads=str(pad_width), n=n, stride=stride, device=device)
+    (case,) = cases(kernel, Axes(block, dtype, str(pad_width)), n=n, stride=stride, device=device)
     return shown(Explained, explained(case, capability, device.sm_count if device else None))
 
 
@@ -232,7 +232,7 @@ def explain_function(
         block=sides(block),
         arguments=[from_python(value) for value in args],
         shared_bytes=shared_bytes,
-        capability=target(capability=capability)[1],
+        capability=target(capability=capability).capability,
     )
     return shown(ExplainedFunction, found)
 

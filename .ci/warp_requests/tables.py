@@ -30,6 +30,7 @@ def sections(found: Sequence[Counted], device: DeviceInfo, seed: int) -> list[Se
                 "with": lambda item: f"a guess: {item[0].guess}" if item[0].guess else "explain",
             },
             words=("request", "with"),
+        ).below(
             sentence=f"{holding} of {len(predicted)} requests are counted as explain predicts; for the others it has "
             "no rule.",
             notes=[_exception(items) for items in families.values() if _agreeing(items) < len(items)],

@@ -58,11 +58,7 @@ def accept(
             raise UsageError("--reason: goes with --case or --all, not with --withdraw")
         if pattern is None:
             raise UsageError("--withdraw: give --case, as the list of what is accepted has it, or --all")
-        gone = study.withdraw(root_of(folder), None if all_ else pattern)
-        if not gone:
-            raise UsageError(f"{folder}: nothing is accepted" + ("" if all_ else f" with --case {pattern!r}"))
-        for one in gone:
-            typer.echo(f"no longer accepted: {one.case} from {one.run} on", err=True)
+        _withdraw(folder, case)
     elif pattern is not None:
         if reason is None:
             raise UsageError("--reason is missing: say why the change is intended")
@@ -76,3 +72,19 @@ def accept(
     listed = study.accepted(root_of(folder))
     lines = [f"{one.run}\t{one.case}\t{one.reason}" for one in listed] if pattern is None else []
     target.show_lines(lines, accepted=[one.model_dump(mode="json") for one in listed])
+
+
+def _withdraw(folder: Path, case: str | None) -> None:
+    """Withdraw what was accepted with this --case, or everything.
+
+    Raises:
+        UsageError: if that is nothing.
+    """
+    from smembench.store.load import root_of
+    from smembench.studies.accept import withdraw
+
+    gone = withdraw(root_of(folder), case)
+    if not gone:
+        raise UsageError(f"{folder}: nothing is accepted" + ("" if case is None else f" with --case {case!r}"))
+    for one in gone:
+        typer.echo(f"no longer accepted: {one.case} from {one.run} on", err=True)

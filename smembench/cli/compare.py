@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -246,7 +246,7 @@ def _with_itself(itself: Itself, text: str, judging: Judging, target: Opened) ->
     for number, run in enumerate(runs):
         check_apart(runs[:number], [run])
     with steps() as step:
-        found = compare_with_itself(runs, **asdict(judging.rules()), across=judging.facets(), step=step)
+        found = compare_with_itself(runs, judging.rules(), across=judging.facets(), step=step)
     rows = self_records(found)
     target.show(Result(sections=[self_section(found)], data=lambda: found.data, rows=lambda: rows))
     if not found.judged:
@@ -292,7 +292,7 @@ def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
     from smembench.views.export import Result
 
     sides = load_side(base), load_side(new)
-    found = compare_runs(*sides, **asdict(judging.rules()), across=judging.facets(), beside=beside(*sides))
+    found = compare_runs(*sides, judging.rules(), across=judging.facets(), beside=beside(*sides))
     target.show(Result(sections=judging.sections(found), data=lambda: found.data, rows=lambda: case_records(found)))
     if judging.fail_on is not FailOn.NEVER:
         check_apart(*sides)

@@ -53,7 +53,7 @@ def compilers(
     Examples:
 
       smembench compilers
-      smembench compilers matmul --n 1024,4096 --csv compilers.csv
+      smembench compilers matmul --n 1024,4096 --export compilers.csv
       smembench compilers constant --dtype float32,float64
       smembench compilers --static --cc 8.0
     """

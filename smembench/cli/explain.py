@@ -125,14 +125,14 @@ class Chosen:
     def asked(self, kernel: str, block: str | None) -> Asked:
         """The cases of a kernel, and the GPU they are explained for."""
         from smembench.kernels import registry
-        from smembench.studies.explain import cases, target
+        from smembench.studies.explain import Axes, cases, target
         from smembench.views.console import notes, say
 
         device, capability = target(self.run, self.capability)
         options = asdict(self)
         del options["run"], options["capability"]
-        options |= {"dtypes": options.pop("dtype"), "pads": options.pop("pad_width")}
-        found = cases(kernel, blocks=block, device=device, **options)
+        axes = Axes(block, options.pop("dtype"), options.pop("pad_width"))
+        found = cases(kernel, axes, device=device, **options)
         for mistake in registry.mistakes():
             say(notes, mistake)
         return Asked(found, capability, device, self.run)
@@ -313,7 +313,7 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
         block=block,
         arguments=arguments,
         shared_bytes=launch.shared_bytes or 0,
-        capability=gpu(capability=capability)[1],
+        capability=gpu(capability=capability).capability,
     )
     result = Result(sections=tables(found), data=lambda: {"title": found.title, **costs_dict(found)})
     target.show(result, lambda: print_explanation(stdout, found))

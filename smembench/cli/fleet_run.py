@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from smembench.model.errors import INCOMPARABLE, UsageError
 if TYPE_CHECKING:
     from smembench.run.config import Config
     from smembench.studies.fleet.cluster import Where
+    from smembench.studies.fleet.options import Devices
     from smembench.studies.fleet.run import Finished
 
 
@@ -69,8 +71,6 @@ class Cluster:
         Raises:
             UsageError: for options that do not go together, an unknown queueing system, and a file that is not there.
         """
-        import ast
-
         from smembench.studies.fleet.cluster import SYSTEMS, Where
 
         one_of(scheduler=bool(self.scheduler), slurm=self.slurm, jobqueue=bool(self.jobqueue))
@@ -89,16 +89,27 @@ class Cluster:
         for name, path in tls.items():
             if not path.is_file():
                 raise UsageError(f"--tls-{name} {path}: there is no such file")
-        found = {}
-        for option in job_options:
-            name, equals, text = option.partition("=")
-            if not equals or not name.isidentifier():
-                raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
-            try:
-                found[name] = ast.literal_eval(text)
-            except (ValueError, SyntaxError):  # a text without quotes
-                found[name] = text
-        return Where(self.scheduler, jobqueue, self.jobs, found, tls)
+        return Where(self.scheduler, jobqueue, self.jobs, _job_options(job_options), tls)
+
+
+def _job_options(given: Sequence[str]) -> dict[str, object]:
+    """The values of ``key=value`` options, as Python reads them.
+
+    Raises:
+        UsageError: for one that is no key with a value.
+    """
+    import ast
+
+    found = {}
+    for option in given:
+        name, equals, text = option.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):  # a text without quotes
+            found[name] = text
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +186,7 @@ def run(
     """
     from smembench.run.config import from_toml
     from smembench.store.run_folder import made
-    from smembench.studies.fleet.options import Options
+    from smembench.studies.fleet.options import Devices, Options
     from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import quiet as in_silence
     from smembench.views.fleet_progress import watch
@@ -185,22 +196,22 @@ def run(
             raise UsageError(f"--{name}-timeout {limit:g}: give a time above 0, such as 30s")
     target = opened(outputs)
     where = cluster.where()
-    names = _devices(device, workers)
+    devices = _devices(device, workers)
     flags = sampling.config()
     if (config is None) == (resume is None):
         raise UsageError("give a CONFIG, such as fleet or my.toml, or --resume DIR, not both")
     chosen = from_toml(config, set_ or (), flags) if config is not None else None
-    if chosen is None and (set_ or flags or names or workers > 1 or anonymous):
+    if chosen is None and (set_ or flags or devices != Devices() or anonymous):
         raise UsageError(f"--resume {resume}: continues with the fleet's config and devices; leave out their options")
     if dry_run:
         with made(output) if chosen is not None else nullcontext():
-            _dry_run(chosen, resume, where, names, workers, cluster.host_timeout)
+            _dry_run(chosen, resume, where, devices, cluster.host_timeout)
         return
     argv = () if anonymous else tuple(sys.argv[1:])
     how = Options(where, cluster.host_timeout, stall_timeout, force=outputs.force, argv=argv)
     with in_silence() if outputs.quiet else watch() as watching:
         if chosen is not None:
-            finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)
+            finished = begin(output, chosen, devices, how, watching, anonymous=anonymous)
         else:
             assert resume is not None
             finished = run_fleet(resume, how, watching)
@@ -235,21 +246,20 @@ def _finish(finished: Finished, target: Opened) -> None:
         raise typer.Exit(verdict.exit_code)
 
 
-def _devices(device: str | None, workers: int) -> list[str]:
+def _devices(device: str | None, workers: int) -> Devices:
     from smembench.devices.select import AUTO, CPU, canonical
     from smembench.run.axes import split
+    from smembench.studies.fleet.options import Devices
 
-    names = list(dict.fromkeys(map(canonical, split(device)))) if device else []
+    names = tuple(dict.fromkeys(map(canonical, split(device)))) if device else ()
     if AUTO in names or (CPU in names and len(names) > 1):
         raise UsageError(f"--device {device}: name GPUs, such as cuda:0,cuda:3, or cpu; all GPUs are the default")
-    if workers > 1 and names != [CPU]:
+    if workers > 1 and names != (CPU,):
         raise UsageError(f"--workers {workers}: goes with --device cpu; each GPU has one process")
-    return names
+    return Devices(names, workers)
 
 
-def _dry_run(
-    config: Config | None, resume: Path | None, where: Where, devices: list[str], workers: int, limit: float
-) -> None:
+def _dry_run(config: Config | None, resume: Path | None, where: Where, devices: Devices, limit: float) -> None:
     from smembench.run.config import from_stored
     from smembench.store.fleet_json import read_fleet_file
     from smembench.studies.fleet.cluster import job_cluster
@@ -268,7 +278,7 @@ def _dry_run(
         entries = [e.model_copy(update={"state": "waiting"}) for e in content.devices if e.state != "complete"]
     else:
         assert config is not None
-        entries = would_measure(where, devices, workers, limit)
+        entries = would_measure(where, devices, limit)
     assert config is not None
     for entry in entries:
         typer.echo("\t".join(filter(None, (entry.label, entry.model, entry.uuid, entry.reason))))

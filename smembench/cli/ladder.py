@@ -54,7 +54,7 @@ def ladder(
 
       smembench ladder transpose
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
-      smembench ladder matmul --n 4096 --csv ladder.csv
+      smembench ladder matmul --n 4096 --export ladder.csv
       smembench ladder matmul --dtype bfloat16
       smembench ladder transpose --diff transposeSmemPad
       smembench ladder matmul --diff unrolled,serpentine --run results/<run>
@@ -97,13 +97,14 @@ def _show_change(
         raise UsageError(f"--n {axes['n']}: {1 + len(more)} sizes; give one with --diff")
     if "cpu" in device:
         raise UsageError(f"--device {device}: --diff compares kernels for GPUs; leave it out")
-    gpu, capability = target(stored)
+    on = target(stored)
+    gpu, capability = on
     form = printed(running)
     reasons = {"with --run": stored is not None, "without a GPU": gpu is None, "with --json": form == "json"}
     why = next((reason for reason, there in reasons.items() if there), "")
     outputs = opened(running, but={"csv": f"nothing is measured {why}"}) if why else None
     chosen = {"dtype": axes["dtype"], "b_layout": axes["b_layout"]}
-    changed = change(problem, step, n=n, **chosen, device=gpu, capability=capability)
+    changed = change(problem, step, n=n, **chosen, target=on)
     if outputs is None:  # its gain is to be measured
         console = stderr if form else stdout
         print_change(console, changed, capability)

@@ -12,6 +12,7 @@ import typer
 
 from smembench.cli.options import Running
 from smembench.cli.output import opened, print_json
+from smembench.cli.streams import reader_gone
 from smembench.model.errors import FAILED, SmembenchError
 from smembench.model.interrupts import exit_code
 from smembench.model.text import number_of, visible
@@ -51,7 +52,7 @@ def measure(
 ) -> None:
     """Run a config, show its tables, and exit with its exit code.
 
-    The arguments that are not described here are those of ``studies.run.run``.
+    The arguments that are not described here are those of ``studies.run.Storage``.
 
     Args:
         running: the user's options on output, files and locks.
@@ -68,7 +69,7 @@ def measure(
         _show_plan(config, resume, force=running.force, json=target.printed == "json")
         return
     from smembench.model.interrupts import held
-    from smembench.studies.run import run
+    from smembench.studies.run import Storage, run
     from smembench.views.break_even import tables
     from smembench.views.console import stderr, stdout
     from smembench.views.export import of_run
@@ -78,13 +79,9 @@ def measure(
     with held():  # what was measured is written and shown
         outcome = run(
             config,
-            output=output,
-            anonymous=anonymous,
-            resume=resume,
-            force=running.force,
+            Storage(output, resume, running.force, anonymous, sys.argv[1:]),
             lock=not running.no_lock,
             wait=running.wait,
-            argv=sys.argv[1:],
             watch=watch(verbose=running.verbose),
         )
         shown = (draw or tables)(outcome.run)
@@ -150,6 +147,8 @@ def _show_plan(config: Config, resume: RunFolder | None, *, force: bool, json: b
                 cases.append({"case_id": item.case.id, "skipped": item.skip})
             else:
                 typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+                if reader_gone():
+                    return
         if json:
             print_json(cases=cases)
         for note in remarks:

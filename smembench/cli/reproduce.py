@@ -31,7 +31,7 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
       smembench reproduce
       smembench reproduce --quick --export claims.md
       smembench reproduce --json | jq '.claims[] | select(.holds != "yes")'
-      smembench reproduce --device cpu --csv documents.csv
+      smembench reproduce --device cpu --export documents.csv
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_toml

@@ -28,21 +28,21 @@ class _Stdout(io.FileIO):
     """
 
     lost = ""
+    gone = False
 
     def __init__(self, fault: str = "") -> None:
         super().__init__(1, "w", closefd=False)
         self._fault = fault
-        self._read = True
 
     def write(self, data: Any) -> int:
-        if self._read and not self._fault:
+        if not _Stdout.gone and not self._fault:
             try:
                 return super().write(data)
             except BrokenPipeError:
-                self._read = False
+                _Stdout.gone = True
             except OSError as error:
                 self._fault = f"cannot be written ({error.strerror})"
-        if self._read:
+        if not _Stdout.gone:
             _Stdout.lost = self._fault
         return len(data)
 
@@ -50,6 +50,11 @@ class _Stdout(io.FileIO):
 def lost_output() -> str:
     """Why what was printed on stdout is lost; "" if it is not."""
     return _Stdout.lost
+
+
+def reader_gone() -> bool:
+    """Whether the program that reads stdout has ended, so that a list need not go on."""
+    return _Stdout.gone
 
 
 def open_streams() -> None:

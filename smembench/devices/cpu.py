@@ -98,9 +98,7 @@ class CpuDevice:
             assert isinstance(program, HostFunction), case.id
             self._compiled[key] = program.function
         flush = self._flush if case.cache == "cold" else None
-        function, scalars, first = self._compiled[key], problem.scalars(case), problem.first(case)
-        of_output = carried(problem.array_types(case)[0])
-        return CpuPrepared(function, self._placed, problem.output_length(case), of_output, scalars, flush, first)
+        return CpuPrepared(self._compiled[key], self._placed, case, problem, flush)
 
     def _flush(self) -> None:
         import numpy as np
@@ -132,25 +130,17 @@ class CpuDevice:
 class CpuPrepared:
     """A compiled kernel with its arrays in host memory."""
 
-    def __init__(
-        self,
-        function: Any,
-        inputs: tuple[Array, ...],
-        length: int,
-        of_output: str,
-        scalars: tuple[int, ...],
-        flush: Any,
-        first: int = 0,
-    ) -> None:
+    def __init__(self, function: Any, inputs: tuple[Array, ...], case: Case, problem: Problem, flush: Any) -> None:
         import numpy as np
 
-        dtype = np.dtype(of_output)
+        dtype = np.dtype(carried(problem.array_types(case)[0]))
         self._guard = GUARD_BYTES // dtype.itemsize
-        self._buffer: Any = np.empty(length + 2 * self._guard, dtype)
+        self._buffer: Any = np.empty(problem.output_length(case) + 2 * self._guard, dtype)
         self._output: Any = self._buffer[self._guard : -self._guard]
         self._flush = flush
         self._inputs = inputs
         # Numba's CPU target has no float16; copying its bits is the same work.
+        first, scalars = problem.first(case), problem.scalars(case)
         arrays = [array[first:] for array in (self._output, *inputs)]
         arrays = [array.view("u2") if array.dtype == np.float16 else array for array in arrays]
         self._call: Any = lambda: function(*arrays, *scalars)

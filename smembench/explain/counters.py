@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.ncu import profile
+from smembench.explain.ncu_child import Work
 from smembench.explain.tiles import TileTraffic
 from smembench.model.case import Case
 from smembench.model.hardware import SECTOR_BYTES
@@ -119,7 +120,7 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     Raises:
         UsageError: if ncu is not installed.
     """
-    readings = profile(cases, METRICS, optional=OPTIONAL, cache_control="all", launches=3, uncounted=1)
+    readings = profile(Work(cases, launches=3), METRICS, optional=OPTIONAL, cache_control="all", uncounted=1)
     return [
         found
         for case, reading in zip(cases, readings, strict=True)

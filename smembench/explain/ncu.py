@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from statistics import median
 
 from smembench.explain.ncu_child import WORK, Work
-from smembench.model.case import Case
 from smembench.model.child import child_command
 from smembench.model.errors import UsageError
 
@@ -21,37 +20,29 @@ _SECONDS = 900
 
 
 def profile(
-    cases: Sequence[Case],
+    work: Work,
     metrics: Sequence[str],
     *,
     cache_control: str,
-    launches: int,
     uncounted: int,
-    as_sampled: bool = False,
     optional: Sequence[str] = (),
 ) -> list[dict[str, float]]:
     """The median of each metric over a case's launches, in ncu's base units, per case; clocks are not controlled.
 
     Args:
+        work: with one sample the arrays have the addresses that they have in ``sampled``.
         cache_control: ncu's: ``all`` flushes and invalidates all caches before each launch, ``none`` does not.
-        uncounted: how many of a case's ``launches``, the first, are left out.
-        as_sampled: give the arrays the addresses that they have in ``sampled``.
+        uncounted: how many of a case's launches, the first, are left out.
         optional: metrics that are left out where ncu does not know them.
 
     Raises:
         UsageError: as ``counted``.
     """
-    count = launches * len(cases)
-    found = counted(
-        _child(cases, launches, samples=int(as_sampled)),
-        metrics,
-        cache_control=cache_control,
-        launches=count,
-        optional=optional,
-    )
+    count = work.launches * len(work.cases)
+    found = counted(_child(work), metrics, cache_control=cache_control, launches=count, optional=optional)
     metrics = [*metrics, *(metric for metric in optional if len(found.get(metric, ())) == count)]
-    starts = range(0, count, launches)
-    return [{m: median(found[m][start + uncounted : start + launches]) for m in metrics} for start in starts]
+    starts = range(0, count, work.launches)
+    return [{m: median(found[m][start + uncounted : start + work.launches]) for m in metrics} for start in starts]
 
 
 def counted(
@@ -117,26 +108,26 @@ def installed() -> str:
     return ncu
 
 
-def sampled(cases: Sequence[Case], *, launches: int, samples: int, seconds: float) -> list[float]:
+def sampled(work: Work) -> list[float]:
     """The median of our own samples per case, in ms, from a child process that checks each case first.
 
     Raises:
         UsageError: for a wrong result or a child that fails.
     """
-    run = _run(child_command(*_child(cases, launches, samples=samples, seconds=seconds)))
+    run = _run(child_command(*_child(work)))
     found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-    for case, line in zip(cases, found, strict=False):
+    for case, line in zip(work.cases, found, strict=False):
         if "wrong" in line:
             raise UsageError(f"{case.id}: {line['wrong']}")
-    if len(found) != len(cases):
+    if len(found) != len(work.cases):
         said = " ".join(run.stderr.split())[-300:]
-        raise UsageError(f"{len(found)} of {len(cases)} cases were timed: {said}")
+        raise UsageError(f"{len(found)} of {len(work.cases)} cases were timed: {said}")
     return [line["ms"] for line in found]
 
 
-def _child(cases: Sequence[Case], launches: int, *, samples: int = 0, seconds: float = 0.0) -> list[str]:
+def _child(work: Work) -> list[str]:
     """``ncu_child`` with its arguments."""
-    return ["smembench.explain.ncu_child", WORK.dump_json(Work(cases, launches, samples, seconds)).decode()]
+    return ["smembench.explain.ncu_child", WORK.dump_json(work).decode()]
 
 
 def _run(run: Sequence[str]) -> subprocess.CompletedProcess[str]:

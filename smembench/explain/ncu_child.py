@@ -47,7 +47,7 @@ def run(work: Work) -> None:
     from smembench.kernels import registry
     from smembench.kernels.numba_cuda import cuda
     from smembench.kernels.problems import PROBLEMS
-    from smembench.run.sampling import collect
+    from smembench.run.sampling import Limit, collect
     from smembench.run.stop_rule import StopRule
 
     device = CudaDevice()
@@ -68,7 +68,7 @@ def run(work: Work) -> None:
         cuda.profile_stop()
         if work.samples:
             sampler = prepared.sampler(StopRule().warmup)
-            batch = collect(sampler, work.samples, work.seconds, device.conditions)
+            batch = collect(sampler, Limit(work.samples, work.seconds), device.conditions)
             print(json.dumps({"ms": median(batch.values)}), flush=True)
         prepared.close()
 

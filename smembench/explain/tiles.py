@@ -172,35 +172,43 @@ class TileRecorder:
 
     def copied(self, tile: Any, matrix: Matrix, column: Any, row: Any, blocks: int = 1) -> None:
         """Each thread starts to copy the tile at (row, column) of a matrix, to so many blocks."""
-        self._started.append((partial(_moved, self._line(), "copy", tile.name, matrix, blocks), (column, row)))
+        self._started.append((self._moving("copy", tile, matrix, blocks), (column, row)))
 
     def stored(self, tile: Any, matrix: Matrix, column: Any, row: Any) -> None:
         """Each thread starts to write a tile to (row, column) of a matrix."""
-        self._started.append((partial(_moved, self._line(), "store", tile.name, matrix, 1), (column, row)))
+        self._started.append((self._moving("store", tile, matrix), (column, row)))
 
     def multiplied(self, tile: Any, place: Any, operand: Operand) -> None:
         """The threads of each warp group start products of an operand that begins at a place of shared memory."""
         addresses, _ = tile.located([np.asarray(place)], operand.rows * operand.row_bytes)
         self._started.append((partial(_read, self._line(), tile, operand), (addresses,)))
 
+    def _moving(self, kind: str, tile: Any, matrix: Matrix, blocks: int = 1) -> Callable[..., TileAccess]:
+        """What a copy or a store of a tile does, by the column and row of the matrix."""
+        rows, row_bytes = matrix.described.tile_rows, matrix.described.row_bytes
+        access = TileAccess(
+            *(self._line(), kind, matrix.name, tile.name, rows, row_bytes // matrix.itemsize),
+            shared_bytes=blocks * rows * row_bytes,
+            blocks=blocks,
+        )
+        return partial(_moved, access, matrix)
 
-def _moved(line: int, kind: str, array: str, matrix: Matrix, blocks: int, column: int, row: int) -> TileAccess:
-    whole, rows, itemsize = matrix.described, matrix.described.tile_rows, matrix.itemsize
-    row_bytes = whole.row_bytes
-    high, above = _inside(whole.rows, row, rows, whole.apart)
-    width, left = _inside(whole.columns, column, row_bytes // itemsize)
+
+def _moved(access: TileAccess, matrix: Matrix, column: int, row: int) -> TileAccess:
+    """The access with the bytes of global memory that a copy or a store at (row, column) of the matrix moves."""
+    whole, itemsize, row_bytes, blocks = matrix.described, matrix.itemsize, matrix.described.row_bytes, access.blocks
+    high, above = _inside(whole.rows, row, access.rows, whole.apart)
+    width, left = _inside(whole.columns, column, access.columns)
     wide = width * itemsize if high else 0
     first = ((row + (above + np.arange(high)) * whole.apart) * whole.stride + column + left) * itemsize
     parts = _parts(first, wide) if wide else np.zeros((2, high), np.int64)
     # Beside elements zeros are a packet of their own; a row of zeros alone is a line in any case.
     zeros = high * _packet(-(-(row_bytes - wide) // SECTOR_BYTES), blocks, _LEAST_ZEROS if wide else 0)
-    arriving = int(_packet(parts, blocks, _LEAST).sum()) + int(zeros) + (rows - high) * row_bytes // SECTOR_BYTES
-    return TileAccess(
-        *(line, kind, matrix.name, array, rows, row_bytes // itemsize),
-        shared_bytes=blocks * rows * row_bytes,
+    arriving = int(_packet(parts, blocks, _LEAST).sum()) + int(zeros) + (access.rows - high) * row_bytes // SECTOR_BYTES
+    return replace(
+        access,
         global_bytes=SECTOR_BYTES * int(parts.sum()),
-        arriving_bytes=SECTOR_BYTES * blocks * arriving if kind == "copy" else 0,
-        blocks=blocks,
+        arriving_bytes=SECTOR_BYTES * blocks * arriving if access.kind == "copy" else 0,
     )
 
 

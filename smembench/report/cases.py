@@ -34,8 +34,7 @@ def cases(run: Run) -> Section:
         {name: text for name, text in columns.items() if any(map(text, run.rows))},
         words=("kernel", "size", *more),
         wide=("by", "on"),
-        notes=notes(run.rows),
-    )
+    ).below(notes=notes(run.rows))
 
 
 def _spread(row: Row) -> str:

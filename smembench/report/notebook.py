@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -178,9 +178,8 @@ Side: TypeAlias = Result | str | Path | Sequence[Result | str | Path]
 
 def compared(base: Side, new: Side, rules: Rules, across: Collection[str]) -> Compared:
     """Compare two sides case by case; stored runs beside them tell what lies between runs."""
-    sides = [_runs(side) for side in (base, new)]
-    others = beside(*sides)
-    return shown(Compared, compare_runs(*sides, **asdict(rules), across=across, beside=others))
+    sides = _runs(base), _runs(new)
+    return shown(Compared, compare_runs(*sides, rules, across=across, beside=beside(*sides)))
 
 
 def _runs(side: Side) -> list[Run]:

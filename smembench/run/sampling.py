@@ -32,16 +32,27 @@ class Batch:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How long to sample: for ``count`` samples, or until ``seconds`` have passed or ``stopped`` returns True."""
+
+    count: int
+    seconds: float
+    stopped: Callable[[], bool] = lambda: False
+    clock: Callable[[], float] = perf_counter
+
+    def late(self, begun: float) -> bool:
+        """Whether sampling that begun at this time of the clock has to end."""
+        return self.clock() - begun >= self.seconds or self.stopped()
+
+
 def collect(
     sampler: Sampler,
-    count: int,
-    seconds: float,
+    limit: Limit,
     observe: Callable[[], Conditions] = Conditions,
-    stopped: Callable[[], bool] = lambda: False,
-    clock: Callable[[], float] = perf_counter,
     before: Conditions = _UNKNOWN,
 ) -> Batch:
-    """Take ``count`` samples, or fewer if ``seconds`` have passed or ``stopped`` returns True, but at least one.
+    """Take samples up to a limit, but at least one.
 
     The device's state is read after each batch; ``before`` is its state before the first. If the device was throttled
     before or after a batch, or other processes used the cores, the batch is discarded and taken again. With no time
@@ -51,27 +62,26 @@ def collect(
     values: list[float] = []
     states: list[Conditions] = []
     discarded: list[float] = []
-    begun = clock()
-    while len(values) < count and not (stopped() and values):
+    begun = limit.clock()
+    while len(values) < limit.count and not (limit.stopped() and values):
         batch: list[float] = []
-        batch_begun = clock()
-        while len(values) + len(batch) < count:
+        batch_begun = limit.clock()
+        while len(values) + len(batch) < limit.count:
             batch.append(sampler.take())
-            now = clock()
-            if now - batch_begun >= BATCH_SECONDS or now - begun >= seconds or stopped():
+            if limit.clock() - batch_begun >= BATCH_SECONDS or limit.late(begun):
                 break
         after = observe()
         state, before = _around(before, after), after
-        late = clock() - begun >= seconds or stopped()
+        late = limit.late(begun)
         passing = state.disturbed and not after.at_power_limit
-        if passing and not late and len(discarded) < _DISCARDS_PER_SAMPLE * count:
+        if passing and not late and len(discarded) < _DISCARDS_PER_SAMPLE * limit.count:
             discarded += batch
             continue
         values += batch
         states.append(state)
         if late:
             break
-    return Batch(tuple(values), tuple(states), tuple(discarded), clock() - begun)
+    return Batch(tuple(values), tuple(states), tuple(discarded), limit.clock() - begun)
 
 
 def _around(before: Conditions, after: Conditions) -> Conditions:

@@ -15,7 +15,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.measurement import Status, Trial, merged, now_utc
 from smembench.model.text import duration
-from smembench.run.sampling import collect
+from smembench.run.sampling import Limit, collect
 from smembench.stats.summary import MIN_SAMPLES
 from smembench.toolchains.registry import Refused
 
@@ -109,14 +109,8 @@ class TrialRunner:
             if request.round == 0:
                 prepared.poison()
             before = device.conditions()
-            batch = collect(
-                prepared.sampler(request.warmup),
-                request.samples,
-                request.seconds,
-                device.conditions,
-                self._stopped,
-                before=before,
-            )
+            limit = Limit(request.samples, request.seconds, self._stopped)
+            batch = collect(prepared.sampler(request.warmup), limit, device.conditions, before)
             if batch.values and min(batch.values) <= 0:
                 reason = f"a sample of {min(batch.values):g} ms: shorter than the clock can time"
                 return replace(checked, status=Status.FAILED, reason=reason)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from smembench.explain import analysis, counters
 from smembench.explain.analysis import Explanation
@@ -37,22 +38,41 @@ def explainable() -> dict[str, Kernel]:
     }
 
 
+class Axes(NamedTuple):
+    """What the cases of a kernel are the product of: lists, whose items are separated by commas.
+
+    The defaults are the first block of the kernel, and the first dtype of its problem.
+    """
+
+    blocks: str | None = None
+    dtypes: str | None = None
+    pads: str = "1"
+
+
+class Target(NamedTuple):
+    """The GPU whose roofs apply, and a compute capability; None for what is unknown."""
+
+    device: DeviceInfo | None = None
+    capability: str | None = None
+
+
+USUAL = Axes()
+UNKNOWN = Target()
+
+
 def cases(
     kernels: str,
+    axes: Axes = USUAL,
     *,
-    blocks: str | None = None,
-    dtypes: str | None = None,
-    pads: str = "1",
     stride: int | None = None,
     b_layout: str | None = None,
     device: DeviceInfo | None = None,
     **sizes: int | None,
 ) -> list[Case]:
-    """CUDA cases of kernels: the product of the lists, whose items are separated by commas.
+    """CUDA cases of kernels, whose names are separated by commas.
 
-    A kernel's name determines its problem, which has ``sizes``, such as ``n``. The defaults are the first block of the
-    kernel, and the first dtype and size of its problem; some sizes depend on the ``device``. A stride is between rows
-    (matmul) or lanes (strided).
+    A kernel's name determines its problem, which has ``sizes``, such as ``n``; the default is its first, and some
+    depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
 
     Raises:
         UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, and
@@ -64,14 +84,14 @@ def cases(
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
         what, chosen = f"element type for {problem.name}", (kernel.dtypes or problem.dtypes)[:1]
-        if dtypes:
-            chosen = parse_names(dtypes, problem.dtypes, name="--dtype", what=what)
+        if axes.dtypes:
+            chosen = parse_names(axes.dtypes, problem.dtypes, name="--dtype", what=what)
         what, layout = f"layout of {problem.name}'s second matrix", None
         if b_layout:
             (layout, *_) = parse_names(b_layout, problem.b_layouts, name="--b-layout", what=what)
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
-            padding = parse_ints(pads, name="--pad-width", least=0) if kernel.pad else [0]
+            padding = parse_ints(axes.pads, name="--pad-width", least=0) if kernel.pad else [0]
         given = {size: (value,) for size, value in sizes.items() if value is not None}
         if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
             known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
@@ -79,7 +99,7 @@ def cases(
         (shape, *_) = problem.shapes(given)
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
-        for dtype, block, pad in product(chosen, parse_blocks(blocks) if blocks else usual, padding):
+        for dtype, block, pad in product(chosen, parse_blocks(axes.blocks) if axes.blocks else usual, padding):
             case = Case(
                 *(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k),
                 block=block if kernel.blocks else None,
@@ -112,7 +132,7 @@ def _strided(case: Case, stride: int) -> Case:
     return strided
 
 
-def target(run: Path | None = None, capability: str | None = None) -> tuple[DeviceInfo | None, str | None]:
+def target(run: Path | None = None, capability: str | None = None) -> Target:
     """The GPU whose roofs apply, of a stored run or here, and its compute capability.
 
     A named capability stands for no GPU in particular. The capability is None for a GPU whose limits are unknown.
@@ -121,7 +141,7 @@ def target(run: Path | None = None, capability: str | None = None) -> tuple[Devi
         UsageError: for a run that cannot be read or has no GPU, and for both a run and a capability.
     """
     device = _device(run, capability)
-    return device, capability or capability_of(device)
+    return Target(device, capability or capability_of(device))
 
 
 def capability_of(device: DeviceInfo | None) -> str | None:

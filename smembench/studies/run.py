@@ -41,6 +41,27 @@ class Watch:
 SILENT = Watch()
 
 
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a run is stored, and what run.json records of its origin.
+
+    Attributes:
+        output: the folder in which to create the run's folder; None stores nothing.
+        resume: a folder in which to continue; with ``force`` even if the environment differs.
+        anonymous: leave out of run.json what identifies the machine.
+        argv: the arguments that run.json records.
+    """
+
+    output: Path | None = None
+    resume: RunFolder | None = None
+    force: bool = False
+    anonymous: bool = False
+    argv: Sequence[str] = ()
+
+
+UNSTORED = Storage()
+
+
 class RunInterrupted(KeyboardInterrupt):
     """Ctrl-C during a run; ``run`` has the finished cases, and so has its folder, if it has one."""
 
@@ -75,14 +96,10 @@ def whole(measured: Callable[[], Outcome]) -> Run:
 
 def run(
     config: Config,
+    storage: Storage = UNSTORED,
     *,
-    output: Path | None = None,
-    anonymous: bool = False,
-    resume: RunFolder | None = None,
-    force: bool = False,
     lock: bool = True,
     wait: bool = False,
-    argv: Sequence[str] = (),
     watch: Watch = SILENT,
 ) -> Outcome:
     """Measure a config, add the predicted columns, and store the results.
@@ -90,11 +107,7 @@ def run(
     If something ends the run early, the outcome has the error and everything that was measured until then.
 
     Args:
-        output: the folder in which to create the run's folder; None stores nothing.
-        anonymous: leave out of run.json what identifies the machine.
-        resume: a folder in which to continue; with ``force`` even if the environment differs.
         lock: hold the GPUs' locks; with ``wait``, wait for other processes that hold them.
-        argv: the arguments that run.json records.
         watch: callbacks for notes and progress.
 
     Raises:
@@ -106,6 +119,7 @@ def run(
     def waiting(holder: str) -> None:
         watch.note(f"waiting for {holder}, which uses the GPU")
 
+    resume = storage.resume
     seed = resume.description.seed if resume else None
     with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
         for note in session.notes:
@@ -113,14 +127,14 @@ def run(
         infos = session.infos.values()
         folder = resume
         if resume is not None:
-            if found := changed_since(resume, config, session.planned, infos, force=force):
+            if found := changed_since(resume, config, session.planned, infos, force=storage.force):
                 _go_on(resume, found)
             described = resume.description
         else:
-            run_id = new_run_id(config.name)
-            described = describe_run(run_id, config, session.seed, infos, anonymous=anonymous, argv=list(argv))
-            if output is not None:
-                folder = RunFolder.create(output, described)
+            run_id, argv = new_run_id(config.name), list(storage.argv)
+            described = describe_run(run_id, config, session.seed, infos, anonymous=storage.anonymous, argv=argv)
+            if storage.output is not None:
+                folder = RunFolder.create(storage.output, described)
                 described = folder.description
         count = sum(not item.skip for item in session.planned)
         models = ", ".join(info.model for info in infos)

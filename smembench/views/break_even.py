@@ -39,9 +39,7 @@ def _section(run: Run, answer: BreakEven) -> Section:
             **{kernel: speedup(kernel) for kernel in answer.beside},
         },
         words=("size",),
-        sentence=_sentence(run, answer),
-        notes=cautions(rows),
-    )
+    ).below(sentence=_sentence(run, answer), notes=cautions(rows))
 
 
 def _sentence(run: Run, answer: BreakEven) -> str:

@@ -100,14 +100,8 @@ def verdict_section(
     notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
     notes += [found.caution] if found.caution else []
     notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
-    return table(
-        heading,
-        shown,
-        columns,
-        words=("verdict", "case"),
-        wide=("base ms",),
-        sentence=_counted(found, Counter(case.verdict for case in wanted)),
-        notes=notes,
+    return table(heading, shown, columns, words=("verdict", "case"), wide=("base ms",)).below(
+        sentence=_counted(found, Counter(case.verdict for case in wanted)), notes=notes
     )
 
 
@@ -179,6 +173,7 @@ def self_section(found: SelfComparison) -> Section:
         found.cases,
         columns,
         words=("case",),
+    ).below(
         sentence=_said_of_itself(found),
         notes=[f"not comparable: {number_of(of, 'case')}: {reason}" for reason, of in reasons.most_common() if reason],
     )

@@ -76,7 +76,8 @@ def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
     by_port = grouped(pairs, lambda pair: pair.compiler).values()
     said = (text for group in by_port for text in (_sentence(group), _missing(group)))
     sentence = " ".join(filter(None, said))
-    return table(heading, lines, columns, words=("kernel", "block", "by"), wide=("shared\nbytes",), sentence=sentence)
+    found = table(heading, lines, columns, words=("kernel", "block", "by"), wide=("shared\nbytes",))
+    return found.below(sentence=sentence)
 
 
 def _lines(pairs: Sequence[PortedCase]) -> Iterator[_Line]:

@@ -56,5 +56,4 @@ def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[st
             "agrees": lambda item: "yes" if item.agrees else "NO",
         },
         words=("kernel", "cache", "agrees"),
-        sentence=f"{sum(item.agrees for item in found)} of {len(found)} are {allowed}.",
-    )
+    ).below(sentence=f"{sum(item.agrees for item in found)} of {len(found)} are {allowed}.")

@@ -283,8 +283,7 @@ def comparison(found: Sequence[Comparison], heading: str) -> Section:
             "agrees": lambda item: {True: "yes", False: "NO", None: ""}[item.agrees],
         },
         words=("kernel", "block", "dtype", "figure", "agrees"),
-        sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.",
-    )
+    ).below(sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.")
 
 
 def counter_records(found: Sequence[Comparison]) -> list[Record]:

@@ -32,8 +32,7 @@ def _table(best: BestLayouts, heading: str) -> Section:
             "bytes": lambda row: str(best.tile.bytes(row[1].layout)),
         },
         words=("layout", "element (r, c)"),
-        sentence=_verdict(best),
-    )
+    ).below(sentence=_verdict(best))
 
 
 def _rows(best: BestLayouts) -> dict[str, Tried]:

@@ -39,7 +39,7 @@ def roof(
         columns["least ms"] = lambda limit: milliseconds(limit.milliseconds)
     heading = f"Roofs{f' of {device.model}' if device else ''}, {size}"
     sentence = " ".join(_sentences(explained, capability, device, found, measured))
-    return table(heading, found, columns, words=("roof",), sentence=sentence)
+    return table(heading, found, columns, words=("roof",)).below(sentence=sentence)
 
 
 def _sentences(

@@ -25,8 +25,7 @@ def tiles(found: Sequence[TileTraffic], flops: int) -> Section:
             "global\nbytes": lambda each: "" if each.access.operand else scaled(each.global_bytes, "B"),
         },
         words=("line", "access", "array"),
-        sentence=" ".join(_sentences(found, flops)),
-    )
+    ).below(sentence=" ".join(_sentences(found, flops)))
 
 
 def _access(tiles: TileTraffic) -> str:

@@ -233,16 +233,11 @@ def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: b
     if rest := lines[len(shown) :]:
         farthest = max((abs(point.deviation) for line in rest for point in line.points if point), default=0.0)
         others = many([line.member for line in rest])
-        notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --csv has them")
+        notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --export FILE.csv has them")
     if len(columns) < len(headings) + 2:
-        notes.append(f"{len(headings) - _METRICS} more metrics are in --csv")
-    return table(
-        "Slower than the median of the model, in %",
-        shown,
-        columns,
-        words=("device", "slow in"),
-        sentence=_rules(verdict),
-        notes=notes,
+        notes.append(f"{len(headings) - _METRICS} more metrics are in --export FILE.csv")
+    return table("Slower than the median of the model, in %", shown, columns, words=("device", "slow in")).below(
+        sentence=_rules(verdict), notes=notes
     )
 
 

@@ -151,6 +151,7 @@ def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
         columns,
         words=("case", "oldest to newest", "since"),
         wide=("runs", "since"),
+    ).below(
         sentence=f"Slower, and not accepted: {len(slower)} of {number_of(len(series), 'case')}.",
         notes=[
             *change_notes(series),
@@ -184,6 +185,7 @@ def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:
         changed,
         columns,
         words=("device", "case", "since"),
+    ).below(
         sentence=f"{number_of(steady, 'device')} did not change." if steady else "",
         notes=[f"tables of the first {_DEVICES} are below; --json has all"] if len(changed) > _DEVICES else [],
     )

@@ -62,10 +62,7 @@ def _section(run: Run) -> Section:
             "what changes": lambda row: said[row][1],
         },
         words=("step", "what changes"),
-        bars=bars(list(said), rate),
-        sentence=_sentence(run, rungs, limit),
-        notes=notes(rows),
-    )
+    ).below(bars=bars(list(said), rate), sentence=_sentence(run, rungs, limit), notes=notes(rows))
 
 
 def gain(rung: Rung) -> str:

@@ -109,7 +109,8 @@ def figures(change: Change, capability: str | None) -> Section:
             change.after.kernel.name: lambda line: line[2],
         },
         words=("figure",),
+    ).below(
         sentence="Instructions and registers are not counted, since no installed compiler makes code of them."
         if missing
-        else "",
+        else ""
     )

@@ -27,6 +27,7 @@ def section(name: str, where: Where, found: Sequence[Result]) -> Section:
             "as\nexpected": lambda result: "NO" if result.failed else _MARKS[result.found.as_expected],
         },
         words=("experiment", "on", "expected", "found", "as\nexpected"),
+    ).below(
         sentence=f"{lesson.why} How it is found: {lesson.check}.",
         notes=[_note(result) for result in found if result.found.as_expected is False],
     )

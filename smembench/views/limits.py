@@ -71,8 +71,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", "dtype", "cache", *_APART, "best"),
-        notes=cautions(involved),
-    )
+    ).below(notes=cautions(involved))
 
 
 def _by_size(group: Sequence[Row]) -> tuple[int, int]:

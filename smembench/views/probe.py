@@ -48,10 +48,11 @@ def _family(name: str, figures: list[Figure]) -> Section:
             "published": lambda figure: figure.published or "",
         },
         words=("figure", "unit", "published"),
+    ).below(
         notes=[
             *(f"{names(those)}: {method}" if len(methods) > 1 else method for method, those in methods.items()),
             *(f"{figure.name}: {figure.status}: {figure.reason}" for figure in missing),
-        ],
+        ]
     )
 
 

@@ -90,6 +90,7 @@ def _figures(run: Run, rows: Sequence[Row]) -> Section:
             **{heading: text for heading, text in here.items() if any(text(row) for row in rows if row.block)},
         },
         words=("kernel",),
+    ).below(
         sentence=f"{ASSUMED[problem]}{'; it is on here' if problem == 'transpose' and ecc == {True} else ''}.",
         notes=[f"{row.kernel}: {row.status}: {row.reason}" for row in rows if not row.ok],
     )
@@ -171,13 +172,8 @@ def _claims(document: Document, here: Here, reference: Here | None) -> Section:
     if beside is not every and reference:
         columns[_name(reference)] = lambda line: _answer(line.beside)
     columns["why"] = lambda line: line.here.claim.why
-    return table(
-        f"{_name(here)} · {document}",
-        lines,
-        columns,
-        words=tuple(columns),
-        sentence=_sentence(every),
-        notes=[*_left_out(len(every) - len(lines)), *_without_gpu(here, reference)],
+    return table(f"{_name(here)} · {document}", lines, columns, words=tuple(columns)).below(
+        sentence=_sentence(every), notes=[*_left_out(len(every) - len(lines)), *_without_gpu(here, reference)]
     )
 
 

@@ -43,6 +43,10 @@ class Section:
     sentence: str = ""
     notes: Sequence[str] = ()
 
+    def below(self, *, bars: Sequence[Bar] = (), sentence: str = "", notes: Sequence[str] = ()) -> Section:
+        """The section with these below its table."""
+        return replace(self, bars=bars, sentence=sentence, notes=notes)
+
 
 _ALWAYS = ("kernel", "elapsed ms", "95 % CI", "✓")
 """The columns that are shown even if they are empty in every row."""
@@ -55,9 +59,6 @@ def table(
     *,
     words: Collection[str] = (),
     wide: Collection[str] = (),
-    bars: Sequence[Bar] = (),
-    sentence: str = "",
-    notes: Sequence[str] = (),
 ) -> Section:
     """A section with a line per item, and a column per heading in ``columns``, which says what it shows of an item.
 
@@ -67,9 +68,6 @@ def table(
         heading,
         [Column(name, numeric=name not in words, wide=name in wide) for name in columns],
         [[text(item) for text in columns.values()] for item in items],
-        bars,
-        sentence,
-        notes,
     )
 
 
@@ -193,10 +191,7 @@ def _section(run: Run, remarks: Sequence[str]) -> Section:
         {name: text for name, text in columns.items() if name in _ALWAYS or any(map(text, rows))},
         words=("kernel", "by", "on", "block", "✓"),
         wide=("sectors\nld / st", "occu-\npancy", *conflicts),
-        bars=bars(rows, problem.texts.columns[0]),
-        sentence=sentence(run),
-        notes=[*notes(rows), *remarks],
-    )
+    ).below(bars=bars(rows, problem.texts.columns[0]), sentence=sentence(run), notes=[*notes(rows), *remarks])
 
 
 def _pair(load: float | None, store: float | None) -> str:

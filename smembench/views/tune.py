@@ -48,9 +48,8 @@ def finals(tuned: Tuned, among: str = "") -> Section:
             **figures(problem, problem.texts.columns),
         },
         words=(what,),
-        bars=bars(rows, problem.texts.columns[0]),
-        sentence="" if among else verdict(run, rows),
-        notes=cautions(rows),
+    ).below(
+        bars=bars(rows, problem.texts.columns[0]), sentence="" if among else verdict(run, rows), notes=cautions(rows)
     )
 
 

@@ -20,7 +20,7 @@ from smembench.explain.requests import AccessSite, Request
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
-from smembench.studies.explain import cases
+from smembench.studies.explain import Axes, cases
 
 
 @st.composite
@@ -159,7 +159,7 @@ def test_rows_of_a_flat_array_are_named() -> None:
 
 def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMEMBENCH_KERNELS", str(Path(__file__).with_name("mistaken_kernels.py")))
-    (case,) = cases("beyond_the_tile", n=64, blocks="32x32")
+    (case,) = cases("beyond_the_tile", Axes("32x32"), n=64)
     with pytest.raises(UsageError, match="--best-swizzle: beyond_the_tile, line 19: thread 256"):
         best_layouts(case)
 

@@ -21,7 +21,7 @@ from smembench.explain.requests import AccessSite
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
-from smembench.studies.explain import cases
+from smembench.studies.explain import Axes, cases
 
 TRACED = [kernel for kernel in NUMBA if kernel.problem != "transfer" and kernel.name != "memcpy"]
 ALIKE = ("Dyn", "DynPad", "16x8", "1D", "2D", "vectorized", "unrolled")
@@ -34,7 +34,7 @@ Site = tuple[str, int]
 
 
 def mistakes(kernel: str, n: int, block: str | None = None, dtype: str | None = None) -> tuple[Mistake, ...]:
-    (case, *_) = cases(kernel, n=n, blocks=block, dtypes=dtype)
+    (case, *_) = cases(kernel, Axes(block, dtype), n=n)
     traced, _ = launch(registry.kernel_of(case), case)
     return traced.mistakes
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from smembench.explain.ncu import profile
+from smembench.explain.ncu_child import Work
 from smembench.model.errors import UsageError
 from traces import case
 
@@ -56,5 +57,5 @@ def test_a_metric_that_is_needed_is_asked_for() -> None:
 
 def measured(metrics: list[str], optional: list[str]) -> list[dict[str, float]]:
     """Of the second of two launches."""
-    planned = [case("copyGmem")]
-    return profile(planned, metrics, optional=optional, cache_control="all", launches=2, uncounted=1)
+    work = Work([case("copyGmem")], launches=2)
+    return profile(work, metrics, optional=optional, cache_control="all", uncounted=1)

@@ -18,6 +18,7 @@ from programs import NUMBA, first_dtype, numba_kernel
 from smembench.explain import analysis, counters, prediction
 from smembench.explain.analysis import explain
 from smembench.explain.counters import ALLOWED, Comparison
+from smembench.explain.ncu_child import Work
 from smembench.explain.prediction import predict, trace_together
 from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
@@ -88,10 +89,10 @@ def counted(
         reading[counters._SECTORS.format(short)] = sectors * reading[counters._GLOBAL_REQUESTS.format(short)]
 
     def profile(
-        cases: Sequence[Case], metrics: Sequence[str], *, optional: Sequence[str], **how: object
+        work: Work, metrics: Sequence[str], *, optional: Sequence[str], **how: object
     ) -> list[dict[str, float]]:
         assert set(metrics) <= set(reading) <= {*metrics, *optional}
-        return [reading] * len(cases)
+        return [reading] * len(work.cases)
 
     monkeypatch.setattr(counters, "profile", profile)
     return counters.compare([planned], "9.0")

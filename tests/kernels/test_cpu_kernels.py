@@ -63,10 +63,11 @@ def test_every_kernel_is_right_on_ragged_sizes_and_sub_matrices(cpu: CpuDevice, 
 
 @pytest.mark.parametrize(("index", "side"), [(-1, "before"), (4, "after")])
 def test_a_write_beside_the_output_is_caught(index: int, side: str) -> None:
-    def careless(out: Any, inp: Any) -> None:
+    def careless(out: Any, inp: Any, *sides: int) -> None:
         out.base[GUARD_BYTES // 4 + index] = 0
 
-    prepared = CpuPrepared(careless, (np.ones(4, np.float32),), 4, "float32", (), None)
+    case = Case("transpose", "memcpy", "cpu", "float32", 2, 2)
+    prepared = CpuPrepared(careless, (np.ones(4, np.float32),), case, PROBLEMS["transpose"], None)
     prepared.poison()
     assert (prepared.output().view("u1") == POISON).all()
     prepared.launch()

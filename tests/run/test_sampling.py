@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from smembench.model.measurement import Conditions
 from smembench.run.config import from_flags
-from smembench.run.sampling import collect, shuffled
+from smembench.run.sampling import Limit, collect, shuffled
 from smembench.run.stop_rule import StopRule, rules_of
 from smembench.stats.summary import MIN_SAMPLES, ci_width
 
@@ -47,7 +47,7 @@ def states(*seen: Conditions) -> Callable[[], Conditions]:
 
 def test_the_wanted_number_is_taken_when_time_allows() -> None:
     source = Ticking(0.01)
-    batch = collect(source, 30, 10.0, clock=source.clock)
+    batch = collect(source, Limit(30, 10.0, clock=source.clock))
     assert batch.values == tuple(float(number) for number in range(1, 31))
     assert batch.discarded == ()
 
@@ -55,7 +55,7 @@ def test_the_wanted_number_is_taken_when_time_allows() -> None:
 @given(st.floats(0.01, 20), st.integers(1, 50), st.floats(0.01, 60))
 def test_time_is_kept_but_one_sample_is_always_taken(each: float, wanted: int, seconds: float) -> None:
     source = Ticking(each)
-    batch = collect(source, wanted, seconds, clock=source.clock)
+    batch = collect(source, Limit(wanted, seconds, clock=source.clock))
     assert 1 <= len(batch.values) <= wanted
     assert len(batch.values) == wanted or batch.seconds >= seconds
     assert batch.seconds <= seconds + 2 * each
@@ -98,14 +98,14 @@ def test_disturbed_samples_are_taken_again_while_there_is_time(
     marked: bool,
 ) -> None:
     source = Ticking(0.1)
-    batch = collect(source, wanted, seconds, states(*seen), clock=source.clock, before=before)
+    batch = collect(source, Limit(wanted, seconds, clock=source.clock), states(*seen), before)
     assert (list(batch.values), list(batch.discarded)) == (kept, discarded)
     assert any(state.throttled for state in batch.states) is marked
 
 
 def test_a_stop_ends_after_the_sample_in_flight() -> None:
     source = Ticking(1.0)
-    batch = collect(source, 100, 1000.0, stopped=lambda: source.now >= 3, clock=source.clock)
+    batch = collect(source, Limit(100, 1000.0, lambda: source.now >= 3, source.clock))
     assert batch.values == (1.0, 2.0, 3.0)
 
 

@@ -15,7 +15,7 @@ from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.studies.compare import Comparison, Verdict, compare_runs
+from smembench.studies.compare import Comparison, Rules, Verdict, compare_runs
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.views.compare import comparison_sections, namer, self_section
 from smembench.views.markdown import markdown
@@ -278,10 +278,9 @@ def test_samples_that_are_no_times_are_not_compared_and_other_cases_are(make: Ma
     ("threshold", "fdr", "confidence"),
     [(-0.01, 0.01, 0.95), (float("nan"), 0.01, 0.95), (0.02, 0, 0.95), (0.02, 0.01, 1)],
 )
-def test_rules_that_cannot_be_are_refused(make: Make, threshold: float, fdr: float, confidence: float) -> None:
-    runs = [make({"memcpy": QUIET})]
+def test_rules_that_cannot_be_are_refused(threshold: float, fdr: float, confidence: float) -> None:
     with pytest.raises(UsageError, match="give a percentage"):
-        compare_runs(runs, runs, threshold=threshold, fdr=fdr, confidence=confidence)
+        Rules(threshold, fdr, confidence)
 
 
 def test_a_comparison_needs_both_sides(make: Make) -> None:
@@ -305,7 +304,7 @@ def test_runs_that_drift_have_false_verdicts_and_suggest_a_higher_threshold(make
     found = compare_with_itself(runs)
     assert (found.false, found.pairs_false) == (1, 1)
     assert found.suggested == 0.1
-    assert compare_with_itself(runs, threshold=0.1).false == 0
+    assert compare_with_itself(runs, Rules(threshold=0.1)).false == 0
     assert json.loads(json.dumps(found.data))["cases"][0]["largest"] == pytest.approx(1.078)
 
 

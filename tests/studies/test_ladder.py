@@ -24,7 +24,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
-from smembench.studies.explain import cases
+from smembench.studies.explain import Axes, cases
 from smembench.studies.ladder.climb import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
 
@@ -51,7 +51,7 @@ def test_who_is_said_to_have_no_conflicts_has_none_in_any_block(kernel: Kernel) 
     problem = PROBLEMS[kernel.problem]
     blocks = ",".join(map(str, kernel.default_blocks or problem.default_blocks))
     size = 256 if any(axis.name == "n" for axis in problem.sizes) else None
-    for case in cases(kernel.name, blocks=blocks, dtypes=",".join(kernel.dtypes or problem.dtypes[:2]), n=size):
+    for case in cases(kernel.name, Axes(blocks, ",".join(kernel.dtypes or problem.dtypes[:2])), n=size):
         assert {access.degree for access in explain(case).shared} <= {1.0}, case.id
 
 

@@ -19,7 +19,7 @@ from smembench.explain.trace import traceable
 from smembench.kernels.kernel import Kernel
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
-from smembench.studies.explain import cases
+from smembench.studies.explain import Target, cases
 from smembench.studies.ladder.change import Change, change, listing
 from smembench.studies.ladder.climb import problems, steps
 from smembench.toolchains.machine_code import MachineCode
@@ -70,7 +70,7 @@ def test_the_counters_of_padding() -> None:
 
 
 def test_two_steps_are_held_against_each_other() -> None:
-    changed = change("transpose", "naiveGmem,transposeSmemPad", n=512, dtype="float64", capability="9.0")
+    changed = change("transpose", "naiveGmem,transposeSmemPad", n=512, dtype="float64", target=Target(capability="9.0"))
     case = changed.after.explained.case
     assert (changed.before.kernel.name, case.n, case.dtype) == ("naiveGmem", 512, "float64")
     known = {name for name, _, new in figures(changed, "9.0").cells if new}

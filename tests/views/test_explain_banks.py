@@ -17,6 +17,7 @@ from smembench.explain.costs import SharedAccess
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite, Request
 from smembench.model.case import Case
+from smembench.studies.explain import Axes
 from smembench.studies.explain import cases as cases_of
 from smembench.views.explain_banks import conflict_picture, picture
 from smembench.views.sections import table
@@ -77,7 +78,7 @@ def test_words_without_conflict_and_the_pad_are_told_apart_without_colour() -> N
 
 @pytest.mark.parametrize(("kernel", "block"), [("transposeSmemPad", "32x32"), ("tiled", "16x16"), ("strided", "32x1")])
 def test_a_kernel_without_conflicts_has_a_line_and_no_marks(kernel: str, block: str) -> None:
-    (line,) = drawn(cases_of(kernel, blocks=block)[0])
+    (line,) = drawn(cases_of(kernel, Axes(block))[0])
     assert line.startswith("No bank conflicts")
 
 

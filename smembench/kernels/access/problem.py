@@ -146,7 +146,7 @@ class AccessTexts(Texts):
     Examples:
 
       smembench access
-      smembench access --stride 1:32 --csv staircase.csv
+      smembench access --stride 1:32 --export staircase.csv
       smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
       smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
     """

@@ -108,7 +108,7 @@ class ConstantTexts(Texts):
       smembench constant
       smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
       smembench constant --compiler numba,nvrtc
-      smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --csv constant.csv
+      smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --export constant.csv
     """
     kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(Constant.default_blocks[0])),)
     options = ("kernel", "dtype", "device", "cache", "compiler")

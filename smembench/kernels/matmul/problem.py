@@ -173,7 +173,7 @@ class MatmulTexts(Texts):
     Examples:
 
       smembench matmul --n 1024
-      smembench matmul --n 1024:4096:*2 --kernel naive,tiled --csv matmul.csv
+      smembench matmul --n 1024:4096:*2 --kernel naive,tiled --export matmul.csv
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
       smembench matmul --n 1024 --stride 4096
       smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros

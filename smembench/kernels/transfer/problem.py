@@ -86,7 +86,7 @@ class TransferTexts(Texts):
 
       smembench transfer
       smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
-      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --csv add_one.csv
+      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --export add_one.csv
     """
     kernel_axes = ()
     columns = ("effective_gb_s",)

@@ -101,7 +101,7 @@ class TransposeTexts(Texts):
     Examples:
 
       smembench transpose --pad
-      smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --csv transpose.csv
+      smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --export transpose.csv
       smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
     """
     kernel_axes = (BLOCK, PAD, PAD_WIDTH)

@@ -14,11 +14,10 @@ from smembench.model.errors import UsageError
 from smembench.stats.differs import Effect
 from smembench.stats.levels import Levels
 from smembench.stats.noise import Floats, Noise, discovery_rates
-from smembench.stats.threshold import THRESHOLD
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import FACETS, environment
 from smembench.studies.compare.pairing import ALONE, Pair, pair_up
-from smembench.studies.compare.verdicts import CONFIDENCE, FDR, CaseComparison, Comparison, Rules, Verdict
+from smembench.studies.compare.verdicts import RULES, CaseComparison, Comparison, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _MORE = 3.0
@@ -39,10 +38,8 @@ _ONE_UNIT = (
 def compare_runs(
     base: Sequence[Run],
     new: Sequence[Run],
+    rules: Rules = RULES,
     *,
-    threshold: float = THRESHOLD,
-    fdr: float = FDR,
-    confidence: float = CONFIDENCE,
     across: Collection[str] = (),
     beside: Sequence[Run] = (),
 ) -> Comparison:
@@ -51,16 +48,12 @@ def compare_runs(
     Args:
         base: one run or several, pooled.
         new: the same of the other side.
-        threshold: the smallest effect that counts, as a fraction.
-        fdr: the false discovery rate over the cases.
-        confidence: of the intervals.
         across: which of ``comparability.FACETS`` may differ.
         beside: other runs of the same config on the same devices, oldest first: they tell what lies between runs.
 
     Raises:
-        UsageError: for invalid rules, an unknown name in ``across``, and a side without runs.
+        UsageError: for an unknown name in ``across``, and a side without runs.
     """
-    rules = Rules(threshold, fdr, confidence)
     if unknown := set(across) - set(FACETS):
         raise UsageError(f"across {min(unknown)}: only {FACETS[0]} can be given; all else is compared across anyway")
     if not base or not new:

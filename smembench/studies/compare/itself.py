@@ -13,11 +13,10 @@ from pydantic import JsonValue, TypeAdapter
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.progress import Step, unseen
-from smembench.stats.threshold import THRESHOLD
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
-from smembench.studies.compare.verdicts import CONFIDENCE, FDR, CaseById, Rules, Verdict
+from smembench.studies.compare.verdicts import RULES, CaseById, Rules, Verdict
 
 SEEN_IN = 0.95
 """Probability with which a slowdown must be called slower to count as seen, and the share of cases and of pairs."""
@@ -147,10 +146,8 @@ class _Tally:
 
 def compare_with_itself(
     runs: Sequence[Run],
+    rules: Rules = RULES,
     *,
-    threshold: float = THRESHOLD,
-    fdr: float = FDR,
-    confidence: float = CONFIDENCE,
     across: Collection[str] = (),
     step: Step = unseen,
 ) -> SelfComparison:
@@ -159,11 +156,10 @@ def compare_with_itself(
     With three runs or more, all of them tell what lies between runs. ``step`` is called before each pair.
 
     Raises:
-        UsageError: for fewer than two runs, and for invalid rules.
+        UsageError: for fewer than two runs.
     """
     if len(runs) < 2:
         raise UsageError("--aa: give 2 or more runs, better 10")
-    rules = Rules(threshold, fdr, confidence)
     tallies: dict[str, _Tally] = {}
     pairs_false, largest_false = 0, 0.0
     pairs = list(combinations(runs, 2))
@@ -197,7 +193,7 @@ def compare_with_itself(
         pairs=len(pairs),
         pairs_false=pairs_false,
         cases=sorted(cases, key=lambda case: (-(case.seen or 0.0), case.case.id)),
-        threshold=threshold,
-        fdr=fdr,
+        threshold=rules.threshold,
+        fdr=rules.fdr,
         largest_false=math.expm1(largest_false),
     )

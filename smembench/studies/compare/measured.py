@@ -7,7 +7,7 @@ from pathlib import Path
 
 from smembench.run.config import Config
 from smembench.store.run_folder import new_run_id
-from smembench.studies.run import SILENT, Outcome, Watch, run
+from smembench.studies.run import SILENT, Outcome, Storage, Watch, run
 
 
 def measured(
@@ -25,4 +25,4 @@ def measured(
         watch.note(f"run {number} of {runs}")
         # Numbered, so that two runs that begin in the same second have folders of their own.
         numbered = config.model_copy(update={"name": f"{config.name}-{number}"})
-        yield run(numbered, output=folder, anonymous=anonymous, wait=True, argv=argv, watch=watch)
+        yield run(numbered, Storage(folder, anonymous=anonymous, argv=argv), wait=True, watch=watch)

@@ -124,6 +124,9 @@ class Rules:
         return cls(THRESHOLD if threshold is None else threshold / 100, fdr / 100, confidence / 100)
 
 
+RULES = Rules()
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two sides, every case of either, and the rules of the verdicts.

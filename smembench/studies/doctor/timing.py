@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from smembench.explain.ncu import profile, sampled
+from smembench.explain.ncu_child import Work
 from smembench.model.case import Block, Case
 from smembench.toolchains.settings import check_optimised
 
@@ -85,14 +86,8 @@ def compare() -> Iterator[Agreement]:
     check_optimised()
     for cache, control in {"warm": "none", "cold": "all"}.items():
         cases = [replace(case, cache=cache) for case in CASES]
-        theirs = profile(
-            cases,
-            [METRIC],
-            cache_control=control,
-            launches=_LAUNCHES,
-            uncounted=_UNCOUNTED,
-            as_sampled=True,
-        )
-        ours = sampled(cases, launches=_LAUNCHES, samples=_SAMPLES, seconds=_SECONDS)
+        counted = Work(cases, _LAUNCHES, samples=1)
+        theirs = profile(counted, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
+        ours = sampled(Work(cases, _LAUNCHES, _SAMPLES, _SECONDS))
         for case, ours_ms, reading in zip(cases, ours, theirs, strict=True):
             yield Agreement(case, 1000 * ours_ms, reading[METRIC] / 1000)

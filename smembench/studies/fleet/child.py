@@ -61,7 +61,7 @@ def measure(folder: Path, job: Job) -> int:
         KeyboardInterrupt: on Ctrl-C, once what was measured is stored.
     """
     from smembench.run.config import from_stored
-    from smembench.studies.run import Watch, run
+    from smembench.studies.run import Storage, Watch, run
 
     _tell({})
     config = from_stored(job.config)
@@ -72,15 +72,7 @@ def measure(folder: Path, job: Job) -> int:
         return len(load(begun, shown=False).failed)
     watch = Watch(progress=lambda: nullcontext(_begin), note=lambda line: _tell({}))
     with closing(RunFolder.resume(begun)) if begun else nullcontext() as resumed:
-        outcome = run(
-            config,
-            output=folder,
-            resume=resumed,
-            anonymous=job.anonymous,
-            force=job.force,
-            argv=job.argv,
-            watch=watch,
-        )
+        outcome = run(config, Storage(folder, resumed, job.force, job.anonymous, job.argv), watch=watch)
     if outcome.error is not None:
         raise outcome.error
     return len(outcome.run.failed)

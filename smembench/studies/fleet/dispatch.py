@@ -63,7 +63,6 @@ class Dispatch:
         folder: the fleet's, which holds fleet.json.
         content: fleet.json, with all devices.
         config: what all devices measure.
-        hosts: those that answered.
     """
 
     def __init__(
@@ -72,7 +71,6 @@ class Dispatch:
         folder: Path,
         content: FleetFile,
         config: Config,
-        hosts: Sequence[Host],
         options: Options,
         watch: Watch,
     ) -> None:
@@ -80,20 +78,21 @@ class Dispatch:
         self._once, self._turn = at_once(config), in_turns(config)
         self._options, self._watch = options, watch
         self._entries = {entry.folder: entry for entry in content.devices}
-        self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
+        self._places: dict[str, _Place] = {}
         self._heard: Queue[tuple[str, Any]] = Queue()
         self._stopping = False
         # Of this attempt: a worker that was told to stop the fleet must not refuse it when it is resumed.
         self._id = f"{content.fleet_id}-{secrets.token_hex(4)}"
         self._stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
 
-    def run(self) -> SmembenchError | KeyboardInterrupt | None:
-        """Measure until each device is complete or failed; returns what ended it before.
+    def run(self, hosts: Sequence[Host]) -> SmembenchError | KeyboardInterrupt | None:
+        """Measure on the hosts that answered until each device is complete or failed; returns what ended it before.
 
         Raises:
             SmembenchError: if fleet.json cannot be written.
         """
         error: SmembenchError | KeyboardInterrupt | None = None
+        self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
         with held():
             self._client.subscribe_topic(self._id, lambda event: self._heard.put(("event", event[1])))
             try:

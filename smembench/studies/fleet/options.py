@@ -1,4 +1,4 @@
-"""How a fleet is measured, and who hears of it."""
+"""What of a fleet is measured and how, and who hears of it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ class Watch:
     note: Callable[[str], None]
     state: Callable[[Entry], None]
     progress: Callable[[Entry, int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """The devices of each host that a fleet is to measure.
+
+    Attributes:
+        names: such as cuda:0; all GPUs if it is empty.
+        workers: processes per device at once; more than one only on the CPU.
+    """
+
+    names: tuple[str, ...] = ()
+    workers: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from smembench.studies.fleet.ask import ask_hosts
 from smembench.studies.fleet.cluster import Where, connected
 from smembench.studies.fleet.dispatch import Dispatch
 from smembench.studies.fleet.hosts import Host, ask_host
-from smembench.studies.fleet.options import Options, Watch
+from smembench.studies.fleet.options import Devices, Options, Watch
 from smembench.studies.fleet.plan import again, entries_of
 
 if TYPE_CHECKING:
@@ -37,24 +37,22 @@ class Finished:
 def begin(
     root: Path,
     config: Config,
-    devices: Sequence[str],
-    workers: int,
+    devices: Devices,
     options: Options,
     watch: Watch,
     *,
     anonymous: bool = False,
 ) -> Finished:
-    """Measure a new fleet: the devices named, without names all GPUs of each host.
+    """Measure a new fleet.
 
     Args:
         root: where to make its folder.
-        workers: processes per device at once; more than one only on the CPU.
         anonymous: pseudonyms in place of host names and UUIDs.
 
     Raises:
         SmembenchError: as ``run_fleet``; nothing is left of a fleet that has no device.
     """
-    folder = _create(root, config, devices, workers, anonymous=anonymous)
+    folder = _create(root, config, devices, anonymous=anonymous)
     try:
         return run_fleet(folder, options, watch)
     finally:
@@ -85,7 +83,7 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
         _note_threads(client, hosts, content.devices, watch)
         for entry in content.devices:
             watch.state(entry)
-        error = Dispatch(client, folder, content, config, hosts, options, watch).run()
+        error = Dispatch(client, folder, content, config, options, watch).run(hosts)
     return Finished(folder, error)
 
 
@@ -104,7 +102,7 @@ def ask_here(devices: Sequence[str], *, anonymous: bool, limit: float) -> Host:
     )
 
 
-def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *, anonymous: bool) -> Path:
+def _create(root: Path, config: Config, devices: Devices, *, anonymous: bool) -> Path:
     """Make the folder ``<UTC time>-<config>-fleet`` with its fleet.json, which names no device yet.
 
     Without a seed in the config a random one is drawn: all devices get the same inputs, in the same order.
@@ -121,8 +119,8 @@ def _create(root: Path, config: Config, devices: Sequence[str], workers: int, *,
         started_at_utc=started.isoformat(timespec="seconds"),
         anonymous=anonymous,
         config=StoredConfig.model_validate(config.model_dump(mode="json")),
-        chosen=tuple(devices),
-        workers=workers,
+        chosen=devices.names,
+        workers=devices.workers,
     )
     folder = root / fleet_id
     try:
@@ -149,10 +147,10 @@ def _note_threads(client: Client, hosts: Sequence[Host], entries: Sequence[Entry
             )
 
 
-def would_measure(where: Where, devices: Sequence[str], workers: int, limit: float) -> list[Entry]:
+def would_measure(where: Where, devices: Devices, limit: float) -> list[Entry]:
     """The devices of a fleet, without a folder; raises as ``run_fleet``."""
     if where.here:
-        return entries_of(ask_here(devices, anonymous=False, limit=limit), workers)
+        return entries_of(ask_here(devices.names, anonymous=False, limit=limit), devices.workers)
     with connected(where, 0) as client:
-        hosts = ask_hosts(client, "", devices, anonymous=False, limit=limit, jobs=1)
-    return [entry for host in hosts for entry in entries_of(host, workers)]
+        hosts = ask_hosts(client, "", devices.names, anonymous=False, limit=limit, jobs=1)
+    return [entry for host in hosts for entry in entries_of(host, devices.workers)]

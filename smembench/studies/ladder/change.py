@@ -18,13 +18,12 @@ from smembench.kernels import intrinsics, registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
-from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.model.groups import grouped
 from smembench.run.axes import parse_names
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.explain import cases, explained
+from smembench.studies.explain import UNKNOWN, Axes, Target, cases, explained
 from smembench.studies.ladder import climb
 
 _WIDTH = 100
@@ -104,8 +103,7 @@ def change(
     n: int | None = None,
     dtype: str | None = None,
     b_layout: str | None = None,
-    device: DeviceInfo | None = None,
-    capability: str | None = None,
+    target: Target = UNKNOWN,
 ) -> Change:
     """What a step changes, each kernel in the first of its blocks.
 
@@ -113,8 +111,7 @@ def change(
         problem: one that has a ladder.
         step: a step, compared with the one before it of the element type; or two steps separated by a comma.
         n, dtype, b_layout: size, element type and layout of B; the problem's and the step's default if None.
-        device: on which some sizes depend.
-        capability: compute capability, for the machine code and the occupancy.
+        target: the GPU on which some sizes depend, and the compute capability for machine code and occupancy.
 
     Raises:
         UsageError: for a problem without a ladder, what is no step of it, its first step, and a case that a kernel
@@ -132,10 +129,10 @@ def change(
     if len(chosen) == 1:
         lower = names[: names.index(chosen[0])]
         chosen = (next((name for name in reversed(lower) if kernels[name].takes(wanted)), lower[-1]), *chosen)
-    found = [cases(name, dtypes=wanted, n=n, b_layout=b_layout, device=device) for name in chosen]
+    found = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, device=target.device) for name in chosen]
     if any(len(each) > 1 for each in found):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
-    before, after = (_step(kernels[case.kernel], case, capability) for (case,) in found)
+    before, after = (_step(kernels[case.kernel], case, target.capability) for (case,) in found)
     return Change(before, after)
 
 

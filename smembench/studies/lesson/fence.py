@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import cuda, device
 from smembench.kernels.types import Array, Index
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
 
@@ -46,6 +46,13 @@ _WORDS, _APART = 4, 64
 """Words of a message, and elements between them: 256 bytes, so that they lie in different parts of the L2."""
 
 
+@device
+def wait_for(flags: Array, i: Index) -> None:
+    """Wait until the thread's neighbour in the other block sets its flag."""
+    while cuda.atomic.add(flags, i, 0) == 0:
+        pass
+
+
 def build(fences: Fences, *, read_before: bool) -> Callable[..., None]:
     """The kernel, for ``(seen, message, ready, sent, number)``: a thread of an even block writes to one of the next.
 
@@ -58,8 +65,7 @@ def build(fences: Fences, *, read_before: bool) -> Callable[..., None]:
         i = cuda.blockIdx.x // 2 * _LANES + cuda.threadIdx.x
         if cuda.blockIdx.x % 2 == 0:
             # wait until the reader is there
-            while cuda.atomic.add(ready, i, 0) == 0:
-                pass
+            wait_for(ready, i)
 
             # write the message
             for word in range(_WORDS):
@@ -78,8 +84,7 @@ def build(fences: Fences, *, read_before: bool) -> Callable[..., None]:
             cuda.atomic.exch(ready, i, 1)
 
             # wait for the announcement
-            while cuda.atomic.add(sent, i, 0) == 0:
-                pass
+            wait_for(sent, i)
 
             # what is read after is as new as what was read before
             if reader_fence:

@@ -99,10 +99,7 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     fresh = {case for case, one in meant.items() if one.started_at_utc == began(new)}
     newest = [new]
     if compare_to != BASELINE:
-        paths = [Path(compare_to)]
-        if count:
-            paths = without_left_over(runs_before(root, new.description, READ), never_pruned(root))
-        before = _readable(paths, compare_to, held, step)
+        before = _readable(_meant(compare_to, root, new), compare_to, held, step)
         judge = (
             partial(_with_last, before, new, count, meant, rules) if count else partial(_with_named, before, new, rules)
         )
@@ -125,6 +122,13 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     elif not held.compared and not held.problems:
         held.notes.append("there is no run before it to compare with")
     return held
+
+
+def _meant(compare_to: str, root: Path, new: Run) -> list[Path]:
+    """The folders of the runs before a run, oldest first, or of the named one."""
+    if not count_of(compare_to):
+        return [Path(compare_to)]
+    return without_left_over(runs_before(root, new.description, READ), never_pruned(root))
 
 
 def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run], held: Held) -> None:
@@ -217,13 +221,9 @@ def _folded(cases: Sequence[str], every: Collection[str]) -> str:
     return f"{first}{f' and {len(others)} more' if others else ''}"
 
 
-def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequence[Run] = ()) -> Comparison:
-    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence, beside=others)
-
-
 def _with_named(base: Sequence[Run], new: Run, rules: Rules) -> Comparison:
     check_apart(base, [new])
-    return _with(base, [new], rules, beside(base, [new]))
+    return compare_runs(base, [new], rules, beside=beside(base, [new]))
 
 
 def _with_last(
@@ -253,7 +253,7 @@ def _with_baseline(
         run.only([row for row in run.rows if row.case_id in judged and later[row.case_id].run == run.id])
         for run in levels
     ]
-    return _with([_without(pinned, later), *of_level], since, rules)
+    return compare_runs([_without(pinned, later), *of_level], since, rules)
 
 
 def _without(run: Run, cases: Container[str]) -> Run:
