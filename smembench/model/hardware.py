@@ -1,4 +1,4 @@
-"""Constants that all NVIDIA GPUs since compute capability 5.0 share."""
+"""Constants that all NVIDIA GPUs since compute capability 5.0 share, unless their names say whose they are."""
 
 WARP = 32
 """Threads (lanes) per warp; memory serves their accesses as one request."""
@@ -20,6 +20,10 @@ CONSTANT_BYTES = 64 * 1024
 
 REGISTER_BYTES = 4
 """Bytes per register."""
+
+SM90_MULTIPROCESSORS = 132
+"""Multiprocessors that the tiles of kernels for compute capability 9.0 are chosen for: those of its SXM modules. On
+another number these kernels are right, too; other tiles may be faster there."""
 
 EVENT_NOISE_MS = 1e-4
 """Standard deviation that event pairs add to a round's median: their readings switch between two levels for about a

@@ -31,7 +31,7 @@ from smembench.kernels.intrinsics.rows_apart import copying_rows
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
 from smembench.kernels.matmul import swapped
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.cuda.wgmma_persistent import MULTIPROCESSORS, fewest, in_order, placing
+from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
 from smembench.kernels.matmul.cuda.wgmma_specialized import (
     CONSUMER_REGISTERS,
     PRODUCER_REGISTERS,
@@ -49,6 +49,7 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.formats import produced
+from smembench.model.hardware import SM90_MULTIPROCESSORS
 from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2
@@ -82,7 +83,7 @@ def cycles(tile: Tile, case: Case) -> float:
     of_b = case.n if case.b_layout == BY_ROWS else case.depth
     rows = ((tile.rows, tile.apart * case.depth), (tile.columns // CLUSTER, of_b))
     lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * stride) / ROW_BYTES) for count, stride in rows)
-    waves = ceil_div(prod(pair_of(tile).grid(case)), MULTIPROCESSORS // CLUSTER)
+    waves = ceil_div(prod(pair_of(tile).grid(case)), SM90_MULTIPROCESSORS // CLUSTER)
     more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
     return waves * more * max(step_cycles(tile), LINE_CYCLES * lines)
 

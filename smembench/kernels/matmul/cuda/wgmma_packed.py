@@ -46,9 +46,9 @@ from smembench.model.problem import ITEMSIZE
 
 
 def tile_of(case: Case) -> Tile:
-    """The one with the fewest cycles, but never one of 224 columns.
+    """The one with the fewest cycles, but none of 224 columns, which takes more than counted.
 
-    At 4097³ in bfloat16 on an H200, 192 columns took 0.296 ms, 224 took 0.322 ms and 256 took 0.308 ms.
+    Measurements: results/reference/notes/tensor_cores.md.
     """
     return quickest(case, (tile.of(case) for tile in TILES if tile.columns != 224))
 

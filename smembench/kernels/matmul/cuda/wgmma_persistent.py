@@ -4,8 +4,8 @@
 2. Tiles are numbered down a band of sixteen rows of tiles, then to the right, so that blocks that run at the same time
    share tiles of A and B in the L2. Bands of four rows are faster where all tiles run at once, and bands of twelve
    where k is long, but not in clusters.
-3. Where fewer blocks need no more waves, fewer run: 128 for 512 tiles, four each, since most of 132 would have four
-   too. Findings: results/reference/notes/tensor_cores.md.
+3. Where fewer blocks need no more waves, fewer run: with 132 multiprocessors 128 for 512 tiles, four each, since most
+   of 132 would have four too. Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, u
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Case
+from smembench.model.hardware import SM90_MULTIPROCESSORS
 
-MULTIPROCESSORS = 132
-"""Multiprocessors of an H200 or an H100 SXM."""
 BAND, LONG_BAND, NARROW_BAND = 16, 12, 4
 """Rows of tiles in a band, in one where k is long, and in one of so few tiles that all run at once."""
 LONG_K = 12288
@@ -51,7 +50,7 @@ def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
 
     ``cluster``: blocks that compute such a tile together.
     """
-    rows, columns, at_once = tile.rows, tile.columns, MULTIPROCESSORS // cluster
+    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // cluster
     narrow, wide = NARROW_BAND // cluster, BAND // cluster
     long = LONG_BAND if cluster == 1 else wide
 
