@@ -19,6 +19,7 @@ from smembench.model.errors import SmembenchError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.text import one_line
 from smembench.run.config import Config
+from smembench.store.files import refused
 from smembench.store.fleet_json import FLEET, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
 from smembench.studies.fleet.cluster import addresses
@@ -263,10 +264,8 @@ class Dispatch:
         if ended:
             update["ended_at_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
         self._content = self._content.model_copy(update=update)
-        try:
+        with refused(f"{self._folder / FLEET}: cannot be written", SmembenchError):
             write_fleet_file(self._folder, self._content)
-        except OSError as error:
-            raise SmembenchError(f"{self._folder / FLEET}: cannot be written ({error.strerror})") from None
 
 
 def _ended(future: Future[Ended]) -> Ended:
