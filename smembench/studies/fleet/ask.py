@@ -12,7 +12,6 @@ from smembench.model.groups import grouped
 from smembench.model.interrupts import interruptible
 from smembench.model.text import duration, one_line
 from smembench.run.pseudonym import pseudonym
-from smembench.studies.fleet.cluster import addresses
 from smembench.studies.fleet.hosts import Host, HostDevice, ask_host
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ def ask_hosts(
         try:
             client.wait_for_workers(jobs, timeout=limit)
         except TimeoutError:
-            if not addresses(client):
+            if not client.nthreads():
                 late = f"no Dask worker came within {duration(limit)}; --host-timeout waits longer"
                 raise SmembenchError(late) from None
-        came = addresses(client)
+        came = list(client.nthreads())
         places: dict[str, list[str]] = grouped(came, get_address_host)
         given = (folder, list(devices), anonymous, limit)
         asked = {

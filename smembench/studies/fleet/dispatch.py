@@ -22,7 +22,6 @@ from smembench.run.config import Config
 from smembench.store.files import refused
 from smembench.store.fleet_json import FLEET, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
-from smembench.studies.fleet.cluster import addresses
 from smembench.studies.fleet.hosts import Host
 from smembench.studies.fleet.measure import INTERRUPTED, Ended, Task, measure, stop
 from smembench.studies.fleet.options import Options, Watch
@@ -209,7 +208,7 @@ class Dispatch:
         from distributed.comm import get_address_host
 
         with interruptible():
-            there = addresses(self._client)
+            there = self._client.nthreads()
         for place in self._places.values():
             if not place.workers or not place.open or {*place.workers} & {*there}:
                 place.gone = None
