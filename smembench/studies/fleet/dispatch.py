@@ -154,8 +154,8 @@ class Dispatch:
         looked = monotonic()
         while any(place.open for place in self._places.values()):
             with interruptible():
-                found = self._next(_LOOK_SECONDS)
-            if found is not None and (error := found()):
+                take = self._next(_LOOK_SECONDS)
+            if take is not None and (error := take()):
                 return error
             if monotonic() - looked > _LOOK_SECONDS:
                 looked = monotonic()
@@ -243,8 +243,8 @@ class Dispatch:
         try:
             while any(place.open for place in self._places.values()) and monotonic() < until:
                 with interruptible():
-                    found = self._next(0.5)
-                if found is not None and found():
+                    take = self._next(0.5)
+                if take is not None and take():
                     return
         except KeyboardInterrupt:
             return
