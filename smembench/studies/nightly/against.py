@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -217,13 +217,9 @@ def _folded(cases: Sequence[str], every: Collection[str]) -> str:
     return f"{first}{f' and {len(others)} more' if others else ''}"
 
 
-def _with(base: Sequence[Run], new: Sequence[Run], rules: Rules, others: Sequence[Run] = ()) -> Comparison:
-    return compare_runs(base, new, threshold=rules.threshold, fdr=rules.fdr, confidence=rules.confidence, beside=others)
-
-
 def _with_named(base: Sequence[Run], new: Run, rules: Rules) -> Comparison:
     check_apart(base, [new])
-    return _with(base, [new], rules, beside(base, [new]))
+    return compare_runs(base, [new], **asdict(rules), beside=beside(base, [new]))
 
 
 def _with_last(
@@ -253,7 +249,7 @@ def _with_baseline(
         run.only([row for row in run.rows if row.case_id in judged and later[row.case_id].run == run.id])
         for run in levels
     ]
-    return _with([_without(pinned, later), *of_level], since, rules)
+    return compare_runs([_without(pinned, later), *of_level], since, **asdict(rules))
 
 
 def _without(run: Run, cases: Container[str]) -> Run:
