@@ -52,13 +52,7 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
         module = sys.modules.get(library)
         if module is not None:
             found[library] = module.__version__
-    return found | (_code_makers() if cuda else {})
-
-
-def _code_makers() -> dict[str, str]:
-    """Versions that the toolchains' installed libraries report."""
-    found: dict[str, str] = {}
-    for toolchain in toolchains():
+    for toolchain in toolchains() if cuda else ():
         with suppress(Exception):  # a missing library raises its own error
             found |= toolchain.libraries()
     return found

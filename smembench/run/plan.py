@@ -42,7 +42,6 @@ class Plan:
         count: cases of the config, or more if it names some twice.
     """
 
-    config: Config
     sweeps: tuple[Placed, ...]
     count: int
 
@@ -58,7 +57,7 @@ class Plan:
         count = sum(map(_count, sweeps))
         if count > MOST_CASES:
             raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
-        return cls(config, sweeps, count)
+        return cls(sweeps, count)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ class Plan:
                     skipped[item.case] = item.skip
                     yield item
         if not skipped:
-            problems = ", ".join(dict.fromkeys(sweep.problem for sweep in self.config.sweep))
+            problems = ", ".join(dict.fromkeys(placed.sweep.problem for placed in self.sweeps))
             fell_back = any(placed.fell_back for placed in self.sweeps)
             raise needs_gpu(f"{problems}: the chosen kernels run", fell_back=fell_back)
         if all(skipped.values()):

@@ -44,35 +44,31 @@ class _Progress:
         self.ended = self.ended or trial.status is not Status.OK
 
 
+@dataclass(slots=True)
 class Runner:
     """Runs a trial of each case per round, in seeded random order; cases that do not converge get more rounds.
 
-    Args:
+    Attributes:
         planned: the cases.
         rules: the stop rule by kind of device.
         seed: for the inputs and the order.
         timeout: seconds that a trial may take besides sampling before its worker is killed.
-        worker: the first worker.
-        hire: starts another after one was lost.
+        worker: the first worker, later the current one; None after one was lost.
+        hire: starts another then.
     """
 
-    def __init__(
-        self,
-        planned: Sequence[Planned],
-        rules: Mapping[str, StopRule],
-        seed: int,
-        timeout: float,
-        worker: Worker,
-        hire: Callable[[], Worker],
-    ) -> None:
-        self._planned = planned
-        self._rules = rules
-        self._seed = seed
-        self._timeout = timeout
-        self._hire = hire
-        self._worker: Worker | None = worker
-        self._progress: dict[Case, _Progress] = {item.case: _Progress() for item in planned}
-        self._memory = _largest(item.case for item in planned if not item.skip)
+    planned: Sequence[Planned]
+    rules: Mapping[str, StopRule]
+    seed: int
+    timeout: float
+    worker: Worker | None
+    hire: Callable[[], Worker]
+    _progress: dict[Case, _Progress] = field(init=False)
+    _memory: dict[str, tuple[int, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._progress = {item.case: _Progress() for item in self.planned}
+        self._memory = _largest(item.case for item in self.planned if not item.skip)
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
         """Yield a trial per case and round, except those in ``done``.
@@ -85,16 +81,16 @@ class Runner:
         """
         for trial in done:
             self._progress[trial.case].add(trial)
-        for item in self._planned:
+        for item in self.planned:
             if item.skip and not self._progress[item.case].rounds:
                 yield self._note(Trial(item.case, 0, Status.SKIPPED, now_utc(), item.skip))
-        rounds = max(rule.rounds for rule in self._rules.values())
+        rounds = max(rule.rounds for rule in self.rules.values())
         trials = 0
         for round_ in range(rounds + MAX_EXTRA_ROUNDS):
-            cases = [item.case for item in self._planned if self._wants(item.case, round_)]
+            cases = [item.case for item in self.planned if self._wants(item.case, round_)]
             later = len(cases) * max(rounds - round_ - 1, 0)
             for left, case in zip(
-                range(len(cases), 0, -1), shuffled(cases, _inputs_of, self._seed, round_), strict=True
+                range(len(cases), 0, -1), shuffled(cases, _inputs_of, self.seed, round_), strict=True
             ):
                 trials += 1
                 begin(case, trials, trials + left - 1 + later)
@@ -108,47 +104,47 @@ class Runner:
 
     def close(self) -> None:
         """End the worker."""
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+        if self.worker is not None:
+            self.worker.close()
+            self.worker = None
 
     def _note(self, trial: Trial) -> Trial:
         self._progress[trial.case].add(trial)
         return trial
 
     def _wants(self, case: Case, round_: int) -> bool:
-        progress, rule = self._progress[case], self._rules[case.kind]
+        progress, rule = self._progress[case], self.rules[case.kind]
         if progress.ended or round_ in progress.rounds:
             return False
         return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
 
     def _try(self, case: Case, round_: int) -> Trial:
-        rule, progress = self._rules[case.kind], self._progress[case]
+        rule, progress = self.rules[case.kind], self._progress[case]
         seconds, share = rule.seconds(round_, progress.seconds), rule.share(round_, throttled=progress.throttled)
         memory = self._memory[case.device]
-        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self._seed, memory)
+        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self.seed, memory)
         started = now_utc()
         try:
-            if self._worker is None:
-                self._worker = self._hire()
-            return self._worker.run(request, self._timeout + seconds)
+            if self.worker is None:
+                self.worker = self.hire()
+            return self.worker.run(request, self.timeout + seconds)
         except WorkerTimeout as error:
-            self._worker = None
+            self.worker = None
             return Trial(case, round_, Status.TIMEOUT, started, str(error))
         except WorkerFailed as error:
-            self._worker = None
+            self.worker = None
             return Trial(case, round_, Status.FAILED, started, str(error))
         except DeviceUnavailable:
-            self._worker = None
+            self.worker = None
             raise
 
     def _stop(self) -> Trial | None:
         """The current trial with the samples that it has, after the one in progress; a second Ctrl-C ends the wait."""
-        if self._worker is None:
+        if self.worker is None:
             return None
         try:
-            self._worker.stop()
-            trial = self._worker.wait_stopped(_STOP_SECONDS)
+            self.worker.stop()
+            trial = self.worker.wait_stopped(_STOP_SECONDS)
         except KeyboardInterrupt:
             return None
         return trial if trial is not None and (trial.samples or trial.status is not Status.OK) else None

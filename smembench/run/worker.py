@@ -39,6 +39,10 @@ class WorkerTimeout(WorkerFailed):
     """The worker did not answer in time and was killed."""
 
 
+_RAISED = {"unavailable": DeviceUnavailable, "refused": UsageError, "failed": WorkerFailed}
+"""Errors by the kind of answer. After a CUDA error, which may be sticky, a worker's context cannot be used again."""
+
+
 class Worker:
     """A child process with open devices.
 
@@ -115,16 +119,9 @@ class Worker:
         except Exception as error:
             self.kill()
             raise WorkerFailed(f"the worker's answer cannot be read: {one_line(error)}") from None
-        if kind == "unavailable":
+        if kind in _RAISED:
             self.kill()
-            raise DeviceUnavailable(answer)
-        if kind == "refused":
-            self.kill()
-            raise UsageError(answer)
-        if kind == "failed":
-            # CUDA errors such as an illegal address are sticky: the context may be broken.
-            self.kill()
-            raise WorkerFailed(answer)
+            raise _RAISED[kind](answer)
         return answer
 
     def _epitaph(self) -> str:

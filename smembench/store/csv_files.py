@@ -17,7 +17,7 @@ from smembench.model.ranges import Count, Milliseconds
 from smembench.model.text import number_of
 from smembench.store import schema
 from smembench.store.files import checksum as checksum_of
-from smembench.store.files import read_whole
+from smembench.store.files import read_whole, refused
 from smembench.store.schema import Row
 
 CASES, SAMPLES = "cases.csv", "samples.csv"
@@ -50,13 +50,15 @@ def read_columns(
 
     Args:
         kind: the file's usual name, for the message about a file that is another.
-        checksum: see ``_check_edited``.
+        checksum: of the file that the run wrote; a ``Dropped`` warning tells if this one could be read and is another.
 
     Raises:
         UsageError: for a file that cannot be read, a ``required`` column that is missing, and a record that was cut off
             or joined with another, with the line.
     """
-    reader = csv.reader(text := _text_of(path))
+    with refused(f"{path}: cannot be read"):
+        text = io.StringIO(read_whole(path).decode("utf-8-sig"), newline="")
+    reader = csv.reader(text)
     try:
         header = next(reader, [])
         if missing := [column for column in columns if column in required and column not in header]:
@@ -72,7 +74,8 @@ def read_columns(
             yield reader.line_num, wanted(record + blank if blank else record)
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
-    _check_edited(path, text, checksum)
+    if checksum and checksum != checksum_of(text.getvalue().encode()):
+        warn(f"{path}: was edited after the run; its figures are used as they stand", Dropped, stacklevel=2)
 
 
 def read_rows(path: Path, checksum: str = "") -> list[Row]:
@@ -114,23 +117,3 @@ def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
     for case, number, elapsed in zip(cases, rounds, times, strict=True):
         samples.setdefault(case, {}).setdefault(number, []).append(elapsed)
     return dict(samples)
-
-
-def _text_of(path: Path) -> io.StringIO:
-    """The text of a CSV file.
-
-    Raises:
-        UsageError: if it cannot be read.
-    """
-    try:
-        return io.StringIO(read_whole(path).decode("utf-8-sig"), newline="")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
-
-
-def _check_edited(path: Path, text: io.StringIO, checksum: str) -> None:
-    """Warn (``Dropped``) of a file that could be read and is not as the run wrote it, if it has a checksum."""
-    if checksum and checksum != checksum_of(text.getvalue().encode()):
-        warn(f"{path}: was edited after the run; its figures are used as they stand", Dropped, stacklevel=3)

@@ -22,6 +22,15 @@ MOST_BYTES = 2**28
 _PART = 2**20
 
 
+@contextmanager
+def refused(what: str, kind: type[SmembenchError] = UsageError) -> Iterator[None]:
+    """Raise an error that says ``what`` and why, if the system refuses something in the block."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        raise kind(f"{what} ({getattr(error, 'strerror', None) or error})") from None
+
+
 def there(path: Path) -> bool:
     """Whether there is a file or a folder at a path.
 
@@ -183,7 +192,7 @@ class Output:
         Raises:
             SmembenchError: if it cannot be written.
         """
-        try:
+        with refused(f"{self._name}: cannot be written", SmembenchError):
             if self._opened is None and not self._append:
                 write_whole(self._path, text)
                 return
@@ -196,8 +205,6 @@ class Output:
                     data = data[stream.write(data) or 0 :]
                 if self._opened is None:
                     os.fsync(descriptor)
-        except OSError as error:
-            raise SmembenchError(f"{self._name}: cannot be written ({error.strerror})") from None
 
 
 def check_folder(folder: Path, what: str) -> None:
@@ -206,10 +213,7 @@ def check_folder(folder: Path, what: str) -> None:
     Raises:
         UsageError: if it is not, with the system's reason.
     """
-    try:
+    with refused(f"{what}: {folder} cannot be written"):
         if not folder.is_dir():
             raise UsageError(f"{what}: there is no folder {folder}; make it first")
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise UsageError(f"{what}: {folder} cannot be written ({error.strerror})") from None
+        tempfile.TemporaryFile(dir=folder).close()

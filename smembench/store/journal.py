@@ -24,7 +24,7 @@ from smembench.model.case import BY_ROWS, UNIFORM, Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Trial
 from smembench.model.text import json_text
-from smembench.store.files import read_whole, sync_folder
+from smembench.store.files import read_whole, refused, sync_folder
 from smembench.store.run_json import OF_THE_END, RUN, Description, fault
 
 _NEEDED = ("run_id", "seed", "config", "devices")
@@ -76,10 +76,8 @@ def read(path: Path) -> Contents:
     Raises:
         UsageError: if the file cannot be read, or its first line is damaged.
     """
-    try:
+    with refused(f"{path}: cannot be read"):
         *lines, torn = read_whole(path).split(b"\n")  # a line counts if its newline is on disk
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     if not lines:
         raise UsageError(f"{path}: the journal has no beginning; there is nothing to resume")
     run, checksum, whole = _begun(path, lines)
@@ -201,10 +199,8 @@ class Journal:
         Raises:
             UsageError: if another process writes it, or it cannot be read.
         """
-        try:
+        with refused(f"{path}: cannot be written"):
             journal = cls(path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
         try:
             if not _lock(journal._file):
                 raise UsageError(f"{path}: another process is writing this run; wait until it ends")

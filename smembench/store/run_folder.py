@@ -14,7 +14,7 @@ from smembench.model.measurement import Measurement, Trial
 from smembench.model.text import json_text
 from smembench.store import schema
 from smembench.store.csv_files import CASES, SAMPLES, table_text
-from smembench.store.files import check_folder, checksum, leftovers, sync_folder, there, write_whole
+from smembench.store.files import check_folder, checksum, leftovers, refused, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import RUN as RUN
@@ -45,26 +45,22 @@ class RunFolder:
             UsageError: if it cannot be made or written.
         """
         path, number = root / description.run_id, 1
-        try:
-            while not _made(path):
-                number += 1
-                path = root / f"{description.run_id}-{number}"
-        except OSError as error:
-            raise UsageError(f"--output {root}: {path} cannot be made ({error.strerror})") from None
+        while not _made(root, path):
+            number += 1
+            path = root / f"{description.run_id}-{number}"
         description = description.model_copy(update={"run_id": path.name})
         begun = None
-        try:
-            sync_folder(root)
-            begun = Journal.create(path / JOURNAL, description)
-            write_whole(path / RUN, to_json(description.data))  # a copy of the journal's first line
-        except BaseException as error:
-            with suppress(OSError):
-                if begun is not None:
-                    begun.discard()
-                path.rmdir()
-            if not isinstance(error, OSError):
+        with refused(f"--output {root}: {path} cannot be written"):
+            try:
+                sync_folder(root)
+                begun = Journal.create(path / JOURNAL, description)
+                write_whole(path / RUN, to_json(description.data))  # a copy of the journal's first line
+            except BaseException:
+                with suppress(OSError):
+                    if begun is not None:
+                        begun.discard()
+                    path.rmdir()
                 raise
-            raise UsageError(f"--output {root}: {path} cannot be written ({error.strerror})") from None
         return cls(path, description, [], begun)
 
     @classmethod
@@ -155,10 +151,8 @@ def made(root: Path) -> Iterator[None]:
     """
     what = f"--output {root}"
     missing = [path for path in (root, *root.parents) if not there(path)]
-    try:
+    with refused(f"{what}: cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{what}: cannot be made ({error.strerror})") from None
     try:
         check_folder(root, what)
         yield
@@ -168,12 +162,17 @@ def made(root: Path) -> Iterator[None]:
                 path.rmdir()
 
 
-def _made(path: Path) -> bool:
-    """Make a folder; False if it is there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        path.mkdir()
-        return True
+def _made(root: Path, path: Path) -> bool:
+    """Make a folder of a run; False if it is there.
+
+    Raises:
+        UsageError: if it cannot be made.
+    """
+    with refused(f"--output {root}: {path} cannot be made"):
+        root.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            path.mkdir()
+            return True
     return False
 
 

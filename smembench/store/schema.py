@@ -258,7 +258,8 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
     try:
         row = _ROW.validate_python(texts)
     except ValidationError as error:
-        raise ValueError(_fault(error)) from None
+        first = error.errors(include_url=False)[0]
+        raise ValueError(f"the column {first['loc'][-1]} holds {shortened(first['input'])}") from None
     if row.schema_version != SCHEMA_VERSION:
         raise ValueError(f"schema version {row.schema_version}; this smembench reads {SCHEMA_VERSION}")
     for column, names in _KNOWN.items():
@@ -270,12 +271,6 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
         if not getattr(row, column):
             raise ValueError(f"an ok case has no positive {column}")
     return row
-
-
-def _fault(error: ValidationError) -> str:
-    """``the column m holds '4k'``, of the first error."""
-    first = error.errors(include_url=False)[0]
-    return f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
 
 
 def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[tuple[object, ...]]:

@@ -23,7 +23,7 @@ from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file,
 from smembench.store.run_folder import RUN, RunFolder, read_description
 from smembench.studies.fleet.ask import add_host
 from smembench.studies.fleet.cluster import SYSTEMS
-from smembench.studies.fleet.hosts import Host, HostDevice, ask_host
+from smembench.studies.fleet.hosts import Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
 from smembench.studies.fleet.turns import at_once, in_turns, on_device
@@ -54,7 +54,7 @@ def config(*sweeps: dict[str, Any], name: str = "night") -> Config:
     return from_data({"name": name, "sweep": list(sweeps)})
 
 
-def host(name: str, *devices: HostDevice) -> Host:
+def host(name: str, *devices: Entry) -> Host:
     return Host(name, devices)
 
 
@@ -76,12 +76,12 @@ def test_the_parts_have_names_of_their_own_however_long() -> None:
 
 
 def test_several_processes_on_the_cpu_are_devices_of_their_own() -> None:
-    entries = entries_of(host("a b", HostDevice("cpu")), 2)
+    entries = entries_of(host("a b", Entry(host="a b", device="cpu")), 2)
     assert [(entry.label, entry.folder) for entry in entries] == [
         ("a b cpu #1", "a_b-cpu-1"),
         ("a b cpu #2", "a_b-cpu-2"),
     ]
-    (alone,) = entries_of(host("a", HostDevice("cuda:3", "GPU-3", "H200")))
+    (alone,) = entries_of(host("a", Entry(host="a", device="cuda:3", uuid="GPU-3", model="H200")))
     assert (alone.label, alone.folder, alone.uuid, alone.state) == ("a cuda:3", "a-cuda3", "GPU-3", "waiting")
 
 
@@ -95,9 +95,14 @@ def test_a_fleet_that_goes_on_keeps_what_is_complete_and_says_what_is_missing() 
     ]
     now = [
         *entries_of(
-            host("a", HostDevice("cuda:0", "GPU-0"), HostDevice("cuda:1", "GPU-1"), HostDevice("cuda:2", "GPU-9"))
+            host(
+                "a",
+                Entry(host="a", device="cuda:0", uuid="GPU-0"),
+                Entry(host="a", device="cuda:1", uuid="GPU-1"),
+                Entry(host="a", device="cuda:2", uuid="GPU-9"),
+            )
         ),
-        *entries_of(host("c", HostDevice("cuda:0", "GPU-5"))),
+        *entries_of(host("c", Entry(host="c", device="cuda:0", uuid="GPU-5"))),
     ]
     found = {entry.label: (entry.state, entry.reason) for entry in again(before, now)}
     assert found == {

@@ -7,6 +7,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from conftest import Ptx, records
 from fake_driver.host_code import COMPILER, HostKernel, compile_for_host, kernel_of
 from fake_driver.process import FakeDriver, ended
 from smembench.cli.lesson import lesson as command
+from smembench.cli.options import Outputs
 from smembench.kernels.common.grids import covering
 from smembench.model.case import Block
 from smembench.model.errors import SmembenchError
@@ -256,7 +258,7 @@ def test_what_is_explained_or_cannot_be_run_is_no_failure(
     made: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made("right", "explained", "missing", "gpu")
-    command("made", device="cpu", markdown=True)
+    command(name="made", runs=100, device="cpu", **asdict(Outputs(markdown=True)))
     out, err = capsys.readouterr()
     assert err.splitlines() == ["1 of 4: right", "2 of 4: new", "3 of 4: missing", "4 of 4: gpu"]
     assert [line for line in out.splitlines() if line.startswith("| ")][2:] == [
@@ -276,7 +278,7 @@ def test_what_nothing_explains_is_a_failure(
 ) -> None:
     made("right", name)
     with pytest.raises(SmembenchError, match="1 of 2 experiments did not show what they should"):
-        command("made", device="cpu", csv=tmp_path / "rows.csv")
+        command(name="made", runs=100, device="cpu", **asdict(Outputs(export=tmp_path / "rows.csv")))
     assert "nothing explains it" in capsys.readouterr().out
     last = records((tmp_path / "rows.csv").read_text())[-1]
     assert text in last["found"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_driver.process import FakeDriver, ended
 from smembench.explain.banks import wavefronts
 from smembench.kernels.program import CudaCKernel
 from smembench.model.measurement import Status
@@ -37,6 +39,14 @@ def test_every_source_compiles_where_it_has_figures(family: str, capability: tup
         pytest.skip(f"{family} needs {module.CAPABILITY}, this NVRTC compiles for {known}")
     kernel = CudaCKernel(source=module.SOURCE, entry="", grid=(1, 1), block=(1, 1))
     assert bytes(compiled(kernel, f"{major}.{minor}").code).startswith(b"\x7fELF")
+
+
+@pytest.mark.slow
+def test_every_family_finds_that_its_kernels_did_nothing(fake_driver: FakeDriver) -> None:
+    """On a fake driver, whose kernels without a host form leave the output as it was poisoned."""
+    out, _ = ended(fake_driver("smembench", "probe", "--json"), 1)
+    figures = json.loads(out)["figures"]
+    assert {figure["family"]: figure["status"] for figure in figures} == dict.fromkeys(FAMILIES, "wrong_result")
 
 
 def test_a_figure_is_the_median_with_its_interval() -> None:

@@ -12,8 +12,8 @@ from smembench.model.groups import grouped
 from smembench.model.interrupts import interruptible
 from smembench.model.text import duration, one_line
 from smembench.run.pseudonym import pseudonym
-from smembench.studies.fleet.cluster import addresses
-from smembench.studies.fleet.hosts import Host, HostDevice, ask_host
+from smembench.store.fleet_json import Entry
+from smembench.studies.fleet.hosts import Host, ask_host
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,10 +35,10 @@ def ask_hosts(
         try:
             client.wait_for_workers(jobs, timeout=limit)
         except TimeoutError:
-            if not addresses(client):
+            if not client.nthreads():
                 late = f"no Dask worker came within {duration(limit)}; --host-timeout waits longer"
                 raise SmembenchError(late) from None
-        came = addresses(client)
+        came = list(client.nthreads())
         places: dict[str, list[str]] = grouped(came, get_address_host)
         given = (folder, list(devices), anonymous, limit)
         asked = {
@@ -49,7 +49,7 @@ def ask_hosts(
         hosts: dict[str, Host] = {}
         if missing := max(0, jobs - len(came)):
             name = f"{missing} of {jobs} jobs"
-            hosts[name] = Host(name, (HostDevice("", reason=f"did not start within {duration(limit)}"),))
+            hosts[name] = Host(name, (Entry(host=name, reason=f"did not start within {duration(limit)}"),))
         for place, future in asked.items():
             host = _answer(place, future, max(0.0, until - monotonic()), limit, anonymous)
             add_host(hosts, host, place, places[place])
@@ -76,5 +76,5 @@ def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bo
         said = type(error).__name__ if anonymous else one_line(error)
         reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {said}"
         name = (pseudonym(place) or "anonymous") if anonymous else place
-        return Host(name, (HostDevice("", reason=reason),))
+        return Host(name, (Entry(host=name, reason=reason),))
     return host

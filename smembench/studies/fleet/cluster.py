@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from smembench.model.text import one_line, visible
 from smembench.store.files import read_whole
 
 if TYPE_CHECKING:
-    from distributed import Client, Security
+    from distributed import Client, LocalCluster, Security
 
 _CONNECT_SECONDS = 10
 _LOOPBACK = "127.0.0.1:0"
@@ -126,15 +126,14 @@ def _address(where: Where) -> str:
     return address
 
 
-@contextmanager
-def _local(workers: int) -> Iterator[Any]:
+def _local(workers: int) -> LocalCluster:
     """Workers as threads of this process, each to watch one process that measures: no port but Dask's HTTP servers'.
 
     Those cannot be switched off, and listen on the loopback interface alone.
     """
     from distributed import LocalCluster
 
-    with LocalCluster(
+    return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         processes=False,
@@ -143,8 +142,7 @@ def _local(workers: int) -> Iterator[Any]:
         dashboard_address=_LOOPBACK,
         worker_dashboard_address=_LOOPBACK,
         silence_logs=50,
-    ) as cluster:
-        yield cluster
+    )
 
 
 @contextmanager
@@ -274,22 +272,10 @@ def check_installed(*, jobqueue: bool) -> None:
         import distributed  # noqa: F401
 
         if jobqueue:
-            with _same_signals():
+            on_interrupt = signal.getsignal(signal.SIGINT)
+            try:
                 import dask_jobqueue  # noqa: F401
+            finally:  # once imported, it has Ctrl-C end the process at once, with exit code 0
+                signal.signal(signal.SIGINT, on_interrupt)
     except ImportError as error:
         raise UsageError(f"fleet run needs the package {error.name}: pip install 'smembench[fleet]'") from None
-
-
-@contextmanager
-def _same_signals() -> Iterator[None]:
-    """Keep what Ctrl-C does: dask_jobqueue, once imported, has it end the process at once, with exit code 0."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def addresses(client: Client) -> Sequence[str]:
-    """The addresses of all workers now."""
-    return list(client.nthreads())

@@ -6,9 +6,10 @@ Only the thread that runs this changes the state; what Dask's threads receive go
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -19,9 +20,9 @@ from smembench.model.errors import SmembenchError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.text import one_line
 from smembench.run.config import Config
+from smembench.store.files import refused
 from smembench.store.fleet_json import FLEET, FleetFile, State, write_fleet_file
 from smembench.studies.fleet.child import Job
-from smembench.studies.fleet.cluster import addresses
 from smembench.studies.fleet.hosts import Host
 from smembench.studies.fleet.measure import INTERRUPTED, Ended, Task, measure, stop
 from smembench.studies.fleet.options import Options, Watch
@@ -79,7 +80,7 @@ class Dispatch:
         self._options, self._watch = options, watch
         self._entries = {entry.folder: entry for entry in content.devices}
         self._places: dict[str, _Place] = {}
-        self._heard: Queue[tuple[str, Any]] = Queue()
+        self._heard: Queue[Callable[[], SmembenchError | None]] = Queue()
         self._stopping = False
         # Of this attempt: a worker that was told to stop the fleet must not refuse it when it is resumed.
         self._id = f"{content.fleet_id}-{secrets.token_hex(4)}"
@@ -94,7 +95,7 @@ class Dispatch:
         error: SmembenchError | KeyboardInterrupt | None = None
         self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
         with held():
-            self._client.subscribe_topic(self._id, lambda event: self._heard.put(("event", event[1])))
+            self._client.subscribe_topic(self._id, lambda event: self._heard.put(partial(self._progress, event[1])))
             try:
                 for place in self._places.values():
                     self._begin(place)
@@ -146,14 +147,14 @@ class Dispatch:
         pinned = {"workers": place.workers, "allow_other_workers": False} if place.workers else {}
         future = self._client.submit(measure, task, pure=False, retries=0, **pinned)
         place.open[key] = future
-        future.add_done_callback(lambda done: self._heard.put(("done", (key, done))))
+        future.add_done_callback(lambda done: self._heard.put(partial(self._done, key, done)))
 
     def _listen(self) -> SmembenchError | None:
         looked = monotonic()
         while any(place.open for place in self._places.values()):
             with interruptible():
-                found = self._next(_LOOK_SECONDS)
-            if found is not None and (error := self._take(*found)):
+                take = self._next(_LOOK_SECONDS)
+            if take is not None and (error := take()):
                 return error
             if monotonic() - looked > _LOOK_SECONDS:
                 looked = monotonic()
@@ -162,18 +163,14 @@ class Dispatch:
                 self._look_for_workers()
         return None
 
-    def _next(self, seconds: float) -> tuple[str, Any] | None:
+    def _next(self, seconds: float) -> Callable[[], SmembenchError | None] | None:
+        """What was heard next, to be taken in by a call, which returns an error that ends the fleet."""
         try:
             return self._heard.get(timeout=seconds)
         except Empty:
             return None
 
-    def _take(self, kind: str, content: Any) -> SmembenchError | None:
-        """Take in what was heard; returns an error that ends the fleet."""
-        if kind == "event":
-            self._progress(content)
-            return None
-        key, future = content
+    def _done(self, key: str, future: Future[Ended]) -> SmembenchError | None:
         place = self._places[self._entries[key].host]
         if key in place.open and place.open[key] is future:  # not sent again to another worker since
             if future.status in ("cancelled", "lost"):
@@ -207,7 +204,7 @@ class Dispatch:
         from distributed.comm import get_address_host
 
         with interruptible():
-            there = addresses(self._client)
+            there = self._client.nthreads()
         for place in self._places.values():
             if not place.workers or not place.open or {*place.workers} & {*there}:
                 place.gone = None
@@ -245,8 +242,8 @@ class Dispatch:
         try:
             while any(place.open for place in self._places.values()) and monotonic() < until:
                 with interruptible():
-                    found = self._next(0.5)
-                if found is not None and self._take(*found):
+                    take = self._next(0.5)
+                if take is not None and take():
                     return
         except KeyboardInterrupt:
             return
@@ -262,10 +259,8 @@ class Dispatch:
         if ended:
             update["ended_at_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
         self._content = self._content.model_copy(update=update)
-        try:
+        with refused(f"{self._folder / FLEET}: cannot be written", SmembenchError):
             write_fleet_file(self._folder, self._content)
-        except OSError as error:
-            raise SmembenchError(f"{self._folder / FLEET}: cannot be written ({error.strerror})") from None
 
 
 def _ended(future: Future[Ended]) -> Ended:

@@ -9,26 +9,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from smembench.devices.select import CPU
 from smembench.model.child import child_command
 from smembench.model.text import visible
 from smembench.run.pseudonym import pseudonym
-from smembench.store.fleet_json import FLEET
+from smembench.store.fleet_json import FLEET, Entry
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-
-
-@dataclass(frozen=True, slots=True)
-class HostDevice:
-    """A device of a host; ``reason`` says why it cannot be measured."""
-
-    device: str
-    uuid: str | None = None
-    model: str = ""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +28,8 @@ class Host:
 
     Attributes:
         name: its name, or a pseudonym.
+        devices: what can be measured there, and with a reason what cannot; ``plan.entries_of`` adds what a fleet gives
+            them.
         visible: its CUDA_VISIBLE_DEVICES, which every process there is started with: Dask's workers on a host may
             differ in it, and cuda:0 would be another GPU for each.
         boot: what tells two machines of the same name apart; it is not stored.
@@ -44,7 +37,7 @@ class Host:
     """
 
     name: str
-    devices: tuple[HostDevice, ...] = ()
+    devices: tuple[Entry, ...] = ()
     visible: str | None = None
     boot: str = ""
     workers: tuple[str, ...] = ()
@@ -60,16 +53,16 @@ def ask_host(folder: str, devices: Sequence[str], anonymous: bool, limit: float)
     host = Host(name, (), os.environ.get(VISIBLE), _boot())
     if folder and not (Path(folder) / FLEET).exists():
         reason = "the fleet's folder is not there on this host: give an --output that all hosts share"
-        return replace(host, devices=(HostDevice("", reason=reason),))
+        return replace(host, devices=(Entry(host=name, reason=reason),))
     if list(devices) == [CPU]:
-        return replace(host, devices=(HostDevice(CPU),))
+        return replace(host, devices=(Entry(host=name, device=CPU),))
     listed, reason = _list_gpus(limit)
-    known = {gpu.device: gpu for gpu in listed}
-    chosen = [known.get(device, HostDevice(device)) for device in devices] if devices else list(known.values())
+    known = {gpu["device"]: Entry(host=name, **gpu) for gpu in listed}
+    chosen = [known.get(device, Entry(host=name, device=device)) for device in devices or known]
     if anonymous:
-        chosen = [replace(gpu, uuid=pseudonym(gpu.uuid or "")) for gpu in chosen]
+        chosen = [gpu.model_copy(update={"uuid": pseudonym(gpu.uuid or "")}) for gpu in chosen]
         reason = reason and "no GPU was found"
-    return replace(host, devices=tuple(chosen) or (HostDevice("", reason=reason),))
+    return replace(host, devices=tuple(chosen) or (Entry(host=name, reason=reason),))
 
 
 def _boot() -> str:
@@ -78,8 +71,8 @@ def _boot() -> str:
     return ""
 
 
-def _list_gpus(limit: float) -> tuple[list[HostDevice], str]:
-    """The GPUs that CUDA lists here, and why there are none."""
+def _list_gpus(limit: float) -> tuple[list[dict[str, Any]], str]:
+    """The GPUs that CUDA lists here, as fields of an ``Entry``, and why there are none."""
     try:
         done = subprocess.run(
             child_command(__name__),
@@ -95,7 +88,7 @@ def _list_gpus(limit: float) -> tuple[list[HostDevice], str]:
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         return [], f"the GPUs cannot be listed: {visible(last)}"
-    return [HostDevice(**gpu) for gpu in found["gpus"]], found["reason"]
+    return found["gpus"], found["reason"]
 
 
 def main() -> None:
@@ -107,10 +100,10 @@ def main() -> None:
     from smembench.devices.nvml import lost_gpus
 
     infos = [info for index in range(gpu_count()) if (info := gpu_info(index))]
-    gpus = [HostDevice(info.name, info.uuid, info.model) for info in infos]
+    gpus = [{"device": info.name, "uuid": info.uuid, "model": info.model} for info in infos]
     if VISIBLE not in os.environ:
-        gpus += [HostDevice(f"nvml:{index}", reason=f"the driver: {error}") for index, error in lost_gpus().items()]
-    sys.stdout.write(json.dumps({"gpus": [asdict(gpu) for gpu in gpus], "reason": why_unusable() or ""}))
+        gpus += [{"device": f"nvml:{index}", "reason": f"the driver: {error}"} for index, error in lost_gpus().items()]
+    sys.stdout.write(json.dumps({"gpus": gpus, "reason": why_unusable() or ""}))
 
 
 if __name__ == "__main__":

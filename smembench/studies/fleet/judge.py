@@ -55,12 +55,11 @@ def judge(fleet: Fleet, before: Mapping[str, Sequence[Member]] | None = None, ru
         for member in fleet.members
         if before and member.identity in before and member.identity in timed
     }
-    groups, told = [], []
+    told = []
     for model in dict.fromkeys(member.model for member in fleet.members if member.identity in timed):
         members = [member for member in fleet.members if member.model == model and member.identity in timed]
-        group, found = _group(model, members, timed, held, rules)
-        groups.append(group)
-        told.append((group, found))
+        told.append(_group(model, members, timed, held, rules))
+    groups = [group for group, _ in told]
     slow = [one for group in groups for place in range(len(group.members)) if (one := _slow(group, place, held, rules))]
     return Verdict(
         fleet,

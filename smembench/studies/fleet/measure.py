@@ -59,50 +59,38 @@ class Ended:
     text: str = ""
 
 
-class _Children:
-    """The processes of this Dask worker's tasks, so that Ctrl-C reaches them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stopped: set[str] = set()
-        self._running: dict[str, list[subprocess.Popen[bytes]]] = {}
-
-    def start(self, task: Task, errors: IO[bytes]) -> subprocess.Popen[bytes] | None:
-        """Start a child; None if its fleet was stopped."""
-        env = {name: value for name, value in os.environ.items() if name != VISIBLE}
-        if task.visible is not None:
-            env[VISIBLE] = task.visible
-        with self._lock:
-            if task.fleet in self._stopped:
-                return None
-            child = subprocess.Popen(
-                child_command("smembench.studies.fleet.child", task.folder),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=env,
-                start_new_session=True,  # Ctrl-C is the fleet's to handle
-            )
-            self._running.setdefault(task.fleet, []).append(child)
-            return child
-
-    def stop(self, fleet: str) -> None:
-        with self._lock:
-            self._stopped.add(fleet)
-            for child in self._running.pop(fleet, []):
-                child.send_signal(signal.SIGINT)
-
-    def forget(self, fleet: str, child: subprocess.Popen[bytes]) -> None:
-        with self._lock, suppress(KeyError, ValueError):
-            self._running[fleet].remove(child)
+_lock = threading.Lock()
+_stopped: set[str] = set()
+_running: dict[str, list[subprocess.Popen[bytes]]] = {}
+"""The processes of this Dask worker's tasks by fleet, so that Ctrl-C reaches them."""
 
 
-_children = _Children()
+def _start(task: Task, errors: IO[bytes]) -> subprocess.Popen[bytes] | None:
+    """Start a child; None if its fleet was stopped."""
+    env = {name: value for name, value in os.environ.items() if name != VISIBLE}
+    if task.visible is not None:
+        env[VISIBLE] = task.visible
+    with _lock:
+        if task.fleet in _stopped:
+            return None
+        child = subprocess.Popen(
+            child_command("smembench.studies.fleet.child", task.folder),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=env,
+            start_new_session=True,  # Ctrl-C is the fleet's to handle
+        )
+        _running.setdefault(task.fleet, []).append(child)
+        return child
 
 
 def stop(fleet: str) -> None:
     """Have the devices of a fleet end after the sample in progress, and begin no other. Runs on each Dask worker."""
-    _children.stop(fleet)
+    with _lock:
+        _stopped.add(fleet)
+        for child in _running.pop(fleet, []):
+            child.send_signal(signal.SIGINT)
 
 
 def measure(task: Task) -> Ended:
@@ -114,7 +102,7 @@ def measure(task: Task) -> Ended:
 
     worker = get_worker()
     with tempfile.TemporaryFile() as errors:
-        child = _children.start(task, errors)
+        child = _start(task, errors)
         if child is None:
             return Ended(INTERRUPTED)
         try:
@@ -138,7 +126,8 @@ def measure(task: Task) -> Ended:
                 return Ended(error) if error in ("", INTERRUPTED) else Ended("its run ended with an error", error)
             return Ended(f"its process {ended(child.returncode)}", _last_line(errors))
         finally:
-            _children.forget(task.fleet, child)
+            with _lock, suppress(KeyError, ValueError):
+                _running[task.fleet].remove(child)
             child.kill()
             assert child.stdout
             child.stdout.close()

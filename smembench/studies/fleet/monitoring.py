@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from smembench.model.text import json_text
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Verdict
-from smembench.studies.nightly.monitoring import Family, exposition
+from smembench.studies.nightly.monitoring import Samples, exposition
+
+_HELP = {
+    "smembench_fleet_device_slow": "1 for a device that is slower than the others of its model or than itself before, "
+    "else 0.",
+    "smembench_fleet_device_ok": "1 for a device with a figure for every case, 0 for one that failed or was not "
+    "measured.",
+    "smembench_fleet_distance_ratio": "How much slower than the median of its model a device is; 0.03 is 3 %.",
+    "smembench_fleet_devices": "Devices of the fleet.",
+    "smembench_fleet_slow_devices": "Devices that are slow.",
+    "smembench_fleet_exit_code": "0 all ok, 3 a device is slow, 1 one failed, 5 nothing to compare one with.",
+}
+"""The gauges of a fleet, each with its help."""
 
 
 def json_lines(verdict: Verdict) -> str:
@@ -51,31 +63,15 @@ def open_metrics(verdict: Verdict) -> str:
         for member, figure in zip(group.members, one.figures, strict=True)
         if figure and figure.fleet
     ]
-    families: list[Family] = [
-        (
-            "smembench_fleet_device_slow",
-            "1 for a device that is slower than the others of its model or than itself before, else 0.",
-            [(_labels(member), float(member.identity in slow)) for member in members],
-        ),
-        (
-            "smembench_fleet_device_ok",
-            "1 for a device with a figure for every case, 0 for one that failed or was not measured.",
-            [(_labels(member), float(not member.failed)) for member in members],
-        ),
-        (
-            "smembench_fleet_distance_ratio",
-            "How much slower than the median of its model a device is; 0.03 is 3 %.",
-            distances,
-        ),
-        ("smembench_fleet_devices", "Devices of the fleet.", [({}, float(len(members)))]),
-        ("smembench_fleet_slow_devices", "Devices that are slow.", [({}, float(len(slow)))]),
-        (
-            "smembench_fleet_exit_code",
-            "0 all ok, 3 a device is slow, 1 one failed, 5 nothing to compare one with.",
-            [({}, float(verdict.exit_code))],
-        ),
-    ]
-    return exposition(families)
+    samples: dict[str, Samples] = {
+        "smembench_fleet_device_slow": [(_labels(member), float(member.identity in slow)) for member in members],
+        "smembench_fleet_device_ok": [(_labels(member), float(not member.failed)) for member in members],
+        "smembench_fleet_distance_ratio": distances,
+        "smembench_fleet_devices": [({}, float(len(members)))],
+        "smembench_fleet_slow_devices": [({}, float(len(slow)))],
+        "smembench_fleet_exit_code": [({}, float(verdict.exit_code))],
+    }
+    return exposition(_HELP, samples)
 
 
 def _labels(member: Member) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from smembench.store.fleet_json import Entry
-from smembench.studies.fleet.hosts import Host, HostDevice
+from smembench.studies.fleet.hosts import Host
 
 
 def entries_of(host: Host, copies: int = 1) -> list[Entry]:
@@ -15,19 +15,11 @@ def entries_of(host: Host, copies: int = 1) -> list[Entry]:
     return [_entry(host.name, found, number) for found in host.devices for number in numbers]
 
 
-def _entry(host: str, found: HostDevice, number: int | None) -> Entry:
+def _entry(host: str, found: Entry, number: int | None) -> Entry:
     parts = (host, found.device.replace(":", ""), str(number or ""))
     folder = re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(filter(None, parts)))
-    return Entry(
-        host=host,
-        device=found.device,
-        number=number,
-        uuid=found.uuid,
-        model=found.model,
-        folder=folder,
-        state="failed" if found.reason else "waiting",
-        reason=found.reason,
-    )
+    state = "failed" if found.reason else "waiting"
+    return found.model_copy(update={"host": host, "number": number, "folder": folder, "state": state})
 
 
 def again(before: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +24,9 @@ def read_fleet(folder: Path) -> Fleet:
     Raises:
         UsageError: for a folder without runs, and for damaged files.
     """
-    fleets = [path.parent for path in sorted(folder.glob(f"**/{FLEET}"))]
-    runs = [load(path.parent, shown=False) for path in sorted(folder.glob(f"**/{RUN}")) if not _below(path, fleets)]
+    fleets = dict.fromkeys(path.parent for path in sorted(folder.glob(f"**/{FLEET}")))
+    alone = [path.parent for path in sorted(folder.glob(f"**/{RUN}")) if fleets.keys().isdisjoint(path.parents)]
+    runs = [load(path, shown=False) for path in alone]
     found = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
     found += [pair for fleet in fleets for pair in _planned(fleet)]
     members = {member.identity: member for _, member in sorted(found, key=lambda pair: began_by_now(pair[0]))}
@@ -37,10 +38,6 @@ def read_fleet(folder: Path) -> Fleet:
 def began_by_now(started: str) -> str:
     """When a fleet or a run began, as one sorts them; before all others if it claims to begin after now."""
     return "" if ahead(started) else started
-
-
-def _below(path: Path, folders: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _members(run: Run) -> Iterator[Member]:

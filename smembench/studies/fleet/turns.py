@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import deepcopy
-
 from pydantic import JsonValue
 
 from smembench.kernels.problems import PROBLEMS
@@ -32,10 +29,7 @@ def _part(config: Config, name: str, *, uses_host: bool) -> Config | None:
 
 def on_device(config: Config, device: str) -> dict[str, JsonValue]:
     """A config as data, with all sweeps on this device."""
-    data: dict[str, JsonValue] = deepcopy(config.model_dump(mode="json"))
-    sweeps = data["sweep"]
-    assert isinstance(sweeps, Sequence)
-    for sweep in sweeps:
-        assert isinstance(sweep, dict)
+    data = config.model_dump(mode="json")
+    for sweep in data["sweep"]:
         sweep["device"] = [device]
     return data

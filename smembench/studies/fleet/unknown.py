@@ -61,16 +61,11 @@ def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules:
         yield from _of_two(group, held, rules)
         return
     yield from _two_groups(group, found)
-    if blind := [one for one in group.metrics if one.limit is not None and one.limit > _BLIND]:
-        least = min(one.limit for one in blind if one.limit is not None)
-        most = max(one.limit for one in blind if one.limit is not None)
-        reach = (
-            f"{100 * least:.0f}"
-            if round(100 * least) == round(100 * most)
-            else f"{100 * least:.0f} to {100 * most:.0f}"
-        )
+    if blind := {one.name: one.limit for one in group.metrics if one.limit is not None and one.limit > _BLIND}:
+        ends = [f"{100 * limit:.0f}" for limit in (min(blind.values()), max(blind.values()))]
+        reach = " to ".join(dict.fromkeys(ends))
         yield (
-            f"{what}: between {len(group.members)} devices {_some([one.name for one in blind])} vary so much that a "
+            f"{what}: between {len(group.members)} devices {_some(list(blind))} vary so much that a "
             f"device less than {reach} % slower in one of them alone is not told from the others"
         )
 

@@ -97,7 +97,7 @@ def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) 
         except (UsageError, ValueError, OSError) as error:
             skipped.append(Skipped(path, str(error).removeprefix(f"{path}{os.sep}")))
             continue
-        if night is None:
+        if night is None or (since and night.started < since):
             continue
         key = (night.run_id, night.description.seed, frozenset(device for _, device in night.times))
         if key in nights:
@@ -178,7 +178,7 @@ def _run_folders(root: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, since: datetime | None) -> Night | None:
-    """Read one run; None for one that began before ``since``.
+    """Read one run; None for one whose run.json says that it began before ``since``.
 
     Raises:
         UsageError: for one that is damaged or has no cases.
@@ -190,7 +190,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         stored = load(path, shown=False)
         if not stored.rows:
             raise UsageError(f"nothing is measured yet; continue with: {resume_command(path)}")
-        return None if since and stored.began < since else night_of(stored)
+        return night_of(stored)
     devices = devices_of(run)
     usable: dict[tuple[str, Device], tuple[str, str, str, tuple[str, ...]]] = {}
     unusable: dict[tuple[str, Device], str] = {}
@@ -215,8 +215,6 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     if not usable and not unusable:
         raise UsageError(f"{CASES} has no rows")
     started = _moment(begun)
-    if since and started < since:
-        return None
     elapsed_ms = _elapsed([text for text, _, _, _ in usable.values()])
     times = {
         key: Timed(ms, clock, throttled, other)

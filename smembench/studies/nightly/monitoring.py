@@ -14,8 +14,20 @@ from smembench.studies.compare import Comparison
 Compared = Sequence[tuple[str, Comparison]]
 """Comparisons, each with the name of what it compares with: ``last``, ``baseline`` or a path."""
 
-Family = tuple[str, str, list[tuple[dict[str, str], float]]]
-"""A gauge: its name, its help, and its samples with their labels."""
+Samples = list[tuple[dict[str, str], float]]
+"""Samples of a gauge with their labels."""
+
+_HELP = {
+    "smembench_elapsed_seconds": "Median time of one launch.",
+    "smembench_effective_bandwidth_bytes_per_second": "Bytes the problem has to move over the median time.",
+    "smembench_case_ok": "1 for a case that was verified and timed, 0 for one that failed or was skipped.",
+    "smembench_failed_cases": "Cases that failed or computed a wrong result.",
+    "smembench_slower_cases": "Cases that are slower than in the runs compared with, and not accepted.",
+    "smembench_compared_cases": "Cases that could be compared; without any, none can be found to be slower.",
+    "smembench_run_started_timestamp_seconds": "When the run began.",
+    "smembench_run_exit_code": "0 all ok, 3 a case is slower, 1 one failed or is missing, 5 nothing could be compared.",
+}
+"""The gauges of a run, each with its help."""
 
 
 def json_line(run: Run, compared: Compared, exit_code: int) -> str:
@@ -55,55 +67,32 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     done = [row for row in run.rows if row.ok]
     labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
     moment = run.description.started_at_utc
+    held = [({**of_run, "compared_with": asked}, found) for asked, found in compared]
     began = [(of_run, datetime.fromisoformat(moment).timestamp())] if moment else []
-    families: list[Family] = [
-        (
-            "smembench_elapsed_seconds",
-            "Median time of one launch.",
-            [(labels[row.case_id], row.elapsed_ms / 1e3) for row in done if row.elapsed_ms is not None],
-        ),
-        (
-            "smembench_effective_bandwidth_bytes_per_second",
-            "Bytes the problem has to move over the median time.",
-            [(labels[row.case_id], row.effective_gb_s * 1e9) for row in done if row.effective_gb_s is not None],
-        ),
-        (
-            "smembench_case_ok",
-            "1 for a case that was verified and timed, 0 for one that failed or was skipped.",
-            [(labels[row.case_id], float(row.ok)) for row in run.rows],
-        ),
-        (
-            "smembench_failed_cases",
-            "Cases that failed or computed a wrong result.",
-            [(of_run, float(len(run.failed)))],
-        ),
-        (
-            "smembench_slower_cases",
-            "Cases that are slower than in the runs compared with, and not accepted.",
-            [({**of_run, "compared_with": asked}, float(len(found.regressions))) for asked, found in compared],
-        ),
-        (
-            "smembench_compared_cases",
-            "Cases that could be compared; without any, none can be found to be slower.",
-            [({**of_run, "compared_with": asked}, float(found.judged)) for asked, found in compared],
-        ),
-        ("smembench_run_started_timestamp_seconds", "When the run began.", began),
-        (
-            "smembench_run_exit_code",
-            "0 all ok, 3 a case is slower, 1 one failed or is missing, 5 nothing could be compared.",
-            [(of_run, float(exit_code))],
-        ),
-    ]
-    return exposition(families)
+    samples: dict[str, Samples] = {
+        "smembench_elapsed_seconds": [
+            (labels[row.case_id], row.elapsed_ms / 1e3) for row in done if row.elapsed_ms is not None
+        ],
+        "smembench_effective_bandwidth_bytes_per_second": [
+            (labels[row.case_id], row.effective_gb_s * 1e9) for row in done if row.effective_gb_s is not None
+        ],
+        "smembench_case_ok": [(labels[row.case_id], float(row.ok)) for row in run.rows],
+        "smembench_failed_cases": [(of_run, float(len(run.failed)))],
+        "smembench_slower_cases": [(labelled, float(len(found.regressions))) for labelled, found in held],
+        "smembench_compared_cases": [(labelled, float(found.judged)) for labelled, found in held],
+        "smembench_run_started_timestamp_seconds": began,
+        "smembench_run_exit_code": [(of_run, float(exit_code))],
+    }
+    return exposition(_HELP, samples)
 
 
-def exposition(families: Sequence[Family]) -> str:
-    """Gauges as text; families without samples are left out."""
+def exposition(helps: Mapping[str, str], samples: Mapping[str, Samples]) -> str:
+    """Gauges as text, each with its help and its samples; those without samples are left out."""
     lines = []
-    for name, help_text, samples in families:
-        if samples:
+    for name, help_text in helps.items():
+        if own := samples[name]:
             lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge"]
-            lines += [f"{name}{_braced(labelled)} {to_text(value)}" for labelled, value in samples]
+            lines += [f"{name}{_braced(labelled)} {to_text(value)}" for labelled, value in own]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 

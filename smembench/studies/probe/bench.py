@@ -7,15 +7,15 @@ from ``clock64()``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.base import POISON
-from smembench.devices.buffers import allocate, fill, handle_of
-from smembench.devices.cuda_description import attribute
-from smembench.devices.cuda_graph import GraphTimer
+from smembench.devices.buffers import Output, handle_of
+from smembench.devices.cuda import CudaPrepared
 from smembench.kernels.numba_cuda import checked, cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.toolchains.loaded import Loaded
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from smembench.devices.cuda import CudaDevice
     from smembench.model.problem import Array
 
-    Output = tuple[type[np.generic], int]
+    Out = tuple[type[np.generic], int]
 
 TRIALS = 15
 """Samples per figure, each of a new launch."""
@@ -48,26 +48,15 @@ class Bench:
         self._architecture = gpu.info.compute_capability or ""
         major, minor = self._architecture.split(".")
         self.capability = int(major), int(minor)
-        self.sms = self.attribute("MULTIPROCESSOR_COUNT")
-        self.shared_bytes = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        limits = gpu.limits()
+        self.sms = limits.multiprocessors or 0
+        self.shared_bytes = limits.max_dynamic_bytes or 0
         self._stream = cuda.stream()
         self._handle = handle_of(self._stream)
         self._code: dict[str, Any] = {}
 
-    def attribute(self, name: str) -> int:
-        """A device attribute by its CUDA name, such as ``L2_CACHE_SIZE``."""
-        return attribute(int(self.info.name.partition(":")[2]), name)
-
-    def place(self, array: Array) -> Any:
-        """A copy of an array on the device, for several launches; ``copy_to_host()`` reads it back."""
-        return cuda.to_device(array)
-
-    def empty(self, count: int, dtype: type[np.generic]) -> Any:
-        """An uninitialised array on the device."""
-        return allocate(count, dtype, "device")
-
     def launch(
-        self, kernel: CudaCKernel, *arguments: Any, out: Output, constant: tuple[str, Array] | None = None
+        self, kernel: CudaCKernel, *arguments: Any, out: Out, constant: tuple[str, Array] | None = None
     ) -> Array:
         """Launch a kernel on a poisoned output, wait, and return the output.
 
@@ -80,26 +69,24 @@ class Bench:
         Raises:
             RuntimeError: CUDA's error.
         """
-        enqueue, output = self._prepare(kernel, arguments, out, constant)
-        enqueue()
-        return self._read(output)
+        if constant is not None:
+            self._compile(kernel).fill(*constant, self._handle)
+        prepared = self._prepare(kernel, arguments, out)
+        prepared.poison()
+        prepared.launch()
+        return prepared.output()
 
-    def seconds(self, kernel: CudaCKernel, *arguments: Any, out: Output) -> tuple[float, Array]:
+    def seconds(self, kernel: CudaCKernel, *arguments: Any, out: Out) -> tuple[float, Array]:
         """Seconds per launch by events in a graph, as runs are timed, and the output of the last of its launches.
 
         Raises:
             RuntimeError: CUDA's error.
         """
-        enqueue, output = self._prepare(kernel, arguments, out, None)
-        enqueue()  # loads the code, which a capture forbids
-        self._stream.synchronize()
-        residue_ms = (self.info.event_pair_us or 0.0) / 1000
-        timer = GraphTimer(self._handle, enqueue, cuda.defer_cleanup, residue_ms, None, _WARMUP)
-        try:
-            fill(self._handle, output, POISON)
-            return timer.take() / 1000, self._read(output)
-        finally:
-            timer.close()
+        with closing(self._prepare(kernel, arguments, out)) as prepared:
+            prepared.launch()  # loads the code, which a capture forbids
+            timer = prepared.sampler(_WARMUP)
+            prepared.poison()
+            return timer.take() / 1000, prepared.output()
 
     def set_attribute(self, kernel: CudaCKernel, attribute: str, value: int) -> None:
         """Set an attribute of a kernel for its launches, by its CUDA name without ``CU_FUNC_ATTRIBUTE_``."""
@@ -127,30 +114,20 @@ class Bench:
         one()
         return [one() for _ in range(TRIALS)]
 
-    def _prepare(
-        self, kernel: CudaCKernel, arguments: tuple[Any, ...], out: Output, constant: tuple[str, Array] | None
-    ) -> tuple[Callable[[], Any], Any]:
-        """A function that enqueues a launch, and its output, poisoned."""
+    def _prepare(self, kernel: CudaCKernel, arguments: tuple[Any, ...], out: Out) -> CudaPrepared:
         code = self._compile(kernel)
-        if constant is not None:
-            name, values = constant
-            code.fill(name, values, self._handle)
         scalars = [np.uint32(argument) for argument in arguments if isinstance(argument, int)]
         arrays = [argument for argument in arguments if not isinstance(argument, int)]
-        placed = [self.place(array) if isinstance(array, np.ndarray) else array for array in arrays]
+        placed = [cuda.to_device(array) if isinstance(array, np.ndarray) else array for array in arrays]
         dtype, count = out
-        output = self.empty(count, dtype)
-        fill(self._handle, output, POISON)
-        launch = code.launcher(kernel, self._handle, scalars)
-        return lambda: launch(output, *placed), output
+        output = Output(count, dtype, "device")
+        enqueue = partial(code.launcher(kernel, self._handle, scalars), output.array, *placed)
+        residue_ms = (self.info.event_pair_us or 0.0) / 1000
+        timing = (self._stream, self._handle, residue_ms, None, True)
+        return CudaPrepared(enqueue, [output], [placed], code, *timing)
 
     def _compile(self, kernel: CudaCKernel) -> Loaded[CudaCKernel]:
         """A kernel of its source, which is compiled once."""
         if kernel.source not in self._code:
             self._code[kernel.source] = compiled(kernel, self._architecture)
         return Loaded(self._code[kernel.source], kernel.entry)
-
-    def _read(self, output: Any) -> Array:
-        self._stream.synchronize()
-        found: Array = output.copy_to_host()
-        return found

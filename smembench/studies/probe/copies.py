@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.model.measurement import Status
 from smembench.studies.probe.copies_c import SOURCE
 from smembench.studies.probe.figure import Figure, verify
 
 if TYPE_CHECKING:
-    from smembench.model.problem import Array
     from smembench.studies.probe.bench import Bench
 
 CAPABILITY = (8, 0)
@@ -68,7 +68,7 @@ _RATES = (
 def figures(bench: Bench) -> Iterator[Figure]:
     """Latency by way and size, then bandwidth of one SM by itself and of all together."""
     words = max(_REGION, bench.sms * _RING) // 4
-    source = bench.place(np.random.default_rng(_SEED).integers(0, 2**32, words, np.uint32))
+    source = cuda.to_device(np.random.default_rng(_SEED).integers(0, 2**32, words, np.uint32))
     has_bulk = bench.capability >= _BULK
     for way, size in _LATENCIES:
         if way != "bulk" or has_bulk:
@@ -86,8 +86,8 @@ def figures(bench: Bench) -> Iterator[Figure]:
         yield Figure.missing(_WAYS["bulk"], Status.SKIPPED, "not on this device: needs compute capability 9.0")
 
 
-def latencies(bench: Bench, source: Any, way: str, size: int) -> Array:
-    """Cycles of each of a launch's copies of so many bytes.
+def _latency(bench: Bench, source: Any, way: str, size: int) -> float:
+    """Cycles of a copy of so many bytes; the mean over a launch's copies.
 
     Raises:
         Unverified: if other data arrived than were copied.
@@ -97,11 +97,7 @@ def latencies(bench: Bench, source: Any, way: str, size: int) -> Array:
     program = CudaCKernel(SOURCE, f"latency_{way}_{size}", grid=(1, 1), block=(threads, 1), dynamic_bytes=_RING)
     *cycles, wrong = bench.launch(program, source, copies, _REGION // copies, out=(np.int64, copies + 1))
     verify(f"the number of threads that saw wrong data from {_WAYS[way]}", int(wrong), 0)
-    return np.array(cycles)
-
-
-def _latency(bench: Bench, source: Any, way: str, size: int) -> float:
-    return float(latencies(bench, source, way, size).mean())
+    return float(np.mean(cycles))
 
 
 def _bandwidth(bench: Bench, source: Any, way: str, size: int, sms: int) -> float:
