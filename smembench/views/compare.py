@@ -11,7 +11,7 @@ from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
 from smembench.views.columns import milliseconds, some
-from smembench.views.records import Record
+from smembench.views.records import Record, values
 from smembench.views.sections import Section, table
 
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
@@ -30,7 +30,7 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
             "reason": one.reason or None,
             "base_ms": one.base.elapsed_ms,
             "new_ms": one.new.elapsed_ms,
-            **{name: getattr(one, name) for name in ("ratio", "low", "high", "p", "q", "noise")},
+            **values(one, ("ratio", "low", "high", "p", "q", "noise")),
         }
         for one in found.cases
     ]
@@ -39,7 +39,7 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
 def self_records(found: SelfComparison) -> list[Record]:
     """The same of a configuration that is compared with itself."""
     names = ("elapsed_ms", "pairs", "false", "ambiguous", "largest", "seen", "reason")
-    return [{"case_id": one.case.id, **{name: getattr(one, name) for name in names}} for one in found.cases]
+    return [{"case_id": one.case.id, **values(one, names)} for one in found.cases]
 
 
 def comparison_sections(

@@ -11,7 +11,7 @@ from smembench.store.run import Run
 from smembench.views.html import page
 from smembench.views.latex import latex
 from smembench.views.markdown import markdown
-from smembench.views.records import Record, csv, json
+from smembench.views.records import Record, csv, json, values
 from smembench.views.sections import Section
 
 
@@ -42,7 +42,7 @@ class Result:
 
 def cases(run: Run) -> list[Record]:
     """The cases, by the columns of cases.csv."""
-    return [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
+    return [values(row, schema.COLUMNS) for row in run.rows]
 
 
 def of_run(run: Run, sections: Sequence[Section], **parts: Sequence[Record]) -> Result:

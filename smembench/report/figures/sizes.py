@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import BY_ROWS, UNIFORM
 from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.model.problem import ITEMSIZE, Problem
@@ -17,7 +16,7 @@ from smembench.store.schema import Row
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, figures, number, times, value
-from smembench.views.sections import Section, label, table
+from smembench.views.sections import Section, label, table, unusual_inputs
 
 _LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
@@ -109,9 +108,7 @@ def _family(rows: Sequence[Row]) -> Family:
     names = dict.fromkeys(row.kernel for row in rows)
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
     subject = [f"{problem.title} {first.dtype}", *(f"{name} {count}" for name, count in first.case.parameters)]
-    uniform = first.inputs == problem.usual_inputs(first.dtype) == UNIFORM
-    subject += [] if uniform else [f"inputs {first.inputs}"]
-    subject += [f"B by {first.b_layout}"] if first.b_layout != BY_ROWS else []
+    subject += unusual_inputs(first)
     subject += [f"stride {first.stride}"] if first.stride else []
     subject += [f"{first.cache} cache"] if "cache" in problem.options else []
     beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)
