@@ -125,7 +125,7 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
             f"; {series_names(series)[series.index(slower[0])]} {percent(slower[0].ratio)} since {turn.night.run_id}"
         )
     charts = _known(over_runs(series))
-    return [Topic("History", [f"{text}."], history_sections(series, fine=True), charts)] if charts else []
+    return [Topic("History", [f"{text}."], history_sections(series), charts)] if charts else []
 
 
 def _known(*charts: Chart | None) -> list[Chart]:

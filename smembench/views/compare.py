@@ -94,10 +94,11 @@ def verdict_section(
         "noise": lambda case: "" if case.noise is None else f"{100 * case.noise:.2g} %",
     }
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
+    sides = {"base": found.only_base, "new": found.only_new}
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
     notes += [_rules(found)] if shown else []
     notes += [*_causes(shown, name), *_reasons(told, name), *_held_against(shown, name)]
-    notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
+    notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]
     notes += [found.caution] if found.caution else []
     notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
     return table(
@@ -156,10 +157,6 @@ def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
         + (f": {some([name(case.case) for case in those])}" if len(by_runs) > 1 else "")
         for runs, those in by_runs.items()
     ]
-
-
-def _one_sided(side: str, cases: Sequence[str]) -> list[str]:
-    return [f"only in {side}: {some(cases)}"] if cases else []
 
 
 def self_section(found: SelfComparison) -> Section:

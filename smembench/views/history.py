@@ -28,8 +28,7 @@ from smembench.views.history_notes import (
 from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
-LEVELS = "▁▂▃▄▅▆▇█"
-_ASCII_LEVELS = "_.-=+*%@"
+_LEVELS = "▁▂▃▄▅▆▇█"
 _WIDTH = 16
 """Characters of a sparkline."""
 _DEVICES = 8
@@ -40,19 +39,18 @@ _SPAN = 1.02
 """Smallest range of a sparkline, highest over lowest, so that noise does not look like a change."""
 
 
-def sparkline(times: Sequence[float], *, fine: bool, width: int = _WIDTH) -> str:
-    """Times as characters of eight heights, oldest first, in blocks or in ASCII.
+def sparkline(times: Sequence[float]) -> str:
+    """Times as characters of eight heights, oldest first.
 
     Each character is the median of some runs, fewer for newer ones, so that recent runs show in a long history too.
     """
-    count = min(len(times), width)
+    count = min(len(times), _WIDTH)
     ages = [max(place, round(len(times) * (place / count) ** 2)) for place in range(count, -1, -1)]
     edges = [len(times) - age for age in ages]
     heights = [median(times[start:end]) for start, end in pairwise(edges)]
     low = min(heights)
     span = max(max(heights), low * _SPAN) - low
-    signs = LEVELS if fine else _ASCII_LEVELS
-    return "".join(signs[min(int(len(signs) * (height - low) / span), len(signs) - 1)] for height in heights)
+    return "".join(_LEVELS[min(int(len(_LEVELS) * (height - low) / span), len(_LEVELS) - 1)] for height in heights)
 
 
 def series_names(series: Sequence[Series]) -> list[str]:
@@ -64,25 +62,20 @@ def series_names(series: Sequence[Series]) -> list[str]:
     return [short(one.case_id) + (f" on {told[one.device]}" if len(devices) > 1 else "") for one in series]
 
 
-def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
+def history_sections(series: Sequence[Series]) -> list[Section]:
     """A section for every device, in the order of its first series: a row per case, and a note for every change.
 
-    Of many devices there is a table with a line each, and then a section for those that changed.
-
-    Args:
-        series: the most important first.
-        fine: whether the output can show blocks.
+    Of many devices there is a table with a line each, and then a section for those that changed. In ``series`` the most
+    important come first.
     """
     devices = grouped(series, lambda one: one.device)
     models = [device.model for device in devices]
     names = {device: _name(device, found, several=models.count(device.model) > 1) for device, found in devices.items()}
-    shown = {device: found for device, found in devices.items() if any(one.turns for one in found)}
     if len(devices) <= _DEVICES:
-        return [_section(names[device], found, fine=fine) for device, found in devices.items()]
-    return [
-        _overview(devices),
-        *(_section(names[device], found, fine=fine) for device, found in list(shown.items())[:_DEVICES]),
-    ]
+        return [_section(names[device], found) for device, found in devices.items()]
+    changed = {device: found for device, found in devices.items() if any(one.turns for one in found)}
+    shown = list(changed.items())[:_DEVICES]
+    return [_overview(len(devices), changed), *(_section(names[device], found) for device, found in shown)]
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
@@ -131,12 +124,12 @@ def no_series(nights: Sequence[Night]) -> str:
     )
 
 
-def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
+def _section(name: str, series: Sequence[Series]) -> Section:
     nights = runs_of(series)
     columns: dict[str, Callable[[Series], str]] = {
         "case": lambda one: short(one.case_id),
         "runs": lambda one: str(len(one.times)),
-        "oldest to newest": lambda one: sparkline(one.times, fine=fine),
+        "oldest to newest": lambda one: sparkline(one.times),
         "newest\nms": lambda one: milliseconds(one.times[-1]),
         "level\nms": lambda one: milliseconds(one.level),
         "changed": _changed,
@@ -167,10 +160,9 @@ def runs_of(series: Sequence[Series]) -> list[Night]:
     return sorted(nights.values(), key=lambda night: night.started)
 
 
-def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:
-    """A line per device with its slower cases; devices without a change are counted."""
-    changed = [pair for pair in devices.items() if any(one.turns for one in pair[1])]
-    steady = len(devices) - len(changed)
+def _overview(devices: int, changed: Mapping[Device, Sequence[Series]]) -> Section:
+    """A line per device that changed, with its slower cases; the others of all ``devices`` are counted."""
+    steady = devices - len(changed)
     columns: dict[str, Callable[[tuple[Device, Sequence[Series]]], str]] = {
         "device": lambda line: place(line[0], line[1][0].nights) or line[0].id,
         "cases": lambda line: str(len(line[1])),
@@ -180,8 +172,8 @@ def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:
         "since": lambda line: _day(_told(line[1][0]).night) if line[1][0].turns else "",
     }
     return table(
-        f"{number_of(len(devices), 'device')}, of which {len(changed)} changed",
-        changed,
+        f"{number_of(devices, 'device')}, of which {len(changed)} changed",
+        changed.items(),
         columns,
         words=("device", "case", "since"),
         sentence=f"{number_of(steady, 'device')} did not change." if steady else "",
@@ -224,7 +216,7 @@ def _day(night: Night) -> str:
 def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> Result:
     """The tables; as CSV each case's time in each run, as JSON all of it."""
     return Result(
-        sections=history_sections(series, fine=True) if series else [],
+        sections=history_sections(series),
         data=lambda: history_data(nights, skipped, series),
         rows=lambda: _times(series),
     )

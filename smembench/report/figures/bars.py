@@ -40,20 +40,23 @@ def latencies(sheet: Sheet, section: Section) -> Chart | None:
         sheet: the data sheet.
         section: the same as a table.
     """
-    found = [(figure.name, figure.value) for figure in sheet.figures if figure.family == "latency" and figure.value]
-    if not found:
+    values = [
+        {
+            "case": figure.name,
+            "rate": figure.value,
+            "text": number(figure.value),
+            "says": f"{figure.name}: {number(figure.value)} cycles",
+        }
+        for figure in sheet.figures
+        if figure.family == "latency" and figure.value
+    ]
+    if not values:
         return None
     return Chart(
         name="latency",
         title="How far away each memory is",
         caption="Cycles of a load whose address is what the load before it returned; shorter is nearer.",
-        spec=_bars(
-            [
-                {"case": name, "rate": cycles, "text": number(cycles), "says": f"{name}: {number(cycles)} cycles"}
-                for name, cycles in found
-            ],
-            "cycles",
-        ),
+        spec=_bars(values, "cycles"),
         data=section,
     )
 
@@ -74,7 +77,8 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     best = min(steps, key=time)
     roles = ["step", "best", "limit or library"]
     values = []
-    for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:
+    named = {line[0] for line in section.cells}
+    for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in named)]:
         gained = gain(steps[row]) if row in steps else ""
         says = ", ".join(filter(None, (f"{label(row)}: {number(value(row, rate))} {unit}", gained)))
         text = " ".join(filter(None, (gained, "best" if row is best else "")))
@@ -94,10 +98,6 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
         ),
         data=section,
     )
-
-
-def _named(section: Section) -> set[str]:
-    return {line[0] for line in section.cells}
 
 
 def _bars(values: Values, unit: str, **encoding: object) -> Spec:
