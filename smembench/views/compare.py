@@ -14,7 +14,7 @@ from smembench.views.columns import milliseconds, some
 from smembench.views.records import Record, values
 from smembench.views.sections import Section, table
 
-_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _LEAST_SHARED = 0.001
 """Smallest difference shared by all cases that is worth a word."""
 Namer = Callable[[Case], str]
@@ -77,7 +77,7 @@ def verdict_section(
         ambiguous: list the ambiguous cases too.
         most: the most cases to list; all if None.
     """
-    listed = {*_CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
+    listed = {*CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
     wanted = [case for case in found.cases if case.verdict in listed or case.hidden]
     shown = wanted[:most]
     name = namer([case.case for case in found.cases])

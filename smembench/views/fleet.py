@@ -36,15 +36,12 @@ class Point:
 
 def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
     """A list per metric with a point per device, in their orders; None for a device without a figure."""
-    slow = {one.member.identity: {reason.metric for reason in one.reasons} for one in verdict.slow}
-
-    def point(member: Member, figure: Figure | None, of: Metric) -> Point | None:
-        if figure is None:
-            return None
-        return Point(member, figure, deviation(figure, of), of.name in slow.get(member.identity, ()))
-
+    slow = {(one.member.identity, reason.metric) for one in verdict.slow for reason in one.reasons}
     return [
-        [point(member, figure, one) for member, figure in zip(group.members, one.figures, strict=True)]
+        [
+            Point(member, figure, deviation(figure, one), (member.identity, one.name) in slow) if figure else None
+            for member, figure in zip(group.members, one.figures, strict=True)
+        ]
         for one in group.metrics
     ]
 
@@ -248,10 +245,11 @@ def _said(one: Slow, names: Mapping[str, str]) -> str:
 
 def _failed(members: Sequence[Member], names: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
     """Labels of devices by what failed there: the device as a whole, or a case of it."""
-    found = []
+    found: dict[str, list[str]] = {}
     for member in members:
         if member.run is None or member.reason:
-            found.append((member.reason or "nothing was measured", member.label))
-        rows = member.run.failed if member.run else []
-        found += [(f"{names.get(name := metric(row), name)}: {row.status}: {row.reason}", member.label) for row in rows]
-    return {why: [label for _, label in those] for why, those in grouped(found, lambda one: one[0]).items()}
+            found.setdefault(member.reason or "nothing was measured", []).append(member.label)
+        for row in member.run.failed if member.run else []:
+            name = metric(row)
+            found.setdefault(f"{names.get(name, name)}: {row.status}: {row.reason}", []).append(member.label)
+    return found

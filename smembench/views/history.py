@@ -25,7 +25,6 @@ from smembench.views.history_notes import (
     short_series_notes,
     unusable_notes,
 )
-from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -218,16 +217,12 @@ def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence
     return Result(
         sections=history_sections(series),
         data=lambda: history_data(nights, skipped, series),
-        rows=lambda: _times(series),
+        rows=lambda: [
+            {"case_id": one.case_id, "device": one.device.model, "run_id": night.run_id, "elapsed_ms": time}
+            for one in series
+            for night, time in zip(one.nights, one.times, strict=True)
+        ],
     )
-
-
-def _times(series: Sequence[Series]) -> list[Record]:
-    return [
-        {"case_id": one.case_id, "device": one.device.model, "run_id": night.run_id, "elapsed_ms": time}
-        for one in series
-        for night, time in zip(one.nights, one.times, strict=True)
-    ]
 
 
 def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> dict[str, Any]:
@@ -250,21 +245,20 @@ def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Se
                 "unusable": one.unusable or None,
                 "run_ids": [night.run_id for night in one.nights],
                 "elapsed_ms": list(one.times),
-                "changes": [_turn_data(turn) for turn in one.turns],
+                "changes": [
+                    {
+                        "run_id": turn.night.run_id,
+                        "started_at_utc": turn.night.started.isoformat(),
+                        "kind": "drift" if turn.change.drift else "step",
+                        "before_ms": turn.change.before,
+                        "after_ms": turn.change.after,
+                        "ratio": turn.change.ratio,
+                        "changed": list(turn.changed),
+                        "accepted": turn.accepted or None,
+                    }
+                    for turn in one.turns
+                ],
             }
             for one in series
         ],
-    }
-
-
-def _turn_data(turn: Turn) -> dict[str, Any]:
-    return {
-        "run_id": turn.night.run_id,
-        "started_at_utc": turn.night.started.isoformat(),
-        "kind": "drift" if turn.change.drift else "step",
-        "before_ms": turn.change.before,
-        "after_ms": turn.change.after,
-        "ratio": turn.change.ratio,
-        "changed": list(turn.changed),
-        "accepted": turn.accepted or None,
     }
