@@ -168,8 +168,7 @@ def run(
     from smembench.store.run_folder import made
     from smembench.studies.fleet.options import Options
     from smembench.studies.fleet.run import begin, run_fleet
-    from smembench.views.fleet_progress import quiet as in_silence
-    from smembench.views.fleet_progress import watch
+    from smembench.views.fleet_progress import QUIET, watch
 
     for name, limit in {"stall": stall_timeout, "host": cluster.host_timeout}.items():
         if limit is not None and limit <= 0:
@@ -188,7 +187,7 @@ def run(
         return
     argv = () if anonymous else tuple(sys.argv[1:])
     how = Options(where, cluster.host_timeout, stall_timeout, force=force, argv=argv)
-    with in_silence() if quiet else watch() as watching:
+    with nullcontext(QUIET) if quiet else watch() as watching:
         if chosen is not None:
             finished = begin(output, chosen, names, workers, how, watching, anonymous=anonymous)
         else:

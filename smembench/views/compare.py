@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from smembench.model.case import Case
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
-from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
+from smembench.studies.compare.itself import SEEN_IN, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
 from smembench.views.columns import milliseconds, some
 from smembench.views.records import Record, values
@@ -97,7 +97,10 @@ def verdict_section(
     sides = {"base": found.only_base, "new": found.only_new}
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
     notes += [_rules(found)] if shown else []
-    notes += [*_causes(shown, name), *_reasons(told, name), *_held_against(shown, name)]
+    causes = ((case, "; ".join(map(str, case.causes))) for case in shown)
+    notes += [f"probable cause of {text}" for text in _why(causes, name)]
+    notes += _why(((case, case.reason) for case in told), name)
+    notes += _held_against(shown, name)
     notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]
     notes += [found.caution] if found.caution else []
     notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
@@ -130,21 +133,13 @@ def _shared(device: str, shared: float) -> str:
     return f"all cases on {device} together were {by}, within nightly variation: no ratio includes it"
 
 
-def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
-    """Each reason once, with its cases."""
-    by_reason = grouped((case for case in cases if case.reason), lambda case: (case.verdict, case.reason))
+def _why(reasons: Iterable[tuple[CaseComparison, str]], name: Namer) -> list[str]:
+    """Each reason of a verdict once, with its cases."""
+    by_reason = grouped(reasons, lambda one: (one[0].verdict, one[1]))
     return [
-        f"{verdict.value}: {some([name(case.case) for case in those])}: {reason}"
+        f"{verdict.value}: {some([name(case.case) for case, _ in those])}: {reason}"
         for (verdict, reason), those in by_reason.items()
-    ]
-
-
-def _causes(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
-    """What may be why cases changed, each set of it once with its cases."""
-    by_causes = grouped((case for case in cases if case.causes), lambda case: (case.verdict, tuple(case.causes)))
-    return [
-        f"probable cause of {verdict.value}: {some([name(case.case) for case in those])}: {'; '.join(map(str, causes))}"
-        for (verdict, causes), those in by_causes.items()
+        if reason
     ]
 
 
@@ -162,19 +157,18 @@ def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
 def self_section(found: SelfComparison) -> Section:
     """Every case of an A/A comparison, those with the largest detectable slowdown first."""
     name = namer([case.case for case in found.cases])
-    columns: dict[str, Callable[[SelfCase], str]] = {
-        "case": lambda case: name(case.case),
-        "pairs": lambda case: str(case.pairs),
-        "false": lambda case: str(case.false),
-        "ambiguous": lambda case: str(case.ambiguous),
-        "largest\nratio": lambda case: _ratio(case.largest),
-        "slowdown\nseen": lambda case: "" if case.seen is None else _percent(case.seen),
-    }
     reasons = Counter(case.reason for case in found.cases)
     return table(
         f"{len(found.runs)} runs against each other, {number_of(found.pairs, 'pair')} · {_rules(found)}",
         found.cases,
-        columns,
+        {
+            "case": lambda case: name(case.case),
+            "pairs": lambda case: str(case.pairs),
+            "false": lambda case: str(case.false),
+            "ambiguous": lambda case: str(case.ambiguous),
+            "largest\nratio": lambda case: _ratio(case.largest),
+            "slowdown\nseen": lambda case: "" if case.seen is None else _percent(case.seen),
+        },
         words=("case",),
         sentence=_said_of_itself(found),
         notes=[f"not comparable: {number_of(of, 'case')}: {reason}" for reason, of in reasons.most_common() if reason],

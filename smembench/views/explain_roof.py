@@ -51,14 +51,14 @@ def _sentences(
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         merging_known = limit.name == ON_CHIP and explained.code is not None
         unless = "" if merging_known else _UNLESS[limit.name]
-        if measured is None or measured.elapsed_ms is None:
-            said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
-        else:
-            said.append(
+        reached = "It hits the roof"
+        if measured is not None and measured.elapsed_ms is not None:
+            reached = (
                 f"Measured: {within(measured.elapsed_ms, measured.interval)} ms, "
                 f"{number(amount / measured.elapsed_ms / 1e6)} {unit}, {100 * ms / measured.elapsed_ms:.0f} % of the "
-                f"lowest roof, that of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}."
+                "lowest roof, that"
             )
+        said.append(f"{reached} of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
     if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."

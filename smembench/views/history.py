@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -125,22 +125,21 @@ def no_series(nights: Sequence[Night]) -> str:
 
 def _section(name: str, series: Sequence[Series]) -> Section:
     nights = runs_of(series)
-    columns: dict[str, Callable[[Series], str]] = {
-        "case": lambda one: short(one.case_id),
-        "runs": lambda one: str(len(one.times)),
-        "oldest to newest": lambda one: sparkline(one.times),
-        "newest\nms": lambda one: milliseconds(one.times[-1]),
-        "level\nms": lambda one: milliseconds(one.level),
-        "changed": _changed,
-        "since": lambda one: _day(_told(one).night) if one.turns else "",
-    }
     shown = [one for one in series if len(one.times) >= SHORTEST]
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
     return table(
         f"{name} · {number_of(len(nights), 'run')}, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
         shown,
-        columns,
+        {
+            "case": lambda one: short(one.case_id),
+            "runs": lambda one: str(len(one.times)),
+            "oldest to newest": lambda one: sparkline(one.times),
+            "newest\nms": lambda one: milliseconds(one.times[-1]),
+            "level\nms": lambda one: milliseconds(one.level),
+            "changed": _changed,
+            "since": _since,
+        },
         words=("case", "oldest to newest", "since"),
         wide=("runs", "since"),
         sentence=f"Slower, and not accepted: {len(slower)} of {number_of(len(series), 'case')}.",
@@ -162,18 +161,17 @@ def runs_of(series: Sequence[Series]) -> list[Night]:
 def _overview(devices: int, changed: Mapping[Device, Sequence[Series]]) -> Section:
     """A line per device that changed, with its slower cases; the others of all ``devices`` are counted."""
     steady = devices - len(changed)
-    columns: dict[str, Callable[[tuple[Device, Sequence[Series]]], str]] = {
-        "device": lambda line: place(line[0], line[1][0].nights) or line[0].id,
-        "cases": lambda line: str(len(line[1])),
-        "slower": lambda line: str(sum(one.newest is Newest.SLOWER for one in line[1])),
-        "most": lambda line: _changed(line[1][0]),
-        "case": lambda line: short(line[1][0].case_id),
-        "since": lambda line: _day(_told(line[1][0]).night) if line[1][0].turns else "",
-    }
     return table(
         f"{number_of(devices, 'device')}, of which {len(changed)} changed",
-        changed.items(),
-        columns,
+        changed,
+        {
+            "device": lambda device: place(device, changed[device][0].nights) or device.id,
+            "cases": lambda device: str(len(changed[device])),
+            "slower": lambda device: str(sum(one.newest is Newest.SLOWER for one in changed[device])),
+            "most": lambda device: _changed(changed[device][0]),
+            "case": lambda device: short(changed[device][0].case_id),
+            "since": lambda device: _since(changed[device][0]),
+        },
         words=("device", "case", "since"),
         sentence=f"{number_of(steady, 'device')} did not change." if steady else "",
         notes=[f"tables of the first {_DEVICES} are below; --json has all"] if len(changed) > _DEVICES else [],
@@ -184,6 +182,10 @@ def _changed(series: Series) -> str:
     if not series.turns:
         return "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
     return f"({percent(series.ratio)})" if _told(series).accepted else percent(series.ratio)
+
+
+def _since(series: Series) -> str:
+    return _day(_told(series).night) if series.turns else ""
 
 
 def _told(series: Series) -> Turn:

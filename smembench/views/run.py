@@ -104,17 +104,18 @@ class Rounds:
 
 def first_times(trials: Sequence[Trial], passed: str) -> Section:
     """The medians of a first round, without intervals: what differs between rounds is not in them yet."""
-    columns: dict[str, Callable[[Trial], str]] = {
-        "kernel": lambda trial: trial.case.kernel,
-        "on": lambda trial: trial.case.device,
-        "block": lambda trial: block(trial.case),
-        "size": lambda trial: trial.case.size,
-        "samples": lambda trial: str(len(trial.samples)),
-        "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
-    }
-    heading = f"times of the first round, after {passed}; their intervals come with the next"
     return table(
-        heading, sorted(trials, key=lambda trial: trial.case.id), columns, words=("kernel", "on", "block", "size")
+        f"times of the first round, after {passed}; their intervals come with the next",
+        sorted(trials, key=lambda trial: trial.case.id),
+        {
+            "kernel": lambda trial: trial.case.kernel,
+            "on": lambda trial: trial.case.device,
+            "block": lambda trial: block(trial.case),
+            "size": lambda trial: trial.case.size,
+            "samples": lambda trial: str(len(trial.samples)),
+            "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
+        },
+        words=("kernel", "on", "block", "size"),
     )
 
 

@@ -17,12 +17,9 @@ from smembench.views.sections import Section, label
 
 def rates(section: Section, name: str, subject: str) -> Chart | None:
     """The section's bars; None if it has none."""
-    values = [
-        {"case": bar.label, "rate": bar.value, "text": number(bar.value), "says": f"{bar.label}: {number(bar.value)}"}
-        for bar in section.bars
-    ]
-    if not values:
+    if not section.bars:
         return None
+    values = [_value(bar.label, bar.value) for bar in section.bars]
     unit = section.bars[0].unit
     return Chart(
         name=f"rate-{name}",
@@ -40,16 +37,8 @@ def latencies(sheet: Sheet, section: Section) -> Chart | None:
         sheet: the data sheet.
         section: the same as a table.
     """
-    values = [
-        {
-            "case": figure.name,
-            "rate": figure.value,
-            "text": number(figure.value),
-            "says": f"{figure.name}: {number(figure.value)} cycles",
-        }
-        for figure in sheet.figures
-        if figure.family == "latency" and figure.value
-    ]
+    latency = [figure for figure in sheet.figures if figure.family == "latency"]
+    values = [_value(figure.name, figure.value, " cycles") for figure in latency if figure.value]
     if not values:
         return None
     return Chart(
@@ -98,6 +87,10 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
         ),
         data=section,
     )
+
+
+def _value(name: str, rate: float, unit: str = "") -> Spec:
+    return {"case": name, "rate": rate, "text": number(rate), "says": f"{name}: {number(rate)}{unit}"}
 
 
 def _bars(values: Values, unit: str, **encoding: object) -> Spec:
