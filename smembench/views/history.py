@@ -69,12 +69,18 @@ def history_sections(series: Sequence[Series]) -> list[Section]:
     """
     devices = grouped(series, lambda one: one.device)
     models = [device.model for device in devices]
-    names = {device: _name(device, found, several=models.count(device.model) > 1) for device, found in devices.items()}
+
+    def section(device: Device) -> Section:
+        """Named by its model; one of several of a model also by the host, the index there and the id."""
+        found = devices[device]
+        several = models.count(device.model) > 1
+        more = [place(device, found[0].nights), device.id] if several else []
+        return _section(" ".join(filter(None, (device.model, *more))), found)
+
     if len(devices) <= _DEVICES:
-        return [_section(names[device], found) for device, found in devices.items()]
+        return list(map(section, devices))
     changed = {device: found for device, found in devices.items() if any(one.turns for one in found)}
-    shown = list(changed.items())[:_DEVICES]
-    return [_overview(len(devices), changed), *(_section(names[device], found) for device, found in shown)]
+    return [_overview(len(devices), changed), *map(section, list(changed)[:_DEVICES])]
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
@@ -191,13 +197,6 @@ def _since(series: Series) -> str:
 def _told(series: Series) -> Turn:
     """The change that its line is about."""
     return series.slowed or series.turns[-1]
-
-
-def _name(device: Device, series: Sequence[Series], *, several: bool) -> str:
-    """Its model; of several of a model also the host, the index there and the id."""
-    if not several:
-        return device.model
-    return " ".join(filter(None, (device.model, place(device, series[0].nights), device.id)))
 
 
 def place(device: Device, nights: Sequence[Night]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from smembench.store.csv_files import table_text
-from smembench.store.run_folder import to_json
 
 Record = Mapping[str, object]
 
@@ -24,8 +23,3 @@ def csv(records: Sequence[Record]) -> str:
     if not records:
         return ""
     return table_text(list(records[0]), (record.values() for record in records))
-
-
-def json(**parts: object) -> str:
-    """One object as indented JSON."""
-    return to_json(parts)

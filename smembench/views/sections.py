@@ -164,12 +164,12 @@ def titled(run: Description, name: str) -> str:
 def _section(run: Run, remarks: Sequence[str]) -> Section:
     rows = run.rows
     problem = PROBLEMS[rows[0].problem]
-    columns: dict[str, Callable[[Row], str]] = {"kernel": lambda row: row.kernel}
-    if len({row.compiler for row in rows}) > 1:
-        columns["by"] = lambda row: row.compiler
-    if len({row.device for row in rows}) > 1:
-        columns["on"] = lambda row: row.device
-    columns |= {
+    several_compilers = len({row.compiler for row in rows}) > 1
+    several_devices = len({row.device for row in rows}) > 1
+    columns: dict[str, Callable[[Row], str]] = {
+        "kernel": lambda row: row.kernel,
+        "by": lambda row: row.compiler if several_compilers else "",
+        "on": lambda row: row.device if several_devices else "",
         "block": lambda row: block(row.case),
         "stride": lambda row: str(row.stride or "") if problem.strides_in_rows else "",
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
