@@ -267,27 +267,29 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> None:
     from smembench.explain.record import to_dict
     from smembench.studies.explain import explained, measured
     from smembench.views.console import say, stderr, stdout
-    from smembench.views.explain import print_explanation, tables
+    from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_roof import roof
     from smembench.views.export import Result
 
     case, capability, device = asked.case, asked.capability, asked.device
     timed = measured(case, asked.run, device) if asked.run is not None and device is not None else None
     said = explained(case, capability, device.sm_count if device else None)
+    shown = [*explanation(said), roof(said, capability, device, timed)]
 
     def html() -> str:
         from smembench.report.explanation import explanation_page
 
-        return explanation_page(said, capability, device, timed)
+        return explanation_page(said, shown)
 
     result = Result(
-        sections=tables(said, capability, device, timed),
+        sections=tables(said, shown),
         data=lambda: {**to_dict(said, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
         html=html,
     )
     if page is not None:
         target.show(result, lambda: say(stderr, f"wrote {page}"))
         return
-    target.show(result, lambda: print_explanation(stdout, said, capability, device, timed))
+    target.show(result, lambda: print_explanation(stdout, said, shown))
     _fail_on_mistakes(said)
 
 
@@ -299,7 +301,7 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
     from smembench.studies.explain import target as gpu
     from smembench.studies.explain_file import function_in
     from smembench.views.console import stdout
-    from smembench.views.explain import print_explanation, tables
+    from smembench.views.explain import explanation, print_explanation, tables
     from smembench.views.export import Result
 
     if launch.grid is None or launch.block is None:
@@ -315,8 +317,9 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
         shared_bytes=launch.shared_bytes or 0,
         capability=gpu(capability=capability).capability,
     )
-    result = Result(sections=tables(found), data=lambda: {"title": found.title, **costs_dict(found)})
-    target.show(result, lambda: print_explanation(stdout, found))
+    shown = explanation(found)
+    result = Result(sections=tables(found, shown), data=lambda: {"title": found.title, **costs_dict(found)})
+    target.show(result, lambda: print_explanation(stdout, found, shown))
     _fail_on_mistakes(found)
 
 

@@ -188,8 +188,7 @@ def run(
     from smembench.store.run_folder import made
     from smembench.studies.fleet.options import Devices, Options
     from smembench.studies.fleet.run import begin, run_fleet
-    from smembench.views.fleet_progress import quiet as in_silence
-    from smembench.views.fleet_progress import watch
+    from smembench.views.fleet_progress import QUIET, watch
 
     for name, limit in {"stall": stall_timeout, "host": cluster.host_timeout}.items():
         if limit is not None and limit <= 0:
@@ -209,7 +208,7 @@ def run(
         return
     argv = () if anonymous else tuple(sys.argv[1:])
     how = Options(where, cluster.host_timeout, stall_timeout, force=outputs.force, argv=argv)
-    with in_silence() if outputs.quiet else watch() as watching:
+    with nullcontext(QUIET) if outputs.quiet else watch() as watching:
         if chosen is not None:
             finished = begin(output, chosen, devices, how, watching, anonymous=anonymous)
         else:

@@ -60,10 +60,9 @@ def history(
     from smembench.studies.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.series import Newest, series_of
-    from smembench.views.console import can_show, notes, say, stderr, stdout
-    from smembench.views.history import LEVELS, history_sections, left_out, no_series, result
+    from smembench.views.console import notes, say, stderr
+    from smembench.views.history import left_out, no_series, result
     from smembench.views.progress import steps
-    from smembench.views.table import draw
 
     target = opened(outputs)
     if threshold is not None and not 0 < threshold < 1000:
@@ -80,8 +79,7 @@ def history(
         series = series_of(nights, wanted, THRESHOLD if threshold is None else threshold / 100, meant, step)
     if not series and target.printed != "json":
         raise UsageError(f"{folder}: {no_series(nights)}")
-    found = result(nights, skipped, series)
-    target.show(found, lambda: draw(stdout, history_sections(series, fine=can_show(stdout, LEVELS))))
+    target.show(result(nights, skipped, series))
     if fail_on_change and (slower := sum(one.newest is Newest.SLOWER for one in series)):
         say(stderr, f"slower, and not accepted: {slower} of {number_of(len(series), 'case')}")
         raise typer.Exit(REGRESSION)

@@ -50,11 +50,11 @@ class Opened:
 
     def show_lines(self, lines: Iterable[str], **data: object) -> None:
         """Print lines with columns apart by tabs, or the ``data`` as JSON; for commands that ask for ``only_json``."""
+        from smembench.store.run_folder import to_json
         from smembench.views.console import plain, stdout
-        from smembench.views.records import json
 
         for file, _ in self.files:
-            file.write(json(**data))
+            file.write(to_json(data))
         if self.printed:
             print_json(**data)
             return
@@ -124,6 +124,6 @@ def only_json(why: str) -> dict[str, str]:
 
 def print_json(**parts: object) -> None:
     """Print one JSON object."""
-    from smembench.views.records import json
+    from smembench.store.run_folder import to_json
 
-    typer.echo(json(**parts), nl=False)
+    typer.echo(to_json(parts), nl=False)

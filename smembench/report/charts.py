@@ -15,53 +15,39 @@ from typing import Literal
 from smembench.model.text import visible
 from smembench.views.sections import Section
 
+_COLOURS = {
+    "paper": ("#ffffff", "#14171b"),
+    "raised": ("#f4f6f8", "#1d2126"),
+    "ink": ("#1b1f24", "#e8ebee"),
+    "muted": ("#59626d", "#a3acb6"),
+    "line": ("#d5dae0", "#363d45"),
+    "link": ("#0b63aa", "#7ab8f0"),
+    "warn": ("#8a4b00", "#f0b35c"),
+    "good": ("#116b4f", "#4fd0a2"),
+    "bad": ("#a6201b", "#ff8f85"),
+    "series-0": ("#0b63aa", "#62aef0"),
+    "series-1": ("#b3470b", "#ff8a4f"),
+    "series-2": ("#1a8077", "#0fd39a"),
+    "series-3": ("#9a45d5", "#c984ff"),
+    "series-4": ("#797806", "#e8df6a"),
+    "series-5": ("#1a2a5e", "#d3dcec"),
+}
+"""Light and dark."""
 THEMES: Mapping[str, Mapping[str, str]] = {
-    "light": {
-        "paper": "#ffffff",
-        "raised": "#f4f6f8",
-        "ink": "#1b1f24",
-        "muted": "#59626d",
-        "line": "#d5dae0",
-        "link": "#0b63aa",
-        "warn": "#8a4b00",
-        "good": "#116b4f",
-        "bad": "#a6201b",
-        "series-0": "#0b63aa",
-        "series-1": "#b3470b",
-        "series-2": "#1a8077",
-        "series-3": "#9a45d5",
-        "series-4": "#797806",
-        "series-5": "#1a2a5e",
-    },
-    "dark": {
-        "paper": "#14171b",
-        "raised": "#1d2126",
-        "ink": "#e8ebee",
-        "muted": "#a3acb6",
-        "line": "#363d45",
-        "link": "#7ab8f0",
-        "warn": "#f0b35c",
-        "good": "#4fd0a2",
-        "bad": "#ff8f85",
-        "series-0": "#62aef0",
-        "series-1": "#ff8a4f",
-        "series-2": "#0fd39a",
-        "series-3": "#c984ff",
-        "series-4": "#e8df6a",
-        "series-5": "#d3dcec",
-    },
+    "light": {name: light for name, (light, _) in _COLOURS.items()},
+    "dark": {name: dark for name, (_, dark) in _COLOURS.items()},
 }
 """Every colour but that of lines has a contrast of 4.5:1 on the theme's paper."""
 SERIES = [f"var(--series-{place})" for place in range(6)]
 """Distinguishable with protanopia, deuteranopia and tritanopia."""
-_FONT = "system-ui, 'DejaVu Sans', sans-serif"
 _CONFIG = {
-    "font": _FONT,
+    "font": "system-ui, 'DejaVu Sans', sans-serif",
     "background": "var(--paper)",
     "view": {"stroke": None},
     "range": {"category": SERIES},
     "axis": {
-        **{f"{part}Color": "var(--ink)" for part in ("label", "title")},
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--ink)",
         "gridColor": "var(--line)",
         "domainColor": "var(--muted)",
         "tickColor": "var(--muted)",

@@ -25,14 +25,14 @@ from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.accept import accepted_beside
-from smembench.studies.compare import Verdict, compare_runs
+from smembench.studies.compare import compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
 from smembench.studies.probe.sheet import of_run
 from smembench.views.break_even import where_it_pays
-from smembench.views.compare import comparison_sections
+from smembench.views.compare import CHANGED, comparison_sections
 from smembench.views.history import history_sections, runs_of, series_names
 from smembench.views.history_notes import percent
 from smembench.views.ladder import ladder, ladders
@@ -43,7 +43,6 @@ from smembench.views.sections import Section, groups, sections, subject
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""
-_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _STEPS = 3
 """Fewest lines of a ladder that is shown."""
 
@@ -75,11 +74,16 @@ class Report:
     chapters: Sequence[Chapter]
 
     @property
+    def topics(self) -> list[Topic]:
+        """Every topic, each before those that are folded in it."""
+        found = [topic for chapter in self.chapters for topic in chapter.topics]
+        return [part for topic in found for part in (topic, *topic.folded)]
+
+    @property
     def charts(self) -> list[Chart]:
         """Every chart once, in order."""
-        topics = [topic for chapter in self.chapters for topic in chapter.topics]
-        every = [chart for topic in topics for part in (topic, *topic.folded) for chart in part.charts]
-        return ([self.headline.chart] if self.headline.chart else []) + every
+        first = [self.headline.chart] if self.headline.chart else []
+        return [*first, *(chart for topic in self.topics for chart in topic.charts)]
 
 
 def contents(runs: Sequence[Run]) -> Report:
@@ -105,8 +109,8 @@ def _comparison(before: Run, stored: Run, name: str) -> Topic:
     if not found.cases:
         return Topic(f"Against {name}", [f"It has no case in common with {name}."])
     said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
-    most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in _CHANGED) if case.ratio else 0.0)
-    if most.ratio and most.verdict in _CHANGED:
+    most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in CHANGED) if case.ratio else 0.0)
+    if most.ratio and most.verdict in CHANGED:
         said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
     text = f"Of {number_of(len(found.cases), 'case')} against {name}: {said}."
     return Topic(f"Against {name}", [text], comparison_sections(found), _known(changes(found)))
@@ -125,7 +129,7 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
             f"; {series_names(series)[series.index(slower[0])]} {percent(slower[0].ratio)} since {turn.night.run_id}"
         )
     charts = _known(over_runs(series))
-    return [Topic("History", [f"{text}."], history_sections(series, fine=True), charts)] if charts else []
+    return [Topic("History", [f"{text}."], history_sections(series), charts)] if charts else []
 
 
 def _known(*charts: Chart | None) -> list[Chart]:

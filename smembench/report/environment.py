@@ -11,8 +11,6 @@ from smembench.studies.history.read import devices_of
 from smembench.views.columns import Column
 from smembench.views.sections import Section, table
 
-_TABLES = ("devices", "versions", "config")
-
 
 def environment(run: Description) -> list[Section]:
     """Devices beside each other, software, configuration, and the run itself; empty for a run without run.json."""
@@ -21,13 +19,17 @@ def environment(run: Description) -> list[Section]:
         devices = [device.known for device in run.devices]
         keys = dict.fromkeys(key for device in devices for key in device if key != "name")
         cells = [[key, *(shown(device.get(key)) for device in devices)] for key in keys]
-        found.append(Section("Devices", [_text(""), *(_text(device.name) for device in run.devices)], cells))
+        found.append(_texts("Devices", ["", *(device.name for device in run.devices)], cells))
     config = run.config.data
     config.pop("sweep", None)
     config |= {f"sweep {place}": sweep for place, sweep in enumerate(run.config.sweep, start=1)}
-    rest = {key: value for key, value in run.data.items() if key not in _TABLES}
+    rest = {key: value for key, value in run.data.items() if key not in ("devices", "versions", "config")}
     pairs: dict[str, Mapping[str, object]] = {"Software": run.versions, "Configuration": config, "Run": rest}
-    return found + [_pairs(heading, values) for heading, values in pairs.items() if values]
+    for heading, values in pairs.items():
+        if values:
+            cells = [[key, text] for key, value in values.items() if (text := shown(value))]
+            found.append(_texts(heading, ["", "value"], cells))
+    return found
 
 
 def run_names(runs: Sequence[Run]) -> Callable[[Run], str]:
@@ -75,10 +77,5 @@ def shown(value: object) -> str:
     return ",".join(map(shown, value)) if isinstance(value, list) else str(value)
 
 
-def _pairs(heading: str, values: Mapping[str, object]) -> Section:
-    cells = [[key, text] for key, value in values.items() if (text := shown(value))]
-    return Section(heading, [_text(""), _text("value")], cells)
-
-
-def _text(heading: str) -> Column:
-    return Column(heading, numeric=False)
+def _texts(heading: str, columns: Sequence[str], cells: list[list[str]]) -> Section:
+    return Section(heading, [Column(name, numeric=False) for name in columns], cells)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.banks import served
 from smembench.explain.costs import SharedAccess
 from smembench.kernels import registry
-from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.report.page import asset, document
-from smembench.store.schema import Row
-from smembench.views.explain import conflict, explanation
-from smembench.views.explain_roof import roof
-from smembench.views.sections import block
+from smembench.views.explain import conflict
+from smembench.views.sections import Section, block
 
 _PADS = range(5)
 _MOST = 40
 """Rows of an array that are drawn whole; of more, those that a request touches."""
 
 
-def explanation_page(
-    explained: Explanation, capability: str | None, device: DeviceInfo | None, measured: Row | None = None
-) -> str:
-    """The page of a case, with other pads of its tile if it has any.
+def explanation_page(explained: Explanation, tables: Sequence[Section]) -> str:
+    """The page of a case, with other pads of its tile if it has any, above the explanation as tables.
 
     Raises:
         UsageError: for a kernel whose threads access no shared memory.
@@ -34,13 +30,13 @@ def explanation_page(
     case = explained.case
     if not explained.shared:
         raise UsageError(f"--html: no thread of {case.kernel} accesses shared memory, so there are no banks to draw")
-    pads = {case.pad or 0: _accesses(explained)}
+    own = case.pad or 0
+    pads = {own: _accesses(explained)}
     if registry.kernel_of(case).pad is not None:
         pads |= {pad: _accesses(explain(replace(case, pad=pad))) for pad in _PADS if pad != case.pad}
-    if all(accesses == pads[case.pad or 0] for accesses in pads.values()):
-        pads = {case.pad or 0: pads[case.pad or 0]}
-    steps = {"pad": case.pad or 0, "banks": BANKS, "pads": dict(sorted(pads.items()))}
-    tables = [*explanation(explained), roof(explained, capability, device, measured)]
+    if all(accesses == pads[own] for accesses in pads.values()):
+        pads = {own: pads[own]}
+    steps = {"pad": own, "banks": BANKS, "pads": dict(sorted(pads.items()))}
     return document(
         "explanation.html.j2",
         '"use strict";\n' + asset("explanation.js") + asset("tables.js"),

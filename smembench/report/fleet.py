@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from smembench.report.contents import Chapter, Report, Topic
 from smembench.report.figures.fleet import deviations
 from smembench.report.headline import Headline
-from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Group, Verdict
+from smembench.views.columns import value
 from smembench.views.fleet import devices, fleet_lines, headline, metric_names, model
 from smembench.views.sections import Section, table
 
@@ -50,11 +50,11 @@ def _states(groups: Sequence[Group]) -> Section:
         "model": lambda member: member.model,
         "UUID": lambda member: member.uuid or "",
         "driver": lambda member: (member.info.driver if member.info else None) or "",
-        "SM MHz": lambda member: _least(member, lambda row: row.sm_clock_mhz),
-        "°C": lambda member: _most(member, lambda row: row.temperature_c),
-        "W": lambda member: _most(member, lambda row: row.power_w),
+        "SM MHz": lambda member: f"{min(values):.0f}" if (values := _known(member, "sm_clock_mhz")) else "",
+        "°C": lambda member: f"{max(values):.0f}" if (values := _known(member, "temperature_c")) else "",
+        "W": lambda member: f"{max(values):.0f}" if (values := _known(member, "power_w")) else "",
         "throttled": _throttled,
-        "ECC errors": lambda member: _errors(member),
+        "ECC errors": _errors,
         "PCIe": lambda member: _of(member, "pcie_generation", "pcie_generation_max"),
         "lanes": lambda member: _of(member, "pcie_width", "pcie_width_max"),
         "NVLinks": lambda member: _of(member, "nvlinks_up", "nvlinks"),
@@ -67,16 +67,9 @@ def _states(groups: Sequence[Group]) -> Section:
     )
 
 
-def _known(member: Member, of: Callable[[Row], float | None]) -> list[float]:
-    return [value for row in (member.run.rows if member.run else ()) if (value := of(row)) is not None]
-
-
-def _least(member: Member, of: Callable[[Row], float | None]) -> str:
-    return f"{min(values):.0f}" if (values := _known(member, of)) else ""
-
-
-def _most(member: Member, of: Callable[[Row], float | None]) -> str:
-    return f"{max(values):.0f}" if (values := _known(member, of)) else ""
+def _known(member: Member, column: str) -> list[float]:
+    found = [value(row, column) for row in (member.run.rows if member.run else ())]
+    return [known for known in found if known is not None]
 
 
 def _throttled(member: Member) -> str:
@@ -87,13 +80,13 @@ def _throttled(member: Member) -> str:
 
 def _errors(member: Member) -> str:
     """``2 corrected, 1 not``."""
-    corrected = max(_known(member, lambda row: row.ecc_corrected), default=None)
-    uncorrected = max(_known(member, lambda row: row.ecc_uncorrected), default=None)
+    corrected = max(_known(member, "ecc_corrected"), default=None)
+    uncorrected = max(_known(member, "ecc_uncorrected"), default=None)
     return "" if corrected is None or uncorrected is None else f"{corrected:.0f} corrected, {uncorrected:.0f} not"
 
 
 def _of(member: Member, now: str, most: str) -> str:
     """``8 of 16``: the least of the run, of what there is."""
-    found = _known(member, lambda row: getattr(row, now))
+    found = _known(member, now)
     limit = getattr(member.info, most) if member.info else None
     return "" if not found else f"{min(found):.0f} of {limit}" if limit else f"{min(found):.0f}"

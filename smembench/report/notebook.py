@@ -29,6 +29,7 @@ from smembench.toolchains.registry import is_port
 from smembench.views.break_even import tables
 from smembench.views.compare import comparison_sections
 from smembench.views.explain import explanation
+from smembench.views.export import cases
 from smembench.views.html import html
 from smembench.views.sections import Section
 from smembench.views.table import drawn
@@ -102,8 +103,7 @@ class Result(Shown):
     @cached_property
     def frame(self) -> pd.DataFrame:
         """One row per case, with all columns of cases.csv."""
-        rows = [[getattr(row, column) for column in COLUMNS] for row in self.run.rows]
-        return pd.DataFrame(rows, columns=list(COLUMNS))
+        return pd.DataFrame(cases(self.run), columns=list(COLUMNS))
 
     @cached_property
     def samples(self) -> pd.DataFrame:

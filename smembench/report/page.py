@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.resources import files
 
 from smembench.model.text import visible
@@ -21,7 +21,9 @@ def page(report: Report) -> str:
     import vl_convert
 
     script = vl_convert.javascript_bundle(asset("charts.js") + asset("tables.js"))
-    return document("report.html.j2", script, _sections(report), report=report)
+    tables = [section for topic in report.topics for section in topic.sections]
+    tables += [chart.data for chart in report.charts]
+    return document("report.html.j2", script, tables, report=report)
 
 
 def document(template: str, script: str, tables: Iterable[Section], **context: object) -> str:
@@ -62,14 +64,6 @@ def document(template: str, script: str, tables: Iterable[Section], **context: o
 def asset(name: str) -> str:
     """The text of a file of this package."""
     return (files("smembench.report") / name).read_text(encoding="utf-8")
-
-
-def _sections(report: Report) -> Iterator[Section]:
-    """Every table of a report."""
-    topics = [topic for chapter in report.chapters for topic in chapter.topics]
-    for part in (part for topic in topics for part in (topic, *topic.folded)):
-        yield from part.sections
-    yield from (chart.data for chart in report.charts)
 
 
 def _theme(name: str) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from smembench.model.case import Case
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
-from smembench.studies.compare.itself import SEEN_IN, SelfCase, SelfComparison
+from smembench.studies.compare.itself import SEEN_IN, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
 from smembench.views.columns import milliseconds, some
-from smembench.views.records import Record
+from smembench.views.records import Record, values
 from smembench.views.sections import Section, table
 
-_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _LEAST_SHARED = 0.001
 """Smallest difference shared by all cases that is worth a word."""
 Namer = Callable[[Case], str]
@@ -30,7 +30,7 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
             "reason": one.reason or None,
             "base_ms": one.base.elapsed_ms,
             "new_ms": one.new.elapsed_ms,
-            **{name: getattr(one, name) for name in ("ratio", "low", "high", "p", "q", "noise")},
+            **values(one, ("ratio", "low", "high", "p", "q", "noise")),
         }
         for one in found.cases
     ]
@@ -39,7 +39,7 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
 def self_records(found: SelfComparison) -> list[Record]:
     """The same of a configuration that is compared with itself."""
     names = ("elapsed_ms", "pairs", "false", "ambiguous", "largest", "seen", "reason")
-    return [{"case_id": one.case.id, **{name: getattr(one, name) for name in names}} for one in found.cases]
+    return [{"case_id": one.case.id, **values(one, names)} for one in found.cases]
 
 
 def comparison_sections(
@@ -77,7 +77,7 @@ def verdict_section(
         ambiguous: list the ambiguous cases too.
         most: the most cases to list; all if None.
     """
-    listed = {*_CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
+    listed = {*CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
     wanted = [case for case in found.cases if case.verdict in listed or case.hidden]
     shown = wanted[:most]
     name = namer([case.case for case in found.cases])
@@ -94,10 +94,14 @@ def verdict_section(
         "noise": lambda case: "" if case.noise is None else f"{100 * case.noise:.2g} %",
     }
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
+    sides = {"base": found.only_base, "new": found.only_new}
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
     notes += [_rules(found)] if shown else []
-    notes += [*_causes(shown, name), *_reasons(told, name), *_held_against(shown, name)]
-    notes += [*_one_sided("base", found.only_base), *_one_sided("new", found.only_new)]
+    causes = ((case, "; ".join(map(str, case.causes))) for case in shown)
+    notes += [f"probable cause of {text}" for text in _why(causes, name)]
+    notes += _why(((case, case.reason) for case in told), name)
+    notes += _held_against(shown, name)
+    notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]
     notes += [found.caution] if found.caution else []
     notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
     return table(heading, shown, columns, words=("verdict", "case"), wide=("base ms",)).below(
@@ -123,21 +127,13 @@ def _shared(device: str, shared: float) -> str:
     return f"all cases on {device} together were {by}, within nightly variation: no ratio includes it"
 
 
-def _reasons(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
-    """Each reason once, with its cases."""
-    by_reason = grouped((case for case in cases if case.reason), lambda case: (case.verdict, case.reason))
+def _why(reasons: Iterable[tuple[CaseComparison, str]], name: Namer) -> list[str]:
+    """Each reason of a verdict once, with its cases."""
+    by_reason = grouped(reasons, lambda one: (one[0].verdict, one[1]))
     return [
-        f"{verdict.value}: {some([name(case.case) for case in those])}: {reason}"
+        f"{verdict.value}: {some([name(case.case) for case, _ in those])}: {reason}"
         for (verdict, reason), those in by_reason.items()
-    ]
-
-
-def _causes(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
-    """What may be why cases changed, each set of it once with its cases."""
-    by_causes = grouped((case for case in cases if case.causes), lambda case: (case.verdict, tuple(case.causes)))
-    return [
-        f"probable cause of {verdict.value}: {some([name(case.case) for case in those])}: {'; '.join(map(str, causes))}"
-        for (verdict, causes), those in by_causes.items()
+        if reason
     ]
 
 
@@ -152,26 +148,21 @@ def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     ]
 
 
-def _one_sided(side: str, cases: Sequence[str]) -> list[str]:
-    return [f"only in {side}: {some(cases)}"] if cases else []
-
-
 def self_section(found: SelfComparison) -> Section:
     """Every case of an A/A comparison, those with the largest detectable slowdown first."""
     name = namer([case.case for case in found.cases])
-    columns: dict[str, Callable[[SelfCase], str]] = {
-        "case": lambda case: name(case.case),
-        "pairs": lambda case: str(case.pairs),
-        "false": lambda case: str(case.false),
-        "ambiguous": lambda case: str(case.ambiguous),
-        "largest\nratio": lambda case: _ratio(case.largest),
-        "slowdown\nseen": lambda case: "" if case.seen is None else _percent(case.seen),
-    }
     reasons = Counter(case.reason for case in found.cases)
     return table(
         f"{len(found.runs)} runs against each other, {number_of(found.pairs, 'pair')} · {_rules(found)}",
         found.cases,
-        columns,
+        {
+            "case": lambda case: name(case.case),
+            "pairs": lambda case: str(case.pairs),
+            "false": lambda case: str(case.false),
+            "ambiguous": lambda case: str(case.ambiguous),
+            "largest\nratio": lambda case: _ratio(case.largest),
+            "slowdown\nseen": lambda case: "" if case.seen is None else _percent(case.seen),
+        },
         words=("case",),
     ).below(
         sentence=_said_of_itself(found),

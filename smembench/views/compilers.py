@@ -130,13 +130,9 @@ def _reason(slower: Build, faster: Build, ratio: float, who: str) -> str:
         bounds = f"at most {100 * ours:.0f} % of the arithmetic peak instead of {100 * theirs:.0f}"
         return f", where {who} has a main loop that can reach {bounds}"
     words = {"registers": "registers", "local_bytes": "local memory", "instructions": "instructions"}
-    more = [word for name, word in words.items() if _more(slower, faster, name)]
+    counts = {word: (getattr(slower, name), getattr(faster, name)) for name, word in words.items()}
+    more = [word for word, (ours, theirs) in counts.items() if None not in (ours, theirs) and ours > theirs]
     return f", where {who} takes more {' and '.join(more)}" if more else ""
-
-
-def _more(slower: Build, faster: Build, name: str) -> bool:
-    ours, theirs = getattr(slower, name), getattr(faster, name)
-    return ours is not None and theirs is not None and ours > theirs
 
 
 def _language(compiler: str) -> str:

@@ -15,7 +15,8 @@ stderr = Console(stderr=True, highlight=False)
 notes = Console(stderr=True, highlight=False)
 """Notes and progress on stderr: what --quiet leaves out."""
 
-_ASCII = str.maketrans({"×": "x", "±": "+-", "·": "|", "✓": "ok", "…": "...", "²": "^2", "–": "-"})
+_ASCII: dict[str, str | int | None] = {"×": "x", "±": "+-", "·": "|", "✓": "ok", "…": "...", "²": "^2", "–": "-"}
+_ASCII |= zip("▁▂▃▄▅▆▇█", "_.-=+*%@", strict=True)
 
 
 def say(console: Console, line: str) -> None:
@@ -37,5 +38,5 @@ def plain(console: Console, text: str) -> str:
     text = visible(text, keep="\n")
     if can_show(console, text):
         return text
-    text = text.translate(_ASCII)
+    text = text.translate(str.maketrans(_ASCII))
     return text.encode(console.encoding or "ascii", "replace").decode(console.encoding or "ascii")

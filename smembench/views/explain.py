@@ -14,15 +14,12 @@ from rich.text import Text
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
-from smembench.model.device import DeviceInfo
 from smembench.model.groups import grouped
-from smembench.store.schema import Row
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
-from smembench.views.explain_roof import roof
 from smembench.views.explain_tiles import tiles
-from smembench.views.records import Record
+from smembench.views.records import Record, values
 from smembench.views.sections import Section, block, table
 from smembench.views.table import draw
 
@@ -33,20 +30,11 @@ _SITE: dict[str, Callable[[Access], str]] = {
 }
 
 
-def print_explanation(
-    console: Console,
-    explained: Costs,
-    capability: str | None = None,
-    device: DeviceInfo | None = None,
-    measured: Row | None = None,
-) -> None:
-    """Mistakes if there are any, what was not followed, the tables, the picture of the tile.
-
-    A case has the roofs of a device or compute capability, too, with its time if it was ``measured`` there.
-    """
+def print_explanation(console: Console, explained: Costs, sections: Sequence[Section]) -> None:
+    """Mistakes if there are any, what was not followed, the tables of ``sections``, the picture of the tile."""
     for remark, style in _remarks(explained):
         console.print(Text(remark, style), soft_wrap=True)
-    draw(console, _tables(explained, capability, device, measured))
+    draw(console, sections)
     for place, line in enumerate(picture(explained)):
         if not place:
             console.print()
@@ -54,21 +42,11 @@ def print_explanation(
         console.print(line, soft_wrap=True)
 
 
-def tables(
-    explained: Costs,
-    capability: str | None = None,
-    device: DeviceInfo | None = None,
-    measured: Row | None = None,
-) -> list[Section]:
+def tables(explained: Costs, sections: Sequence[Section]) -> list[Section]:
     """What ``print_explanation`` prints, but for the picture."""
     remarks = [line for line, _ in _remarks(explained)]
     before = [Section("Mistakes, and what was not followed", [], [], notes=remarks)] if remarks else []
-    return [*before, *_tables(explained, capability, device, measured)]
-
-
-def _tables(explained: Costs, capability: str | None, device: DeviceInfo | None, measured: Row | None) -> list[Section]:
-    roofs = [roof(explained, capability, device, measured)] if isinstance(explained, Explanation) else []
-    return [*explanation(explained), *roofs]
+    return [*before, *sections]
 
 
 def _remarks(explained: Costs) -> list[tuple[str, str]]:
@@ -288,16 +266,8 @@ def comparison(found: Sequence[Comparison], heading: str) -> Section:
 
 def counter_records(found: Sequence[Comparison]) -> list[Record]:
     """The same for programs."""
-    return [
-        {
-            "case_id": item.case.id,
-            "figure": item.figure,
-            "predicted": item.predicted,
-            "counted": item.counted,
-            "agrees": item.agrees,
-        }
-        for item in found
-    ]
+    names = ("figure", "predicted", "counted", "agrees")
+    return [{"case_id": item.case.id, **values(item, names)} for item in found]
 
 
 def pad_records(tried: Sequence[tuple[int, float, float]]) -> list[Record]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smembench.explain.analysis import Explanation
-from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs
+from smembench.explain.roof import MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs
 from smembench.explain.trace import traceable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -17,7 +17,6 @@ from smembench.views.sections import Section, table
 _UNLESS = {
     MEMORY: " or more where a cache holds its arrays",
     ON_CHIP: " or more where the compiler merges loads",
-    ARITHMETIC: "",
 }
 
 
@@ -50,15 +49,15 @@ def _sentences(
         limit, ms = hit
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         merging_known = limit.name == ON_CHIP and explained.code is not None
-        unless = "" if merging_known else _UNLESS[limit.name]
-        if measured is None or measured.elapsed_ms is None:
-            said.append(f"It hits the roof of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
-        else:
-            said.append(
+        unless = "" if merging_known else _UNLESS.get(limit.name, "")
+        reached = "It hits the roof"
+        if measured is not None and measured.elapsed_ms is not None:
+            reached = (
                 f"Measured: {within(measured.elapsed_ms, measured.interval)} ms, "
                 f"{number(amount / measured.elapsed_ms / 1e6)} {unit}, {100 * ms / measured.elapsed_ms:.0f} % of the "
-                f"lowest roof, that of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}."
+                "lowest roof, that"
             )
+        said.append(f"{reached} of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
     if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
+from smembench.store.run_folder import to_json
 from smembench.views.html import page
 from smembench.views.latex import latex
 from smembench.views.markdown import markdown
-from smembench.views.records import Record, csv, json
+from smembench.views.records import Record, csv, values
 from smembench.views.sections import Section
 
 
@@ -34,7 +35,7 @@ class Result:
             rows = self.rows()
             return rows if isinstance(rows, str) else csv(rows)
         if form == "json":
-            return json(**self.data())
+            return to_json(self.data())
         if form == "html":
             return self.html() if self.html is not None else page(self.sections)
         return markdown(self.sections) if form == "markdown" else latex(self.sections)
@@ -42,7 +43,7 @@ class Result:
 
 def cases(run: Run) -> list[Record]:
     """The cases, by the columns of cases.csv."""
-    return [{column: getattr(row, column) for column in schema.COLUMNS} for row in run.rows]
+    return [values(row, schema.COLUMNS) for row in run.rows]
 
 
 def of_run(run: Run, sections: Sequence[Section], **parts: Sequence[Record]) -> Result:

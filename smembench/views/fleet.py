@@ -8,7 +8,6 @@ from functools import partial
 
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
-from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member, metric
 from smembench.studies.fleet.verdict import Figure, Group, Metric, Slow, Verdict
 from smembench.views.columns import milliseconds, some
@@ -37,15 +36,12 @@ class Point:
 
 def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
     """A list per metric with a point per device, in their orders; None for a device without a figure."""
-    slow = {one.member.identity: {reason.metric for reason in one.reasons} for one in verdict.slow}
-
-    def point(member: Member, figure: Figure | None, of: Metric) -> Point | None:
-        if figure is None:
-            return None
-        return Point(member, figure, deviation(figure, of), of.name in slow.get(member.identity, ()))
-
+    slow = {(one.member.identity, reason.metric) for one in verdict.slow for reason in one.reasons}
     return [
-        [point(member, figure, one) for member, figure in zip(group.members, one.figures, strict=True)]
+        [
+            Point(member, figure, deviation(figure, one), (member.identity, one.name) in slow) if figure else None
+            for member, figure in zip(group.members, one.figures, strict=True)
+        ]
         for one in group.metrics
     ]
 
@@ -98,14 +94,9 @@ def fleet_lines(verdict: Verdict) -> list[str]:
     lines += [f"failed: {some(those, 'devices')}: {why}" for why, those in told.items()]
     known = {f"{member}: {why}" for why, those in told.items() for member in those}
     lines += [f"unknown: {text}" for text in verdict.unknown if text not in known]
-    return [_shortened(line, names) for line in lines]
-
-
-def _shortened(text: str, names: Mapping[str, str]) -> str:
-    """A line with the short names of its metrics."""
     for name, short in names.items():
-        text = text.replace(name, short)
-    return text
+        lines = [line.replace(name, short) for line in lines]
+    return lines
 
 
 def many(members: Sequence[Member]) -> str:
@@ -122,7 +113,8 @@ def share(value: float | None) -> str:
 
 def metric_names(verdict: Verdict) -> Mapping[str, str]:
     """The short name of each metric: its kernel, or that with what tells it from others of the kernel."""
-    rows = {one.name: _row(one) for group in verdict.groups for one in group.metrics}
+    metrics = [one for group in verdict.groups for one in group.metrics]
+    rows = {one.name: next(figure.row for figure in one.figures if figure) for one in metrics}
     cases = {name: replace(row.case, device="cuda:0") for name, row in rows.items()}
     alike = grouped(cases, lambda name: (cases[name].problem, cases[name].kernel))
     return {
@@ -130,10 +122,6 @@ def metric_names(verdict: Verdict) -> Mapping[str, str]:
         for those in alike.values()
         for name in those
     }
-
-
-def _row(one: Metric) -> Row:
-    return next(figure.row for figure in one.figures if figure)
 
 
 def _alone(group: Group, names: Mapping[str, str]) -> Section:
@@ -151,41 +139,30 @@ def model(group: Group) -> str:
     return group.model or "unknown model"
 
 
-@dataclass(frozen=True, slots=True)
-class _Strip:
-    """A metric's line: its number, the metric, and the devices that have it."""
-
-    number: int
-    metric: Metric
-    points: Sequence[Point]
-
-    @property
-    def slow(self) -> str:
-        """The slowest of the slow devices, and how many more there are."""
-        found = sorted((point for point in self.points if point.slow), key=lambda point: -point.deviation)
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        return found[0].member.label + more if found else ""
-
-
 def _metrics(group: Group, verdict: Verdict, names: Mapping[str, str], *, fine: bool) -> Section:
     """A line per metric: the strip of all devices, and the slowest by name."""
     there = [[point for point in found if point] for found in points(group, verdict)]
-    lines = [_Strip(number, *pair) for number, pair in enumerate(zip(group.metrics, there, strict=True), 1)]
     end = reach([point.deviation for found in there for point in found])
 
-    def drawn(line: _Strip) -> str:
-        return strip([point.deviation for point in line.points], [point.slow for point in line.points], end, fine=fine)
+    def drawn(place: int) -> str:
+        return strip([one.deviation for one in there[place]], [one.slow for one in there[place]], end, fine=fine)
+
+    def slow(place: int) -> str:
+        """The slowest of the slow devices, and how many more there are."""
+        found = sorted((point for point in there[place] if point.slow), key=lambda point: -point.deviation)
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return found[0].member.label + more if found else ""
 
     return table(
         f"{model(group)} · {many(group.members)}",
-        lines,
+        range(len(there)),
         {
-            "": lambda line: str(line.number),
-            "metric": lambda line: names[line.metric.name],
-            "median\nms": lambda line: milliseconds(line.metric.median_ms),
-            "spread of\ndevices": lambda line: share(line.metric.spread),
+            "": lambda place: str(place + 1),
+            "metric": lambda place: names[group.metrics[place].name],
+            "median\nms": lambda place: milliseconds(group.metrics[place].median_ms),
+            "spread of\ndevices": lambda place: share(group.metrics[place].spread),
             axis(end): drawn,
-            "slow": lambda line: line.slow,
+            "slow": slow,
         },
         words=("metric", axis(end), "slow"),
         wide=("median\nms", "spread of\ndevices"),
@@ -236,22 +213,18 @@ def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: b
         notes.append(f"and {others} more, all within ±{100 * farthest:.1f} %; --export FILE.csv has them")
     if len(columns) < len(headings) + 2:
         notes.append(f"{len(headings) - _METRICS} more metrics are in --export FILE.csv")
+    rules = (
+        f"Slow: over {100 * verdict.rules.threshold:g} % beyond normal variation, by a rule that names "
+        f"{100 * verdict.rules.false_alarms:g} % of normal devices."
+    )
     return table("Slower than the median of the model, in %", shown, columns, words=("device", "slow in")).below(
-        sentence=_rules(verdict), notes=notes
+        sentence=rules, notes=notes
     )
 
 
 def _cell(line: _Line, place: int) -> str:
     point = line.points[place]
     return "–" if point is None else f"{100 * point.deviation:+z.1f}"
-
-
-def _rules(verdict: Verdict) -> str:
-    rules = verdict.rules
-    return (
-        f"Slow: over {100 * rules.threshold:g} % beyond normal variation, by a rule that names "
-        f"{100 * rules.false_alarms:g} % of normal devices."
-    )
 
 
 def _said(one: Slow, names: Mapping[str, str]) -> str:
@@ -268,10 +241,11 @@ def _said(one: Slow, names: Mapping[str, str]) -> str:
 
 def _failed(members: Sequence[Member], names: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
     """Labels of devices by what failed there: the device as a whole, or a case of it."""
-    found = []
+    found: dict[str, list[str]] = {}
     for member in members:
         if member.run is None or member.reason:
-            found.append((member.reason or "nothing was measured", member.label))
-        rows = member.run.failed if member.run else []
-        found += [(f"{names.get(name := metric(row), name)}: {row.status}: {row.reason}", member.label) for row in rows]
-    return {why: [label for _, label in those] for why, those in grouped(found, lambda one: one[0]).items()}
+            found.setdefault(member.reason or "nothing was measured", []).append(member.label)
+        for row in member.run.failed if member.run else []:
+            name = metric(row)
+            found.setdefault(f"{names.get(name, name)}: {row.status}: {row.reason}", []).append(member.label)
+    return found

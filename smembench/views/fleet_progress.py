@@ -19,6 +19,8 @@ from smembench.studies.fleet.turns import at_once, in_turns
 from smembench.views.console import say, stderr
 from smembench.views.progress import OFTEN_SECONDS
 
+QUIET = Watch(partial(say, stderr), unseen, unseen)
+"""What a fleet says if it shows no progress: nothing but notes."""
 _REST = 4
 """Lines of a terminal that are left to others when there are more devices than lines."""
 
@@ -41,12 +43,6 @@ def watch() -> Iterator[Watch]:
     with Progress(*columns, console=stderr, transient=True) as bars:
         shown = _Bars(bars)
         yield Watch(note, shown.state, shown.progress)
-
-
-@contextmanager
-def quiet() -> Iterator[Watch]:
-    """Nothing but notes."""
-    yield Watch(partial(say, stderr), unseen, unseen)
 
 
 class _Bars:

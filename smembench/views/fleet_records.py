@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 
-from smembench.store.schema import Row
 from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Distance, Verdict
 from smembench.views.export import Result
 from smembench.views.fleet import deviation, fleet_sections
-from smembench.views.records import Record
+from smembench.views.records import Record, values
 
 _STATE = (
     *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle_reasons", "other_processes"),
@@ -21,24 +20,17 @@ _STATE = (
 def result(verdict: Verdict) -> Result:
     """The tables; as CSV the figures, as JSON all of it."""
     return Result(
-        sections=fleet_sections(verdict, fine=True), data=lambda: _data(verdict), rows=lambda: figures(verdict)
-    )
-
-
-def _data(verdict: Verdict) -> dict[str, object]:
-    return {
-        "fleet": {
-            "path": str(verdict.fleet.path),
-            "threshold": verdict.rules.threshold,
-            "false_alarms": verdict.rules.false_alarms,
-            "exit_code": verdict.exit_code,
+        sections=fleet_sections(verdict, fine=True),
+        data=lambda: {
+            "fleet": {"path": str(verdict.fleet.path), **asdict(verdict.rules), "exit_code": verdict.exit_code},
+            "devices": devices(verdict),
+            "metrics": metrics(verdict),
+            "figures": figures(verdict),
+            "slow": slow(verdict),
+            "unknown": list(verdict.unknown),
         },
-        "devices": devices(verdict),
-        "metrics": metrics(verdict),
-        "figures": figures(verdict),
-        "slow": slow(verdict),
-        "unknown": list(verdict.unknown),
-    }
+        rows=lambda: figures(verdict),
+    )
 
 
 def devices(verdict: Verdict) -> list[Record]:
@@ -75,7 +67,7 @@ def figures(verdict: Verdict) -> list[Record]:
             "deviation": deviation(figure, one),
             **_distance("fleet", figure.fleet),
             **_distance("history", figure.history),
-            **_state(figure.row),
+            **values(figure.row, _STATE),
         }
         for group in verdict.groups
         for one in group.metrics
@@ -106,7 +98,3 @@ def _which(member: Member) -> dict[str, object]:
 def _distance(against: str, found: Distance | None) -> dict[str, object]:
     values = asdict(found) if found else dict.fromkeys(field.name for field in fields(Distance))
     return {f"{against}_{name}": value for name, value in values.items()}
-
-
-def _state(row: Row) -> dict[str, object]:
-    return {name: getattr(row, name) for name in _STATE}

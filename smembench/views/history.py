@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -25,11 +25,9 @@ from smembench.views.history_notes import (
     short_series_notes,
     unusable_notes,
 )
-from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
-LEVELS = "▁▂▃▄▅▆▇█"
-_ASCII_LEVELS = "_.-=+*%@"
+_LEVELS = "▁▂▃▄▅▆▇█"
 _WIDTH = 16
 """Characters of a sparkline."""
 _DEVICES = 8
@@ -40,19 +38,18 @@ _SPAN = 1.02
 """Smallest range of a sparkline, highest over lowest, so that noise does not look like a change."""
 
 
-def sparkline(times: Sequence[float], *, fine: bool, width: int = _WIDTH) -> str:
-    """Times as characters of eight heights, oldest first, in blocks or in ASCII.
+def sparkline(times: Sequence[float]) -> str:
+    """Times as characters of eight heights, oldest first.
 
     Each character is the median of some runs, fewer for newer ones, so that recent runs show in a long history too.
     """
-    count = min(len(times), width)
+    count = min(len(times), _WIDTH)
     ages = [max(place, round(len(times) * (place / count) ** 2)) for place in range(count, -1, -1)]
     edges = [len(times) - age for age in ages]
     heights = [median(times[start:end]) for start, end in pairwise(edges)]
     low = min(heights)
     span = max(max(heights), low * _SPAN) - low
-    signs = LEVELS if fine else _ASCII_LEVELS
-    return "".join(signs[min(int(len(signs) * (height - low) / span), len(signs) - 1)] for height in heights)
+    return "".join(_LEVELS[min(int(len(_LEVELS) * (height - low) / span), len(_LEVELS) - 1)] for height in heights)
 
 
 def series_names(series: Sequence[Series]) -> list[str]:
@@ -64,25 +61,26 @@ def series_names(series: Sequence[Series]) -> list[str]:
     return [short(one.case_id) + (f" on {told[one.device]}" if len(devices) > 1 else "") for one in series]
 
 
-def history_sections(series: Sequence[Series], *, fine: bool) -> list[Section]:
+def history_sections(series: Sequence[Series]) -> list[Section]:
     """A section for every device, in the order of its first series: a row per case, and a note for every change.
 
-    Of many devices there is a table with a line each, and then a section for those that changed.
-
-    Args:
-        series: the most important first.
-        fine: whether the output can show blocks.
+    Of many devices there is a table with a line each, and then a section for those that changed. In ``series`` the most
+    important come first.
     """
     devices = grouped(series, lambda one: one.device)
     models = [device.model for device in devices]
-    names = {device: _name(device, found, several=models.count(device.model) > 1) for device, found in devices.items()}
-    shown = {device: found for device, found in devices.items() if any(one.turns for one in found)}
+
+    def section(device: Device) -> Section:
+        """Named by its model; one of several of a model also by the host, the index there and the id."""
+        found = devices[device]
+        several = models.count(device.model) > 1
+        more = [place(device, found[0].nights), device.id] if several else []
+        return _section(" ".join(filter(None, (device.model, *more))), found)
+
     if len(devices) <= _DEVICES:
-        return [_section(names[device], found, fine=fine) for device, found in devices.items()]
-    return [
-        _overview(devices),
-        *(_section(names[device], found, fine=fine) for device, found in list(shown.items())[:_DEVICES]),
-    ]
+        return list(map(section, devices))
+    changed = {device: found for device, found in devices.items() if any(one.turns for one in found)}
+    return [_overview(len(devices), changed), *map(section, list(changed)[:_DEVICES])]
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
@@ -131,24 +129,23 @@ def no_series(nights: Sequence[Night]) -> str:
     )
 
 
-def _section(name: str, series: Sequence[Series], *, fine: bool) -> Section:
+def _section(name: str, series: Sequence[Series]) -> Section:
     nights = runs_of(series)
-    columns: dict[str, Callable[[Series], str]] = {
-        "case": lambda one: short(one.case_id),
-        "runs": lambda one: str(len(one.times)),
-        "oldest to newest": lambda one: sparkline(one.times, fine=fine),
-        "newest\nms": lambda one: milliseconds(one.times[-1]),
-        "level\nms": lambda one: milliseconds(one.level),
-        "changed": _changed,
-        "since": lambda one: _day(_told(one).night) if one.turns else "",
-    }
     shown = [one for one in series if len(one.times) >= SHORTEST]
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
     return table(
         f"{name} · {number_of(len(nights), 'run')}, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
         shown,
-        columns,
+        {
+            "case": lambda one: short(one.case_id),
+            "runs": lambda one: str(len(one.times)),
+            "oldest to newest": lambda one: sparkline(one.times),
+            "newest\nms": lambda one: milliseconds(one.times[-1]),
+            "level\nms": lambda one: milliseconds(one.level),
+            "changed": _changed,
+            "since": _since,
+        },
         words=("case", "oldest to newest", "since"),
         wide=("runs", "since"),
     ).below(
@@ -168,22 +165,20 @@ def runs_of(series: Sequence[Series]) -> list[Night]:
     return sorted(nights.values(), key=lambda night: night.started)
 
 
-def _overview(devices: Mapping[Device, Sequence[Series]]) -> Section:
-    """A line per device with its slower cases; devices without a change are counted."""
-    changed = [pair for pair in devices.items() if any(one.turns for one in pair[1])]
-    steady = len(devices) - len(changed)
-    columns: dict[str, Callable[[tuple[Device, Sequence[Series]]], str]] = {
-        "device": lambda line: place(line[0], line[1][0].nights) or line[0].id,
-        "cases": lambda line: str(len(line[1])),
-        "slower": lambda line: str(sum(one.newest is Newest.SLOWER for one in line[1])),
-        "most": lambda line: _changed(line[1][0]),
-        "case": lambda line: short(line[1][0].case_id),
-        "since": lambda line: _day(_told(line[1][0]).night) if line[1][0].turns else "",
-    }
+def _overview(devices: int, changed: Mapping[Device, Sequence[Series]]) -> Section:
+    """A line per device that changed, with its slower cases; the others of all ``devices`` are counted."""
+    steady = devices - len(changed)
     return table(
-        f"{number_of(len(devices), 'device')}, of which {len(changed)} changed",
+        f"{number_of(devices, 'device')}, of which {len(changed)} changed",
         changed,
-        columns,
+        {
+            "device": lambda device: place(device, changed[device][0].nights) or device.id,
+            "cases": lambda device: str(len(changed[device])),
+            "slower": lambda device: str(sum(one.newest is Newest.SLOWER for one in changed[device])),
+            "most": lambda device: _changed(changed[device][0]),
+            "case": lambda device: short(changed[device][0].case_id),
+            "since": lambda device: _since(changed[device][0]),
+        },
         words=("device", "case", "since"),
     ).below(
         sentence=f"{number_of(steady, 'device')} did not change." if steady else "",
@@ -197,16 +192,13 @@ def _changed(series: Series) -> str:
     return f"({percent(series.ratio)})" if _told(series).accepted else percent(series.ratio)
 
 
+def _since(series: Series) -> str:
+    return _day(_told(series).night) if series.turns else ""
+
+
 def _told(series: Series) -> Turn:
     """The change that its line is about."""
     return series.slowed or series.turns[-1]
-
-
-def _name(device: Device, series: Sequence[Series], *, several: bool) -> str:
-    """Its model; of several of a model also the host, the index there and the id."""
-    if not several:
-        return device.model
-    return " ".join(filter(None, (device.model, place(device, series[0].nights), device.id)))
 
 
 def place(device: Device, nights: Sequence[Night]) -> str:
@@ -226,18 +218,14 @@ def _day(night: Night) -> str:
 def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> Result:
     """The tables; as CSV each case's time in each run, as JSON all of it."""
     return Result(
-        sections=history_sections(series, fine=True) if series else [],
+        sections=history_sections(series),
         data=lambda: history_data(nights, skipped, series),
-        rows=lambda: _times(series),
+        rows=lambda: [
+            {"case_id": one.case_id, "device": one.device.model, "run_id": night.run_id, "elapsed_ms": time}
+            for one in series
+            for night, time in zip(one.nights, one.times, strict=True)
+        ],
     )
-
-
-def _times(series: Sequence[Series]) -> list[Record]:
-    return [
-        {"case_id": one.case_id, "device": one.device.model, "run_id": night.run_id, "elapsed_ms": time}
-        for one in series
-        for night, time in zip(one.nights, one.times, strict=True)
-    ]
 
 
 def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> dict[str, Any]:
@@ -260,21 +248,20 @@ def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Se
                 "unusable": one.unusable or None,
                 "run_ids": [night.run_id for night in one.nights],
                 "elapsed_ms": list(one.times),
-                "changes": [_turn_data(turn) for turn in one.turns],
+                "changes": [
+                    {
+                        "run_id": turn.night.run_id,
+                        "started_at_utc": turn.night.started.isoformat(),
+                        "kind": "drift" if turn.change.drift else "step",
+                        "before_ms": turn.change.before,
+                        "after_ms": turn.change.after,
+                        "ratio": turn.change.ratio,
+                        "changed": list(turn.changed),
+                        "accepted": turn.accepted or None,
+                    }
+                    for turn in one.turns
+                ],
             }
             for one in series
         ],
-    }
-
-
-def _turn_data(turn: Turn) -> dict[str, Any]:
-    return {
-        "run_id": turn.night.run_id,
-        "started_at_utc": turn.night.started.isoformat(),
-        "kind": "drift" if turn.change.drift else "step",
-        "before_ms": turn.change.before,
-        "after_ms": turn.change.after,
-        "ratio": turn.change.ratio,
-        "changed": list(turn.changed),
-        "accepted": turn.accepted or None,
     }

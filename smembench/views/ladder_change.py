@@ -39,14 +39,13 @@ _MOST_KINDS = 15
 def print_change(console: Console, change: Change, capability: str | None) -> None:
     """The lines of a step that differ from those before, and a table of both steps' figures."""
     draw(console, [_title(change)])
-    lines = change.lines
-    if not lines:
+    if not change.lines:
         say(console, "The lines are the same at this size.")
     elif console.is_terminal:
-        text = plain(console, "\n".join(lines))
+        text = plain(console, "\n".join(change.lines))
         console.print(Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
     else:
-        for line in lines:
+        for line in change.lines:
             say(console, line)
     console.print()
     draw(console, [figures(change, capability)])
@@ -55,11 +54,9 @@ def print_change(console: Console, change: Change, capability: str | None) -> No
 def result(change: Change, capability: str | None, measured: Run | None) -> Result:
     """What a step changes, and the gain in a run, if it was measured in one."""
     source = Section("Lines of the source", [Column("line", numeric=False)], [[line] for line in change.lines])
-    gain = ladder(measured) if measured else []
-    found = cases(measured) if measured else []
     return Result(
-        sections=[_title(change), source, figures(change, capability), *gain],
-        data=lambda: {**change_records(change), "cases": found},
+        sections=[_title(change), source, figures(change, capability), *(ladder(measured) if measured else [])],
+        data=lambda: {**change_records(change), "cases": cases(measured) if measured else []},
     )
 
 
@@ -70,7 +67,6 @@ def _title(change: Change) -> Section:
 
 def change_records(change: Change) -> dict[str, object]:
     """The same for programs."""
-    steps = (change.before, change.after)
     return {
         "steps": [
             {
@@ -78,7 +74,7 @@ def change_records(change: Change) -> dict[str, object]:
                 "what_changes": step.kernel.ladder,
                 **{name.replace(" ", "_"): value(step) for name, (value, _) in _FIGURES.items()},
             }
-            for step in steps
+            for step in (change.before, change.after)
         ],
         "instructions": [
             {"kind": kind, "before": old, "after": new} for kind, (old, new) in change.instructions.items()

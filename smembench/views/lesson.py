@@ -29,12 +29,12 @@ def section(name: str, where: Where, found: Sequence[Result]) -> Section:
         words=("experiment", "on", "expected", "found", "as\nexpected"),
     ).below(
         sentence=f"{lesson.why} How it is found: {lesson.check}.",
-        notes=[_note(result) for result in found if result.found.as_expected is False],
+        notes=[
+            f"{result.experiment.what}: {result.experiment.unless or 'failed: nothing explains it'}"
+            for result in found
+            if result.found.as_expected is False
+        ],
     )
-
-
-def _note(result: Result) -> str:
-    return f"{result.experiment.what}: {result.experiment.unless or 'failed: nothing explains it'}"
 
 
 def lesson_records(name: str, found: Sequence[Result]) -> list[Record]:

@@ -48,8 +48,7 @@ def _section(run: Run, names: Sequence[str]) -> Section:
     involved: list[Row] = []
     settings = grouped(run.rows, lambda row: row.case.setting).values()
     for group in sorted(settings, key=_by_size):
-        own = ((row, registry.find(row.problem, row.kernel, "cuda", row.compiler)) for row in group)
-        if ours := [row for row, kernel in own if row.kernel not in names and kernel and solves(kernel)]:
+        if ours := [row for row in group if is_own(row)]:
             best = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
             yardsticks = [row for row in group if row.kernel in names]
             found[best] = {row.kernel: f"{time(row) / time(best):.3f}" for row in yardsticks}
@@ -72,6 +71,12 @@ def _section(run: Run, names: Sequence[str]) -> Section:
         },
         words=("size", "dtype", "cache", *_APART, "best"),
     ).below(notes=cautions(involved))
+
+
+def is_own(row: Row) -> bool:
+    """Whether a row's kernel solves its problem and is no other library's."""
+    kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
+    return kernel is not None and not kernel.peer and solves(kernel)
 
 
 def _by_size(group: Sequence[Row]) -> tuple[int, int]:

@@ -16,21 +16,17 @@ from smembench.views.sections import Section, libraries, table
 
 _NAMED = 3
 """Figures whose names stand before their method."""
-_FIRST = "family"
-"""The column of a CSV that comes first."""
 
 
 def sections(sheet: Sheet) -> list[Section]:
     """A table per family, below the device; the methods are its notes."""
-    found = [_family(name, figures) for name, figures in grouped(sheet.figures, lambda figure: figure.family).items()]
-    return [_device(sheet), *found]
-
-
-def _device(sheet: Sheet) -> Section:
     device = sheet.device
-    parts = (device.model, f"compute capability {device.compute_capability}", f"{device.sm_count} SMs")
-    driver = f"driver {device.driver} · {libraries(sheet.versions, ('nvrtc',))} · {sheet.measured_at_utc}"
-    return Section(f"{' · '.join(parts)} · {driver}", [], [])
+    heading = (
+        f"{device.model} · compute capability {device.compute_capability} · {device.sm_count} SMs · "
+        f"driver {device.driver} · {libraries(sheet.versions, ('nvrtc',))} · {sheet.measured_at_utc}"
+    )
+    families = grouped(sheet.figures, lambda figure: figure.family)
+    return [Section(heading, [], []), *(_family(name, figures) for name, figures in families.items())]
 
 
 def _family(name: str, figures: list[Figure]) -> Section:
@@ -76,7 +72,7 @@ def interval(figure: Figure) -> str:
 
 def result(sheet: Sheet) -> Result:
     """The tables; as CSV the figures, as JSON the sheet."""
-    columns = [_FIRST, *(field.name for field in fields(Figure) if field.name != _FIRST)]
+    columns = ["family", *(field.name for field in fields(Figure) if field.name != "family")]
     return Result(
         sections=sections(sheet),
         data=lambda: sheet.model_dump(mode="json", exclude_none=True),

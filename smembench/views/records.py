@@ -6,12 +6,16 @@ beside what holds for all of them. Cases and figures have the names that they ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from smembench.store.csv_files import table_text
-from smembench.store.run_folder import to_json
 
 Record = Mapping[str, object]
+
+
+def values(of: object, names: Iterable[str]) -> dict[str, object]:
+    """These attributes, by their names."""
+    return {name: getattr(of, name) for name in names}
 
 
 def csv(records: Sequence[Record]) -> str:
@@ -19,8 +23,3 @@ def csv(records: Sequence[Record]) -> str:
     if not records:
         return ""
     return table_text(list(records[0]), (record.values() for record in records))
-
-
-def json(**parts: object) -> str:
-    """One object as indented JSON."""
-    return to_json(parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
@@ -147,33 +146,33 @@ def _record(here: Here, document: Document, judged: Judged) -> Record:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A claim on a device, and on the reference."""
-
-    here: Judged
-    beside: Judged
-
-
 def _claims(document: Document, here: Here, reference: Here | None) -> Section:
     """The claims of a document that have an answer on the device, or would have one on a GPU."""
     every = judge(here, CLAIMS[document])
     beside = judge(reference, CLAIMS[document]) if reference and not here.is_gpu else every
     lines = [
-        _Line(one, other)
+        (one, other)
         for one, other in zip(every, beside, strict=True)
         if one.found is not Missing.NOT_IN_RUN or other.holds
     ]
-    columns: dict[str, Callable[[_Line], str]] = {
-        "where": lambda line: line.here.claim.place,
-        "it says": lambda line: _says(line.here.claim),
-        "here": lambda line: _answer(line.here),
+    columns: dict[str, Callable[[tuple[Judged, Judged]], str]] = {
+        "where": lambda line: line[0].claim.place,
+        "it says": lambda line: _says(line[0].claim),
+        "here": lambda line: _answer(line[0]),
     }
     if beside is not every and reference:
-        columns[_name(reference)] = lambda line: _answer(line.beside)
-    columns["why"] = lambda line: line.here.claim.why
+        columns[_name(reference)] = lambda line: _answer(line[1])
+    columns["why"] = lambda line: line[0].claim.why
+    notes = []
+    if left_out := len(every) - len(lines):
+        claims = "1 claim is" if left_out == 1 else f"{left_out} claims are"
+        notes.append(f"{claims} about cases that are not in this run; smembench reproduce has them all")
+    if not here.is_gpu and reference:
+        notes.append(f"what needs a GPU is answered by the stored run {reference.run.id}, on {_name(reference)}")
+    elif not here.is_gpu:
+        notes.append("what needs a GPU has one's answers in results/reference of smembench's repository")
     return table(f"{_name(here)} · {document}", lines, columns, words=tuple(columns)).below(
-        sentence=_sentence(every), notes=[*_left_out(len(every) - len(lines)), *_without_gpu(here, reference)]
+        sentence=_sentence(every), notes=notes
     )
 
 
@@ -206,18 +205,3 @@ def _sentence(every: Sequence[Judged]) -> str:
     counts = Counter(one.holds for one in every)
     said = (f"{counts[held]} {words}" for held, words in _COUNTED.items() if counts[held])
     return f"Of {len(every)} claims {', '.join(said)}."
-
-
-def _left_out(count: int) -> list[str]:
-    """What a run of other cases does not answer."""
-    claims = "1 claim is" if count == 1 else f"{count} claims are"
-    return [f"{claims} about cases that are not in this run; smembench reproduce has them all"] if count else []
-
-
-def _without_gpu(here: Here, reference: Here | None) -> list[str]:
-    """Where the answers of a GPU stand."""
-    if here.is_gpu:
-        return []
-    if reference is None:
-        return ["what needs a GPU has one's answers in results/reference of smembench's repository"]
-    return [f"what needs a GPU is answered by the stored run {reference.run.id}, on {_name(reference)}"]

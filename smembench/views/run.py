@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from statistics import median
 from time import monotonic
 
@@ -30,9 +31,12 @@ _UNSURE = 0.05
 def watch(*, verbose: bool = False) -> Watch:
     """A run's notes and progress on stderr: a bar on a terminal, elsewhere a line per round; if verbose, per trial."""
 
-    def note(line: str) -> None:
-        if line:
-            say(notes, line)
+    note = partial(say, notes)
+
+    def calibrated(info: DeviceInfo) -> None:
+        if verbose and info.event_pair_us is not None:
+            read = f"an empty event pair reads {info.event_pair_us:.3f} µs, subtracted from every sample"
+            note(f"{info.name}: {read}")
 
     def trial(done: Trial) -> None:
         rounds.add(done)
@@ -52,14 +56,7 @@ def watch(*, verbose: bool = False) -> Watch:
         rounds.end()
 
     rounds = Rounds(unseen if notes.is_terminal else note, lambda section: draw(notes, [section]))
-    return Watch(note, (lambda info: note(device_line(info))) if verbose else unseen, trial, told)
-
-
-def device_line(info: DeviceInfo) -> str:
-    """How a device was calibrated; "" if nothing is subtracted from its samples."""
-    if info.event_pair_us is None:
-        return ""
-    return f"{info.name}: an empty event pair reads {info.event_pair_us:.3f} µs, subtracted from every sample"
+    return Watch(note, calibrated, trial, told)
 
 
 class Rounds:
@@ -107,17 +104,18 @@ class Rounds:
 
 def first_times(trials: Sequence[Trial], passed: str) -> Section:
     """The medians of a first round, without intervals: what differs between rounds is not in them yet."""
-    columns: dict[str, Callable[[Trial], str]] = {
-        "kernel": lambda trial: trial.case.kernel,
-        "on": lambda trial: trial.case.device,
-        "block": lambda trial: block(trial.case),
-        "size": lambda trial: trial.case.size,
-        "samples": lambda trial: str(len(trial.samples)),
-        "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
-    }
-    heading = f"times of the first round, after {passed}; their intervals come with the next"
     return table(
-        heading, sorted(trials, key=lambda trial: trial.case.id), columns, words=("kernel", "on", "block", "size")
+        f"times of the first round, after {passed}; their intervals come with the next",
+        sorted(trials, key=lambda trial: trial.case.id),
+        {
+            "kernel": lambda trial: trial.case.kernel,
+            "on": lambda trial: trial.case.device,
+            "block": lambda trial: block(trial.case),
+            "size": lambda trial: trial.case.size,
+            "samples": lambda trial: str(len(trial.samples)),
+            "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
+        },
+        words=("kernel", "on", "block", "size"),
     )
 
 

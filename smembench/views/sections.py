@@ -127,19 +127,15 @@ def subject(row: Row) -> str:
     stride = f", stride {row.stride}" if row.stride and not problem.texts.strides_in_rows else ""
     cache = f" · {row.cache} cache" if "cache" in problem.texts.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
-    of_inputs = f"{distribution(row)}{layout_of_b(row)}"
-    return f"{problem.texts.title} {problem.texts.size(row.case)} {row.dtype}{parameters}{stride}{of_inputs}{cache}"
+    inputs = "".join(f", {text}" for text in unusual_inputs(row))
+    return f"{problem.texts.title} {problem.texts.size(row.case)} {row.dtype}{parameters}{stride}{inputs}{cache}"
 
 
-def distribution(row: Row) -> str:
-    """``, inputs normal``; nothing for uniform ones of an element type for which they are the default."""
+def unusual_inputs(row: Row) -> list[str]:
+    """``inputs normal``, unless they are uniform, and that is the default of the element type; ``B by columns``."""
     uniform = row.inputs == PROBLEMS[row.problem].usual_inputs(row.dtype) == UNIFORM
-    return "" if uniform else f", inputs {row.inputs}"
-
-
-def layout_of_b(row: Row) -> str:
-    """``, B by columns``; nothing for a matrix that lies by rows, as all others do."""
-    return "" if row.b_layout == BY_ROWS else f", B by {row.b_layout}"
+    found = [] if uniform else [f"inputs {row.inputs}"]
+    return found if row.b_layout == BY_ROWS else [*found, f"B by {row.b_layout}"]
 
 
 def device_names(run: Run) -> str:
@@ -166,12 +162,12 @@ def titled(run: Description, name: str) -> str:
 def _section(run: Run, remarks: Sequence[str]) -> Section:
     rows = run.rows
     problem = PROBLEMS[rows[0].problem]
-    columns: dict[str, Callable[[Row], str]] = {"kernel": lambda row: row.kernel}
-    if len({row.compiler for row in rows}) > 1:
-        columns["by"] = lambda row: row.compiler
-    if len({row.device for row in rows}) > 1:
-        columns["on"] = lambda row: row.device
-    columns |= {
+    several_compilers = len({row.compiler for row in rows}) > 1
+    several_devices = len({row.device for row in rows}) > 1
+    columns: dict[str, Callable[[Row], str]] = {
+        "kernel": lambda row: row.kernel,
+        "by": lambda row: row.compiler if several_compilers else "",
+        "on": lambda row: row.device if several_devices else "",
         "block": lambda row: block(row.case),
         "stride": lambda row: str(row.stride or "") if problem.texts.strides_in_rows else "",
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
@@ -215,48 +211,37 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 def cautions(rows: Sequence[Row]) -> list[str]:
     """Notes on times to treat with caution: of a busy host, a GPU that throttled, or too few samples."""
-    named = list(zip(labels(rows), rows, strict=True))
+    named = dict(zip(rows, labels(rows), strict=True))
     found: list[str] = []
     done = [row for row in rows if row.ok]
 
-    def those(which: Callable[[Row], bool]) -> str:
-        names = [name for name, row in named if row.ok and which(row)]
-        every = "both" if len(done) == 2 else f"all {len(names)}"
-        return f"{every} cases" if len(names) == len(done) > 1 else some(names)
+    def those(rows: Collection[Row]) -> str:
+        every = "both" if len(done) == 2 else f"all {len(rows)}"
+        return f"{every} cases" if len(rows) == len(done) > 1 else some([named[row] for row in rows])
 
-    if waited := [row.cpu_waiting for row in done if (row.cpu_waiting or 0) > CROWDED]:
-        cases = those(lambda row: (row.cpu_waiting or 0) > CROWDED)
-        share = f"threads waited up to {100 * min(max(filter(None, waited)), 1):.0f} % of the time for a core"
-        found.append(f"{cases}: upper bounds, since the host was busy ({share})")
-    if reasons := sorted({row.throttle_reasons for row in done if row.throttle_reasons not in (None, "none")}):
-        cases = those(lambda row: row.throttle_reasons not in (None, "none"))
-        found.append(f"{cases}: the GPU throttled while they were measured ({', '.join(map(str, reasons))})")
+    if waited := {row: share for row in done if (share := row.cpu_waiting or 0.0) > CROWDED}:
+        most = f"threads waited up to {100 * min(max(waited.values()), 1):.0f} % of the time for a core"
+        found.append(f"{those(waited)}: upper bounds, since the host was busy ({most})")
+    if throttled := [row for row in done if row.throttle_reasons not in (None, "none")]:
+        reasons = ", ".join(sorted({str(row.throttle_reasons) for row in throttled}))
+        found.append(f"{those(throttled)}: the GPU throttled while they were measured ({reasons})")
     if unsure := [row for row in done if row.converged is False and row.precision is not None]:
-        cases = those(lambda row: row.converged is False and row.precision is not None)
         worst = max(unsure, key=lambda row: row.precision or 0)
         width = percentage(100 * (worst.precision or 0), "±")
         how = f"{width} from" if interval(worst) else "too few for an interval:"
         most = "at worst " if len(unsure) > 1 else ""
-        found.append(f"{cases}: not converged ({most}{how} {number_of(worst.samples, 'sample')})")
-    if any(map(_of_few_rounds, done)):
-        cases = those(_of_few_rounds)
-        found.append(f"{cases}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
-    if any(map(_of_samples_alone, done)):
-        cases = those(_of_samples_alone)
-        found.append(f"{cases}: no samples stored to tell how rounds differ, so the 95 % CI is that of samples alone")
+        found.append(f"{those(unsure)}: not converged ({most}{how} {number_of(worst.samples, 'sample')})")
+    known = [row for row in done if interval(row)]
+    if few := {row: row.rounds for row in known if row.rounds is not None and row.rounds < MIN_ROUNDS}:
+        found.append(f"{those(few)}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
+    if alone := [row for row in known if row.uncertainty is None and row not in few]:
+        unknown = "no samples stored to tell how rounds differ"
+        found.append(f"{those(alone)}: {unknown}, so the 95 % CI is that of samples alone")
     if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
         found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):
         found.append("other processes used the GPU at the same time")
     return found
-
-
-def _of_few_rounds(row: Row) -> bool:
-    return row.rounds is not None and row.rounds < MIN_ROUNDS and interval(row) != ""
-
-
-def _of_samples_alone(row: Row) -> bool:
-    return row.uncertainty is None and interval(row) != "" and not _of_few_rounds(row)
 
 
 def block(case: Case) -> str:

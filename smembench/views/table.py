@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import StringIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -46,12 +46,12 @@ def _draw_section(console: Console, section: Section) -> None:
         columns = [place for place, column in enumerate(section.columns) if not column.wide or console.width >= _WIDE]
         table = _table(console, section, columns)
         if console.is_terminal:
-            if _minimum(console, table) > console.width:
+            if _widths(console, table).minimum > console.width:
                 table, below = _narrow(console, section, columns)
             _fit(console, table)
         else:
             # In a pipe or a file names and figures stay on one line, for grep; only sentences are folded.
-            table.width = min(max(console.width, _least_width(console, table)), _natural_width(console, table))
+            table.width = min(max(console.width, _least_width(console, table)), _widths(console, table).maximum)
         console.print(table, crop=console.is_terminal)
     if section.bars:
         if not console.is_terminal:
@@ -73,10 +73,12 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
     Columns come nearer to each other. If that is not enough, those to the right move below the table, words first.
     """
     moved: list[int] = []
-    while _minimum(console, table := _table(console, section, columns, near=True)) > console.width and columns[1:]:
+    table = _table(console, section, columns, near=True)
+    while _widths(console, table).minimum > console.width and columns[1:]:
         words = [place for place in columns[1:] if not section.columns[place].numeric]
         moved.insert(0, (words or columns)[-1])
         columns = [place for place in columns if place != moved[0]]
+        table = _table(console, section, columns, near=True)
 
     def said(cells: Sequence[str], place: int) -> str:
         column = section.columns[place]
@@ -124,18 +126,17 @@ def _table(console: Console, section: Section, columns: Sequence[int], *, near: 
     return table
 
 
-def _minimum(console: Console, table: Table) -> int:
-    """The width below which a name or a number would be broken."""
-    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), table).minimum
+def _widths(console: Console, shown: RenderableType) -> Measurement:
+    """The width below which a name or a number would be broken, and that at which nothing is folded."""
+    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), shown)
 
 
 def _fit(console: Console, table: Table) -> None:
     """Give each column its longest word, and what room is left to those that need the least more."""
-    unlimited = console.options.update(max_width=_UNLIMITED)
-    spare = console.width - _minimum(console, table)
+    spare = console.width - _widths(console, table).minimum
     needs = []
     for place, column in enumerate(table.columns):
-        found = [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
+        found = [_widths(console, cell) for cell in (column.header, *column.cells)]
         column.width = max(column.min_width or 0, *(one.minimum for one in found))
         needs.append((max(one.maximum for one in found) - column.width, place))
     for more, place in sorted(needs):
@@ -146,16 +147,10 @@ def _fit(console: Console, table: Table) -> None:
 
 def _least_width(console: Console, table: Table) -> int:
     """The width at which only columns of sentences are folded."""
-    unlimited = console.options.update(max_width=_UNLIMITED)
     folded = [column for column in table.columns if not column.no_wrap]
-    widest = [max(Measurement.get(console, unlimited, cell).maximum for cell in column.cells) for column in folded]
+    widest = [max(_widths(console, cell).maximum for cell in column.cells) for column in folded]
     spare = sum(max(width - _SENTENCE, 0) for width in widest)
-    return _natural_width(console, table) - spare
-
-
-def _natural_width(console: Console, table: Table) -> int:
-    """The width at which no column is folded."""
-    return Measurement.get(console, console.options.update(max_width=_UNLIMITED), table).maximum
+    return _widths(console, table).maximum - spare
 
 
 def _draw_bars(console: Console, bars: Sequence[Bar]) -> None:

@@ -246,7 +246,8 @@ def test_the_shares_of_threads_are_of_threads_alone() -> None:
 
 def test_tiles_are_readable_on_a_narrow_screen() -> None:
     console = Console(width=80, record=True)
-    print_explanation(console, explain(of("wgmmaClustered", 1024, 1024, 1024)))
+    explained = explain(of("wgmmaClustered", 1024, 1024, 1024))
+    print_explanation(console, explained, explanation(explained))
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 80
     (line,) = (line for line in lines if "copy of B" in line)

@@ -258,7 +258,7 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     nights, skipped = read_nights(tmp_path)
     series = series_of(nights)
     assert [one.newest for one in series] == [Newest.SLOWER, Newest.FASTER, Newest.SAME, Newest.SHORT]
-    slower, faster, same, few = history_sections(series, fine=True)
+    slower, faster, same, few = history_sections(series)
     assert slower.heading == "NVIDIA H200 cuda:0 GPU-3 · 30 runs, 2026-01-01 to 2026-01-30"
     assert slower.cells == [
         ["copyGmem float32 4096x4096 b32x32", "30", "▁" * 11 + "█" * 5, "1.1000", "1.1000", "+10.0 %", "2026-01-26"]
@@ -282,11 +282,11 @@ def test_a_case_that_failed_in_its_newest_run_is_said(tmp_path: Path, store: Sto
     nights_of(store, [1.0] * 8)
     store(8, None)
     series = series_of(read(tmp_path)[0])
-    (section,) = history_sections(series, fine=True)
+    (section,) = history_sections(series)
     (note,) = section.notes
     assert note.startswith("copyGmem float32 4096x4096 b32x32: no time from the newest run: failed: ")
     store(9)
-    (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
+    (section,) = history_sections(series_of(read(tmp_path)[0]))
     assert section.notes == []
 
 
@@ -315,7 +315,7 @@ def test_without_a_series_the_reason_is_told(tmp_path: Path, store: Store) -> No
 def test_the_newest_value_stands_beside_the_level(tmp_path: Path, store: Store) -> None:
     nights_of(store, [1.0] * 7 + [1.2])
     (series,) = series_of(read(tmp_path)[0])
-    (section,) = history_sections([series], fine=True)
+    (section,) = history_sections([series])
     assert section.cells[0][3:6] == ["1.2000", "1.0000", ""]
     assert history_data([], [], [series])["series"][0]["newest_ms"] == 1.2
 
@@ -325,14 +325,14 @@ def test_a_short_series_says_how_many_runs_it_has_of_those_it_takes(
     tmp_path: Path, store: Store, runs: int, told: str
 ) -> None:
     nights_of(store, [1.0] * runs)
-    (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
+    (section,) = history_sections(series_of(read(tmp_path)[0]))
     assert section.cells[0][5] == told
     assert any("6" in note for note in section.notes) == bool(told)
 
 
 def test_one_run_is_no_plural(tmp_path: Path, store: Store) -> None:
     nights_of(store, [1.0])
-    (section,) = history_sections(series_of(read(tmp_path)[0]), fine=True)
+    (section,) = history_sections(series_of(read(tmp_path)[0]))
     assert "· 1 run, 2026-01-01" in section.heading
 
 
@@ -397,7 +397,7 @@ def test_a_slower_level_is_news_until_it_is_accepted_or_gone(
     (series,) = series_of(read(tmp_path)[0], accepted=accepted)
     assert series.newest is newest
     assert len({turn.change.index for turn in series.turns}) == len(series.turns)
-    (section,) = history_sections([series], fine=True)
+    (section,) = history_sections([series])
     assert section.sentence.startswith(f"Slower, and not accepted: {int(newest is Newest.SLOWER)} of 1")
     assert any("as agreed" in note for note in section.notes) == any(turn.accepted for turn in series.turns)
 
@@ -410,12 +410,11 @@ def test_only_the_chosen_cases_are_looked_at(tmp_path: Path, store: Store) -> No
 
 
 def test_a_sparkline_has_the_height_of_its_times() -> None:
-    assert sparkline([1, 2, 3, 4, 5, 6, 7, 8], fine=True) == "▁▂▃▄▅▆▇█"
-    assert sparkline([1, 2, 3, 4, 5, 6, 7, 8], fine=False) == "_.-=+*%@"
-    assert sparkline([1.0] * 100, fine=True) == "▁" * 16
-    assert sparkline([1.0, 1.001], fine=True) == "▁▁"  # noise is no mountain
-    assert sparkline([1.0] * 1000 + [2.0] * 5, fine=True) == "▁" * 15 + "█"  # the newest shows
-    assert all(len(sparkline([1.0] * count, fine=True)) == min(count, 16) for count in range(1, 300))
+    assert sparkline([1, 2, 3, 4, 5, 6, 7, 8]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([1.0] * 100) == "▁" * 16
+    assert sparkline([1.0, 1.001]) == "▁▁"  # noise is no mountain
+    assert sparkline([1.0] * 1000 + [2.0] * 5) == "▁" * 15 + "█"  # the newest shows
+    assert all(len(sparkline([1.0] * count)) == min(count, 16) for count in range(1, 300))
 
 
 def test_a_case_is_short_without_what_nearly_every_case_says() -> None:

@@ -17,12 +17,9 @@ from smembench.views.sections import Section, label
 
 def rates(section: Section, name: str, subject: str) -> Chart | None:
     """The section's bars; None if it has none."""
-    values = [
-        {"case": bar.label, "rate": bar.value, "text": number(bar.value), "says": f"{bar.label}: {number(bar.value)}"}
-        for bar in section.bars
-    ]
-    if not values:
+    if not section.bars:
         return None
+    values = [_value(bar.label, bar.value) for bar in section.bars]
     unit = section.bars[0].unit
     return Chart(
         name=f"rate-{name}",
@@ -40,20 +37,15 @@ def latencies(sheet: Sheet, section: Section) -> Chart | None:
         sheet: the data sheet.
         section: the same as a table.
     """
-    found = [(figure.name, figure.value) for figure in sheet.figures if figure.family == "latency" and figure.value]
-    if not found:
+    latency = [figure for figure in sheet.figures if figure.family == "latency"]
+    values = [_value(figure.name, figure.value, " cycles") for figure in latency if figure.value]
+    if not values:
         return None
     return Chart(
         name="latency",
         title="How far away each memory is",
         caption="Cycles of a load whose address is what the load before it returned; shorter is nearer.",
-        spec=_bars(
-            [
-                {"case": name, "rate": cycles, "text": number(cycles), "says": f"{name}: {number(cycles)} cycles"}
-                for name, cycles in found
-            ],
-            "cycles",
-        ),
+        spec=_bars(values, "cycles"),
         data=section,
     )
 
@@ -74,7 +66,8 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     best = min(steps, key=time)
     roles = ["step", "best", "limit or library"]
     values = []
-    for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in _named(section))]:
+    named = {line[0] for line in section.cells}
+    for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in named)]:
         gained = gain(steps[row]) if row in steps else ""
         says = ", ".join(filter(None, (f"{label(row)}: {number(value(row, rate))} {unit}", gained)))
         text = " ".join(filter(None, (gained, "best" if row is best else "")))
@@ -96,8 +89,8 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     )
 
 
-def _named(section: Section) -> set[str]:
-    return {line[0] for line in section.cells}
+def _value(name: str, rate: float, unit: str = "") -> Spec:
+    return {"case": name, "rate": rate, "text": number(rate), "says": f"{name}: {number(rate)}{unit}"}
 
 
 def _bars(values: Values, unit: str, **encoding: object) -> Spec:

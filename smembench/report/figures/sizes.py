@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import BY_ROWS, UNIFORM
 from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.model.text import capital
 from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
 from smembench.store.schema import Row
-from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, figures, number, times, value
-from smembench.views.sections import Section, label, table
+from smembench.views.limits import is_own
+from smembench.views.sections import Section, label, table, unusual_inputs
 
 _LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
@@ -83,7 +82,7 @@ class Family:
     @property
     def fastest(self) -> list[Row]:
         """Of each size that ``beside`` was measured at, the row of the fastest kernel written here, by size."""
-        own = [row for row in self.best.values() if self.ratio(row) is not None and _is_own(row)]
+        own = [row for row in self.best.values() if self.ratio(row) is not None and is_own(row)]
         by_size = grouped(sorted(own, key=self.size), lambda row: row.case.size)
         return [min(rows, key=lambda row: (is_port(row.compiler), time(row))) for rows in by_size.values()]
 
@@ -112,20 +111,12 @@ def _family(rows: Sequence[Row]) -> Family:
         f"{problem.texts.title} {first.dtype}",
         *(f"{name} {count}" for name, count in first.case.parameters),
     ]
-    uniform = first.inputs == problem.usual_inputs(first.dtype) == UNIFORM
-    subject += [] if uniform else [f"inputs {first.inputs}"]
-    subject += [f"B by {first.b_layout}"] if first.b_layout != BY_ROWS else []
+    subject += unusual_inputs(first)
     subject += [f"stride {first.stride}"] if first.stride else []
     subject += [f"{first.cache} cache"] if "cache" in problem.texts.options else []
     beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)
     square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
     return Family(best, beside or "", ", ".join([*subject, first.device]), square)
-
-
-def _is_own(row: Row) -> bool:
-    """Whether a row's kernel solves its problem and is no other library's."""
-    kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
-    return kernel is not None and not kernel.peer and solves(kernel)
 
 
 def aligned(row: Row) -> str:
