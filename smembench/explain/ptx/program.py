@@ -14,7 +14,11 @@ from smembench.model.errors import UsageError
 
 TYPES: Mapping[str, str] = {
     "pred": "?",
-    **{f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("u", "u"), ("s", "i"), ("b", "u")) for bits in (8, 16, 32, 64)},
+    **{
+        f"{kind}{bits}": f"{letter}{bits // 8}"
+        for kind, letter in (("u", "u"), ("s", "i"), ("b", "u"))
+        for bits in (8, 16, 32, 64)
+    },
     "f16": "f2",
     "f32": "f4",
     "f64": "f8",
@@ -254,7 +258,11 @@ def _content(text: str | None, kind: str, size: int) -> NDArray[np.uint8] | None
 
 def _number(text: str, kind: str) -> object:
     if text[:2].lower() in ("0f", "0d"):
-        return np.uint64(int(text[2:], 16)).astype("u4" if text[1] in "fF" else "u8").view("f4" if text[1] in "fF" else "f8")
+        return (
+            np.uint64(int(text[2:], 16))
+            .astype("u4" if text[1] in "fF" else "u8")
+            .view("f4" if text[1] in "fF" else "f8")
+        )
     return float(text) if np.dtype(kind).kind == "f" else int(text.rstrip("U"), 0)
 
 
@@ -342,7 +350,9 @@ class _Body:
             negated, guard = bool(match[1]), match[2]
             statement = statement[match.end() :]
         opcode, _, rest = statement.partition(" ")
-        made = Instruction(opcode, split(rest), guard, negated, self._place, self._called_from, tuple(opcode.split(".")))
+        made = Instruction(
+            opcode, split(rest), guard, negated, self._place, self._called_from, tuple(opcode.split("."))
+        )
         self.kernel.code.append(made)
 
 
