@@ -9,7 +9,7 @@ is noted and left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from smembench.explain.mistakes import WARP_SYNCS, Mistake
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.needed import Needed, needed
 from smembench.explain.ptx.operations import operation
-from smembench.explain.ptx.program import ENDS, TYPES, Instruction, Place, PtxKernel, split
+from smembench.explain.ptx.program import ENDS, TYPES, Instruction, PtxKernel, split
 from smembench.explain.ptx.warps import across_lanes
 from smembench.explain.requests import NOWHERE, Integers
 from smembench.explain.unknown import Unfollowed
@@ -327,7 +327,7 @@ class Machine:
             active = np.ones(self.threads, np.bool_) if mask is None else mask
             unknown = self._unknown_in(given.sources)
             if unknown is not None:  # any lane's value may reach any other
-                unknown = np.bool_(True)
+                unknown = np.ones(self.threads, np.bool_)
             for name, value in zip(given.targets, compute(active), strict=False):
                 self._write(name, value, mask, unknown)
 
@@ -629,8 +629,3 @@ def _constant(text: str, wanted: np.dtype[Any]) -> Any:
     if wanted.kind == "f":
         return wanted.type(number)
     return np.uint64(number & (1 << 64) - 1).astype(f"u{wanted.itemsize}").view(wanted)
-
-
-def instructions_of(found: Traced) -> Iterator[Place]:
-    """The places of all recorded accesses."""
-    return (record.instruction.place for record in found.records)

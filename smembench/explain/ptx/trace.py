@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -14,8 +13,8 @@ from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.machine import Launch, Machine, Record, Traced
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.program import PtxKernel
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite
 from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite
 from smembench.explain.trace import Trace
 from smembench.explain.unknown import Unfollowed
 from smembench.model.groups import grouped
@@ -144,14 +143,3 @@ def _shared_arrays(memory: Memory) -> list[SharedArray]:
             size = variable.bytes or memory.shared_bytes - variable.begin
             found.append(SharedArray(readable(variable.name), (size,), 1, variable.begin))
     return found
-
-
-def launch_of(
-    kernel: PtxKernel,
-    dimensions: tuple[Sequence[int], Sequence[int]],
-    parameters: Mapping[str, bytes],
-    dynamic_bytes: int,
-) -> Launch:
-    """A launch with three dimensions of grid and block each."""
-    grid, block = ((*sides, 1, 1)[:3] for sides in dimensions)
-    return Launch(tuple(grid), tuple(block), parameters, dynamic_bytes)  # type: ignore[arg-type]

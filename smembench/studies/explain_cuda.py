@@ -1,0 +1,85 @@
+"""Explain a kernel in a file of CUDA C++ or of PTX: compile it, find it, trace it with the given arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from smembench.explain.costs import Costs
+from smembench.explain.ptx.costs import Call, explain_ptx
+from smembench.explain.ptx.program import PtxKernel, parse
+from smembench.explain.ptx.trace import readable
+from smembench.model.errors import UsageError
+from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.machine_code import parse as parse_code
+from smembench.toolchains.nvrtc import Compiled, compile_source, from_ptx
+
+_SUFFIXES = (".cu", ".ptx")
+
+
+def is_cuda_file(target: str) -> bool:
+    """Whether a kernel is named as ``kernel.cu:name`` or ``kernel.ptx:name``."""
+    path, colon, name = target.partition(":")
+    return (path if colon else name or target).endswith(_SUFFIXES)
+
+
+def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
+    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are NVRTC's, such as ``-DN=4``.
+
+    Raises:
+        UsageError: for a file that cannot be read or compiled, a kernel that it does not have, and as ``explain_ptx``.
+    """
+    text, _, name = target.partition(":")
+    path = Path(text)
+    try:
+        source = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "is no text"
+        raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
+    if path.suffix == ".ptx":
+        if options:
+            raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
+        compiled = Compiled(source, None, {})
+    else:
+        compiled = compile_source(source, path, capability, [name] if name else [], options)
+    module = parse(compiled.ptx)
+    wanted = compiled.names.get(name, name)
+    kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
+    if not name or kernel is None:
+        known = ", ".join(sorted(map(readable, module.kernels))) or "none"
+        asked = f"has no kernel {name!r}" if name else f"name a kernel in it, {path}:NAME"
+        raise UsageError(f"{path}: {asked}; it has {known}")
+    if path.suffix == ".cu":
+        _name_parameters(kernel, source, name)
+    cubin = compiled.cubin if compiled.cubin is not None else from_ptx(source, capability)
+    return explain_ptx(
+        kernel,
+        call,
+        title=f"{name} in {path.name}",
+        filename=str(path if path.suffix == ".cu" else module.files.get(1, path)),
+        code=(capability, _machine_code(cubin)),
+    )
+
+
+def _machine_code(cubin: tuple[str, bytes] | None) -> MachineCode | None:
+    try:
+        return None if cubin is None else parse_code(*cubin)
+    except Exception:  # a file with several kernels; explanations work without machine code
+        return None
+
+
+def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
+    """Call the parameters as the source does, where its declaration is found and has as many."""
+    declared = re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(([^()]*)\)\s*\{{", source)
+    if declared is None:
+        return
+    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in declared[1].split(",")]
+    names = [each[-1].lstrip("*") for each in words if each]
+    if len(names) == len(kernel.parameters) == len(set(names)):
+        renamed = dict(zip((each.name for each in kernel.parameters), names, strict=True))
+        for instruction in kernel.code:
+            if instruction.root == "ld" and instruction.space == "param":
+                old, new = next(((o, n) for o, n in renamed.items() if f"[{o}" in instruction.operands[1]), ("", ""))
+                instruction.operands[1] = re.sub(rf"\[{re.escape(old)}\b", f"[{new}", instruction.operands[1])
+        kernel.parameters = [each._replace(name=renamed[each.name]) for each in kernel.parameters]
