@@ -60,8 +60,8 @@ class Launch:
         list[str] | None,
         typer.Option(
             metavar="ARG",
-            help="With a kernel in a file: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, 'float32 0.5', "
-            "or x.npy for an array with its data.",
+            help="With a kernel in a file: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, "
+            "'float32 0.5', or x.npy for an array with its data.",
         ),
     ] = None
     shared_bytes: Annotated[

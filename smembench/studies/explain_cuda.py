@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from smembench.explain.costs import Costs
@@ -37,19 +37,18 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is no text"
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
-    if path.suffix == ".ptx":
-        if options:
-            raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
-        compiled = Compiled(source, None, {})
+    if path.suffix == ".cu":
+        _check_declared(path, source, name)
+        compiled = compile_source(source, path, capability, [name], options)
+    elif options:
+        raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
-        compiled = compile_source(source, path, capability, [name] if name else [], options)
+        compiled = Compiled(source, None, {})
     module = parse(compiled.ptx)
     wanted = compiled.names.get(name, name)
     kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
-    if not name or kernel is None:
-        known = ", ".join(sorted(map(readable, module.kernels))) or "none"
-        asked = f"has no kernel {name!r}" if name else f"name a kernel in it, {path}:NAME"
-        raise UsageError(f"{path}: {asked}; it has {known}")
+    if kernel is None:
+        raise _unknown(path, name, map(readable, module.kernels))
     if path.suffix == ".cu":
         _name_parameters(kernel, source, name)
     cubin = compiled.cubin if compiled.cubin is not None else from_ptx(source, capability)
@@ -60,6 +59,22 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
         filename=str(path if path.suffix == ".cu" else module.files.get(1, path)),
         code=(capability, _machine_code(cubin)),
     )
+
+
+_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
+_KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
+
+
+def _check_declared(path: Path, source: str, name: str) -> None:
+    """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
+    known = dict.fromkeys(_KERNEL.findall(source))
+    if not name or (known and name.partition("<")[0].rpartition("::")[2] not in known):
+        raise _unknown(path, name, known)
+
+
+def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
+    asked = f"has no kernel {name!r}" if name else f"name a kernel in it, {path}:NAME"
+    return UsageError(f"{path}: {asked}; it has {', '.join(sorted(known)) or 'none'}")
 
 
 def _machine_code(cubin: tuple[str, bytes] | None) -> MachineCode | None:
