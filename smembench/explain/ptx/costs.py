@@ -72,9 +72,10 @@ def explain_ptx(
     x, y, z = (*grid, 1, 1)[:3]
     width, height, depth = (*block, 1, 1)[:3]
     launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes)
-    traced = trace(kernel, launch, arrays, filename)
     capability, machine_code = code
-    if machine_code is not None:
+    lined = () if machine_code is None else machine_code.lined
+    traced = trace(kernel, launch, arrays, filename, lined)
+    if machine_code is not None and not lined:
         (traced,) = as_compiled([traced], machine_code.memory)
     return costs_of(
         traced,

@@ -75,14 +75,15 @@ class Launch(NamedTuple):
 
 
 class Machine:
-    """Runs blocks of a launch, one after the other.
+    """Runs blocks of a launch, one after the other; ``widths`` are those of ``merged.Merging``.
 
     Raises:
         UsageError: for an instruction that cannot be run, and a kernel that does too much.
     """
 
-    def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory) -> None:
+    def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory, widths: Mapping[int, int]) -> None:
         self.kernel, self.launch, self.memory = kernel, launch, memory
+        self._widths = {id(kernel.code[number]): width for number, width in widths.items()}
         self.threads = prod(launch.block)
         self.found = Traced()
         self._needed: Needed = needed(kernel, memory.has_data)
@@ -358,6 +359,7 @@ class Machine:
             raise self._refused(given)
         element = np.dtype(TYPES[types[-1]])
         count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
+        width = self._widths.get(id(given), element.itemsize * count)
         (address, in_address), *_ = [self._address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
         others = [text for text in given.operands if not text.startswith("[")]
@@ -374,7 +376,7 @@ class Machine:
             if mask is not None and not mask.any():
                 return
             addresses = np.broadcast_to(address(), self.threads)
-            space, inside = self._note(given, kind, element.itemsize * count, addresses, mask)
+            space, inside = self._note(given, kind, width, addresses, mask)
             unknown = self._unknown_in(given.sources) if stores else None
             for number, target in enumerate(targets or [""] * count):
                 at = inside + number * element.itemsize
@@ -405,7 +407,7 @@ class Machine:
     ) -> tuple[str, Integers]:
         """Record an access; the space, and the addresses in it."""
         space, inside = self.memory.located(given.space, addresses, mask)
-        if space in ("shared", "global", "const"):
+        if width and space in ("shared", "global", "const"):
             row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
             self.found.records.append(Record(given, space, kind, width, way, row, self._order.copy()))
         return space, inside

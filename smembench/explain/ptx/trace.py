@@ -12,6 +12,7 @@ from smembench.explain.mistakes import Made, Mistake, in_shared_memory
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.machine import Launch, Machine, Record, Traced
 from smembench.explain.ptx.memory import GlobalArray, Memory
+from smembench.explain.ptx.merged import Merging, merging
 from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
@@ -19,6 +20,7 @@ from smembench.explain.trace import Trace
 from smembench.explain.unknown import Unfollowed
 from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
+from smembench.toolchains.source_lines import Lined
 
 _SPACES = {"const": "constant"}
 
@@ -34,7 +36,9 @@ class _Block:
     unfollowed: set[Unfollowed]
 
 
-def trace(kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], filename: str) -> Trace:
+def trace(
+    kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], filename: str, lined: Sequence[Lined] = ()
+) -> Trace:
     """Trace a kernel on one block of each kind.
 
     Args:
@@ -42,12 +46,14 @@ def trace(kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], file
         launch: grid, block and parameters.
         arrays: the arrays that its parameters point to, ``SPACING`` bytes apart.
         filename: the source file of the lines.
+        lined: the loads and stores of the machine code, whose widths the accesses get; empty if they are not known.
 
     Raises:
         UsageError: for what cannot be traced.
     """
     memory = Memory(kernel, arrays, launch.dynamic_bytes)
-    machine = Machine(kernel, launch, memory)
+    compiled = merging(kernel, lined) if lined else Merging({})
+    machine = Machine(kernel, launch, memory, compiled.widths)
     blocks: dict[tuple[int, ...], _Block] = {}
 
     def block(index: tuple[int, ...]) -> _Block:
@@ -75,6 +81,7 @@ def trace(kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], file
         tuple(kinds),
         tuple(sorted(first.values())),
         tuple(sorted(unfollowed)),
+        unmatched=compiled.unmatched,
     )
 
 
