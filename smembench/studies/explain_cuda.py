@@ -8,7 +8,8 @@ from pathlib import Path
 
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
-from smembench.explain.ptx.program import PtxKernel, parse
+from smembench.explain.ptx.parse import parse
+from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.trace import readable
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode

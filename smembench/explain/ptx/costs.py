@@ -18,9 +18,9 @@ from smembench.explain.foreign import (
     check_launch,
     costs_of,
 )
-from smembench.explain.ptx.machine import Launch
 from smembench.explain.ptx.memory import SPACING, GlobalArray
 from smembench.explain.ptx.program import TYPES, Parameter, PtxKernel
+from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of

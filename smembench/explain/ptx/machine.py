@@ -8,70 +8,30 @@ is noted and left out.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from smembench.explain.mistakes import WARP_SYNCS, Mistake
+from smembench.explain.ptx.accesses import Accesses, Traced
 from smembench.explain.ptx.memory import Memory
-from smembench.explain.ptx.needed import Needed, needed
-from smembench.explain.ptx.operations import operation
-from smembench.explain.ptx.program import ENDS, TYPES, Instruction, PtxKernel, split
-from smembench.explain.ptx.warps import across_lanes
-from smembench.explain.requests import NOWHERE, Integers
-from smembench.explain.unknown import Unfollowed
+from smembench.explain.ptx.needed import MEMORY, needed
+from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel
+from smembench.explain.ptx.registers import Launch, Mask, Registers
+from smembench.explain.ptx.values import Run, of_values
 from smembench.model.errors import UsageError
-from smembench.model.hardware import WARP
 
-Mask = NDArray[np.bool_]
-
-_ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:([+-])\s*(-?\w+))?\s*\]")
-_MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix")
 _IGNORED = (
     "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority", "pmevent", "griddepcontrol",
     "createpolicy", "isspacep", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
-_OPAQUE = ("mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
-"""Instructions whose results are unknown."""
 _MOST_STEPS = 4_000_000
 """Instructions of a block that are run, at most."""
 
-
-class Record(NamedTuple):
-    """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order."""
-
-    instruction: Instruction
-    space: str
-    kind: str
-    width: int
-    way: str
-    addresses: Integers
-    order: Integers
-
-
-@dataclass(slots=True)
-class Traced:
-    """What a block did: its accesses in order, mistakes, and what was not followed."""
-
-    records: list[Record] = field(default_factory=list)
-    mistakes: set[Mistake] = field(default_factory=set)
-    unfollowed: set[Unfollowed] = field(default_factory=set)
-    barriers: int = 0
-
-
-class Launch(NamedTuple):
-    """How a kernel is launched; ``parameters`` are the bytes of its parameters by name."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    parameters: Mapping[str, bytes]
-    dynamic_bytes: int = 0
+_Barrier = tuple[int, int, int]
+"""Where threads go on behind a barrier, its number, and for how many threads it waits, 0 for all."""
 
 
 class Machine:
@@ -82,121 +42,27 @@ class Machine:
     """
 
     def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory, widths: Mapping[int, int]) -> None:
-        self.kernel, self.launch, self.memory = kernel, launch, memory
-        self._widths = {id(kernel.code[number]): width for number, width in widths.items()}
-        self.threads = prod(launch.block)
-        self.found = Traced()
-        self._needed: Needed = needed(kernel, memory.has_data)
-        self._registers: dict[str, Any] = {}
-        self._unknown: dict[str, Mask | np.bool_] = {}
-        self._order = np.zeros(self.threads, np.int64)
-        self._special = self._specials()
+        self.memory = memory
+        self._kernel = kernel
+        self._registers = Registers(kernel, launch, memory)
+        self.threads = self._registers.threads
+        self._needed = needed(kernel, memory.has_data)
+        self._accesses = Accesses(self._registers, self._needed, widths)
         self._blocks, self._block_at = self._compiled()
 
     def run(self, index: tuple[int, int, int]) -> Traced:
         """Run a block and return what it did."""
-        self.found = Traced()
-        self._registers.clear()
-        self._unknown.clear()
-        self._order[:] = 0
-        for axis, value in zip("xyz", index, strict=True):
-            self._special[f"%ctaid.{axis}"] = np.uint32(value)
+        self._registers.enter(index)
+        self._accesses.enter()
         self.memory.enter(self.threads)
         with np.errstate(all="ignore"):
             self._run()
-        return self.found
+        return self._accesses.found
 
-    # Values.
-
-    def _specials(self) -> dict[str, Any]:
-        numbers = np.arange(self.threads, dtype=np.uint32)
-        x, y, _ = self.launch.block
-        found: dict[str, Any] = {
-            "%tid.x": numbers % np.uint32(x),
-            "%tid.y": numbers // np.uint32(x) % np.uint32(y),
-            "%tid.z": numbers // np.uint32(x * y),
-            "%laneid": numbers % np.uint32(WARP),
-            "%warpid": numbers // np.uint32(WARP),
-            "%nwarpid": np.uint32(-(-self.threads // WARP)),
-            "%dynamic_smem_size": np.uint32(self.launch.dynamic_bytes),
-            "%total_smem_size": np.uint32(self.kernel.shared_bytes + self.launch.dynamic_bytes),
-            "WARP_SZ": np.uint32(WARP),
-            **{f"%{name}": np.uint32(0) for name in ("clock", "clock_hi", "smid", "nsmid", "gridid")},
-            **{f"%{name}": np.uint64(0) for name in ("clock64", "globaltimer")},
-            "%cluster_ctarank": np.uint32(0),
-            "%cluster_nctarank": np.uint32(1),
-        }
-        lane = numbers % np.uint32(WARP)
-        one = np.uint32(1)
-        below = (one << lane) - one
-        masks = {"lt": below, "le": below | one << lane, "eq": one << lane, "gt": ~(below | one << lane), "ge": ~below}
-        found.update({f"%lanemask_{name}": value for name, value in masks.items()})
-        for axis, threads, blocks in zip("xyz", self.launch.block, self.launch.grid, strict=True):
-            found[f"%ntid.{axis}"], found[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
-            found[f"%ctaid.{axis}"] = np.uint32(0)
-            found[f"%clusterid.{axis}"] = found[f"%cluster_ctaid.{axis}"] = np.uint32(0)
-            found[f"%nclusterid.{axis}"], found[f"%cluster_nctaid.{axis}"] = np.uint32(blocks), np.uint32(1)
-        return found
-
-    def _operand(self, text: str, kind: str) -> Callable[[], Any]:
-        """A function that returns an operand in NumPy's type ``kind``."""
-        text, wanted = text.strip(), np.dtype(kind)
-        if text.startswith(("!", "-")) and self.kernel.type_of(text[1:]) is not None:
-            inner = self._operand(text[1:], kind)
-            return lambda: ~inner() if text[0] == "!" else -inner()
-        if text in self._special:
-            special = self._special
-            return lambda: _seen_as(special[text], wanted)
-        declared = self.kernel.type_of(text)
-        if declared is not None:
-            registers, nothing = self._registers, np.zeros((), TYPES[declared])[()]
-            return lambda: _seen_as(registers.get(text, nothing), wanted)
-        name, _, offset = text.partition("+")
-        if name in self.kernel.variables:
-            value = np.uint64(self.memory.address_of(name) + int(offset or "0", 0))
-            return lambda: _seen_as(value, wanted)
-        if name in self.launch.parameters:
-            raise UsageError(f"{self.kernel.name}: the address of parameter {name} is taken, which is not traced")
-        constant = _constant(text, wanted)
-        return lambda: constant
-
-    def _unknown_in(self, names: Sequence[str]) -> Mask | None:
-        """Where any of these registers is unknown; None where none is."""
-        if not self._unknown:
-            return None
-        found: Any = None
-        for name in names:
-            one = self._unknown.get(name)
-            if one is not None:
-                found = one if found is None else found | one
-        return None if found is None else np.broadcast_to(found, self.threads)
-
-    def _write(self, name: str, value: Any, mask: Mask | None, unknown: Any = None) -> None:
-        declared = np.dtype(TYPES[self.kernel.type_of(name) or "b32"])
-        if value.dtype.itemsize != declared.itemsize or value.dtype.kind == "b" != declared.kind:
-            value = value.astype(
-                f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
-            )
-        if mask is not None:
-            before = _seen_as(self._registers.get(name, np.zeros((), value.dtype)[()]), value.dtype)
-            value = np.where(mask, value, before)
-        self._registers[name] = value
-        if unknown is None and name not in self._unknown:
-            return
-        now = np.bool_(False) if unknown is None else unknown
-        if mask is not None:
-            now = np.where(mask, now, self._unknown.get(name, np.bool_(False)))
-        if np.any(now):
-            self._unknown[name] = now
-        else:
-            self._unknown.pop(name, None)
-
-    # Instructions.
-
-    def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Any]], Instruction | None]], dict[int, int]]:
+    def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
-        code = self.kernel.code
-        begins = {0, *self.kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.root in ENDS}
+        code = self._kernel.code
+        begins = {0, *self._kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.root in ENDS}
         begins.discard(len(code))
         ordered = sorted(begins)
         blocks = []
@@ -208,258 +74,23 @@ class Machine:
         at = {begin: number for number, begin in enumerate(ordered)}
         return blocks, at | {len(code): len(ordered)}
 
-    def _instruction(self, given: Instruction) -> Callable[[Mask | None], None] | None:
+    def _instruction(self, given: Instruction) -> Run | None:
         """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
         root = given.root
-        if root in _MEMORY and not (root == "ld" and given.space == "param"):
-            return self._memory_access(given)
+        if root in MEMORY and not (root == "ld" and given.space == "param"):
+            return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
             if root not in _IGNORED and not given.targets and root != "call":
-                raise self._refused(given)
+                raise self._registers.refused(given.called_from.line, given.opcode)
             if root == "call":
-                raise self._refused(given)
+                raise self._registers.refused(given.called_from.line, given.opcode)
             return None
-        if root == "ld":
-            return self._parameter(given)
-        if root == "mov" and ("{" in given.operands[0] or "{" in given.operands[1]):
-            return self._packed(given)
-        if root in ("mov", "cvta"):
-            return self._moved(given)
-        if root in ("shfl", "vote", "activemask", "match", "redux", "elect"):
-            return self._across_lanes(given)
-        return self._computed(given)
-
-    def _refused(self, given: Instruction) -> UsageError:
-        return UsageError(f"{self.kernel.name}, line {given.called_from.line}: {given.opcode} is not traced")
-
-    def _computed(self, given: Instruction) -> Callable[[Mask | None], None]:
-        found = operation(given.parts)
-        names, targets = given.sources, given.targets
-        if found is None:
-            if given.root not in _OPAQUE and "." not in given.opcode:
-                raise self._refused(given)
-
-            def opaque(mask: Mask | None) -> None:
-                for name in targets:
-                    self._write(name, np.zeros((), TYPES[self.kernel.type_of(name) or "b32"])[()], mask, np.bool_(True))
-
-            return opaque
-        operands = [self._operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-        compute = found.compute
-
-        def run(mask: Mask | None) -> None:
-            value = compute(*(operand() for operand in operands))
-            unknown = self._unknown_in(names)
-            if isinstance(value, list):
-                for name, each in zip(targets, value, strict=False):
-                    self._write(name, each, mask, unknown)
-            else:
-                self._write(targets[0], value, mask, unknown)
-
-        return run
-
-    def _moved(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """``mov`` and ``cvta``, which adds or takes away where a space lies among generic addresses."""
-        (target,) = given.targets
-        source = self._operand(given.operands[1], TYPES[given.types[-1]])
-        window = np.uint64(self.memory.window(given.space)) if given.root == "cvta" else np.uint64(0)
-        if given.root == "mov" and given.operands[1] in self.kernel.variables:
-            window = np.uint64(0)
-        away = "to" in given.parts
-
-        def run(mask: Mask | None) -> None:
-            value = source()
-            if window:
-                value = value - window if away else value + window
-            self._write(target, value, mask, self._unknown_in(given.sources))
-
-        return run
-
-    def _packed(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """``mov`` between a register and the registers of its parts, the lowest first."""
-        whole = np.dtype(f"u{np.dtype(TYPES[given.types[-1]]).itemsize}")
-        source, target = given.operands[1], given.operands[0]
-        texts = split((source if "{" in source else target).strip("{} "))
-        part = np.dtype(f"u{whole.itemsize // len(texts)}")
-        shifts = [whole.type(8 * part.itemsize * number) for number in range(len(texts))]
-        if "{" in source:
-            operands = [self._operand(text, part.str[1:]) for text in texts]
-
-            def pack(mask: Mask | None) -> None:
-                value: Any = whole.type(0)
-                for operand, shift in zip(operands, shifts, strict=True):
-                    value = value | operand().astype(whole) << shift
-                self._write(given.targets[0], value, mask, self._unknown_in(given.sources))
-
-            return pack
-        operand = self._operand(source, whole.str[1:])
-
-        def unpack(mask: Mask | None) -> None:
-            value, unknown = operand(), self._unknown_in(given.sources)
-            for name, shift in zip(texts, shifts, strict=True):
-                if name != "_":
-                    self._write(name, (value >> shift).astype(part), mask, unknown)
-
-        return unpack
-
-    def _parameter(self, given: Instruction) -> Callable[[Mask | None], None]:
-        match = _ADDRESS.fullmatch(given.operands[1])
-        if match is None or match[1] not in self.launch.parameters:
-            raise self._refused(given)
-        kind, begin = np.dtype(TYPES[given.types[-1]]), int(match[3] or "0", 0)
-        content = self.launch.parameters[match[1]]
-        values = []
-        for number in range(len(given.targets)):
-            at = begin + number * kind.itemsize
-            values.append(np.frombuffer(content[at : at + kind.itemsize], kind)[0])
-
-        def run(mask: Mask | None) -> None:
-            for name, value in zip(given.targets, values, strict=True):
-                self._write(name, value, mask)
-
-        return run
-
-    def _across_lanes(self, given: Instruction) -> Callable[[Mask | None], None]:
-        compute = across_lanes(given, self._operand, self.threads)
-        if compute is None:
-            raise self._refused(given)
-
-        def run(mask: Mask | None) -> None:
-            active = np.ones(self.threads, np.bool_) if mask is None else mask
-            unknown = self._unknown_in(given.sources)
-            if unknown is not None:  # any lane's value may reach any other
-                unknown = np.ones(self.threads, np.bool_)
-            for name, value in zip(given.targets, compute(active), strict=False):
-                self._write(name, value, mask, unknown)
-
-        return run
-
-    # Memory.
-
-    def _address(self, text: str) -> tuple[Callable[[], Any], list[str]]:
-        """A function that returns the address in brackets, and the registers in it."""
-        match = _ADDRESS.fullmatch(text)
-        if match is None:
-            raise UsageError(f"{self.kernel.name}: the address {text} is not traced")
-        offset = int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1)
-        declared = self.kernel.type_of(match[1])
-        kind = "u8" if declared is None else f"u{np.dtype(TYPES[declared]).itemsize}"
-        base = self._operand(match[1], kind)
-        names = [match[1]] if declared is not None else []
-        return lambda: np.asarray(base()).astype(np.int64) + offset, names
-
-    def _memory_access(self, given: Instruction) -> Callable[[Mask | None], None] | None:
-        if given.root == "cp":
-            return self._asynchronous_copy(given)
-        if given.root in ("ldmatrix", "stmatrix"):
-            return self._matrices(given)
-        kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
-        types = given.types
-        if not types:
-            raise self._refused(given)
-        element = np.dtype(TYPES[types[-1]])
-        count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-        width = self._widths.get(id(given), element.itemsize * count)
-        (address, in_address), *_ = [self._address(text) for text in given.addresses]
-        wanted = bool(self._needed.registers.intersection(given.targets))
-        others = [text for text in given.operands if not text.startswith("[")]
-        texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
-            texts = split(texts[0].strip("{} "))
-        stores = given.root != "ld" and given.space in self._needed.spaces
-        number = element.str[1:] if element.kind != "V" else "u8"
-        values = [self._operand(text, number) for text in texts] if stores else []
-        targets = split(given.operands[0].strip("{} ")) if given.root in ("ld", "ldu", "atom") else []
-
-        def access(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, in_address)
-            if mask is not None and not mask.any():
-                return
-            addresses = np.broadcast_to(address(), self.threads)
-            space, inside = self._note(given, kind, width, addresses, mask)
-            unknown = self._unknown_in(given.sources) if stores else None
-            for number, target in enumerate(targets or [""] * count):
-                at = inside + number * element.itemsize
-                if wanted and target != "_":
-                    value, missing = self.memory.load(space, at, element)
-                    self._write(target, value, mask, missing)
-                if stores:
-                    chosen = values[number:] if given.root == "st" else values
-                    self.memory.store(given, space, at, chosen, (mask, unknown))
-
-        return access
-
-    def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
-        """The threads whose addresses are known; the others are noted."""
-        unknown = self._unknown_in(names)
-        if unknown is None:
-            return mask
-        inside = np.ones(self.threads, np.bool_) if mask is None else mask
-        if (inside & unknown).any():
-            self._note_unknown(given, "an address")
-        return inside & ~unknown
-
-    def _note_unknown(self, given: Instruction, what: str) -> None:
-        self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
-
-    def _note(
-        self, given: Instruction, kind: str, width: int, addresses: Integers, mask: Mask | None, way: str = ""
-    ) -> tuple[str, Integers]:
-        """Record an access; the space, and the addresses in it."""
-        space, inside = self.memory.located(given.space, addresses, mask)
-        if width and space in ("shared", "global", "const"):
-            row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
-            self.found.records.append(Record(given, space, kind, width, way, row, self._order.copy()))
-        return space, inside
-
-    def _asynchronous_copy(self, given: Instruction) -> Callable[[Mask | None], None] | None:
-        if "bulk" in given.parts:
-            raise self._refused(given)
-        if "async" not in given.parts or not given.addresses:
-            return None  # commits and waits, in whose order all copies are done at once
-        (to, in_to), (of, in_of) = [self._address(text) for text in given.addresses[:2]]
-        others = [text for text in given.operands if not text.startswith("[")]
-        width = int(others[0], 0)
-        limited = len(others) > 1 and "cache_hint" not in given.opcode
-        size = self._operand(others[1], "u4") if limited else None
-
-        def copy(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, [*in_to, *in_of])
-            source, target = (np.broadcast_to(each(), self.threads) for each in (of, to))
-            read = mask
-            if size is not None:
-                some = np.broadcast_to(size() > 0, self.threads)
-                read = some if mask is None else some & mask
-            if read is None or read.any():
-                self._note(given, "load", width, source, read, "asynchronous")
-            if mask is None or mask.any():
-                space, inside = self._note(given, "store", width, target, mask, "asynchronous")
-                self.memory.forget(space, inside, width, mask)
-
-        return copy
-
-    def _matrices(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """``ldmatrix`` and ``stmatrix``: each matrix has eight rows, by the addresses of eight lanes."""
-        address, in_address = self._address(given.addresses[0])
-        count = next((int(part[1]) for part in given.parts if re.fullmatch(r"x[124]", part)), 1)
-        lanes = np.arange(self.threads) % WARP < 8 * count
-        kind = "load" if given.root == "ldmatrix" else "store"
-
-        def matrices(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, in_address)
-            rows = lanes if mask is None else lanes & mask
-            self._note(given, kind, 16, np.broadcast_to(address(), self.threads), rows, "matrix")
-            for name in given.targets:
-                self._write(name, np.uint32(0), mask, np.bool_(True))
-
-        return matrices
-
-    # Control.
+        return of_values(given, self._registers)
 
     def _run(self) -> None:
         everyone = np.ones(self.threads, np.bool_)
         running: dict[int, Mask] = {0: everyone}
-        waiting: dict[tuple[int, int, int], Mask] = {}
+        waiting: dict[_Barrier, Mask] = {}
         steps = 0
         while running or waiting:
             if not running:
@@ -473,7 +104,7 @@ class Machine:
             steps += len(inside) + 1
             if steps > _MOST_STEPS:
                 raise UsageError(
-                    f"{self.kernel.name}: a block runs more than {_MOST_STEPS} instructions; give less work"
+                    f"{self._kernel.name}: a block runs more than {_MOST_STEPS} instructions; give less work"
                 )
             whole = None if mask.all() else mask
             for instruction, run in inside:
@@ -492,21 +123,17 @@ class Machine:
         return None if taken.all() else taken
 
     def _predicate(self, given: Instruction) -> Mask:
-        value = np.broadcast_to(self._registers.get(given.guard, np.bool_(False)), self.threads)
-        taken = ~value if given.negated else value
-        unknown = self._unknown_in([given.guard])
-        if unknown is None:
-            return taken
-        if unknown.any():
-            self._note_unknown(given, "a branch")
-        return taken & ~unknown
+        taken, unknown = self._registers.predicate(given.guard, negated=given.negated)
+        if unknown is not None:
+            self._accesses.note_unknown(given, "a branch")
+        return taken
 
     def _go_on(
         self,
         number: int,
         last: Instruction | None,
         mask: Mask,
-        at: tuple[dict[int, Mask], dict[tuple[int, int, int], Mask]],
+        at: tuple[dict[int, Mask], dict[_Barrier, Mask]],
     ) -> None:
         """Where the threads of a mask go after a piece of code."""
         running, _ = at
@@ -516,7 +143,7 @@ class Machine:
             return
         if last.guard:
             chosen = self._predicate(last)
-            unknown = self._unknown_in([last.guard])
+            unknown = self._registers.unknown_in([last.guard])
             if unknown is not None and last.root == "bra" and self._target(last) > number:
                 chosen = chosen | unknown  # past what depends on data
             taken = mask & chosen
@@ -529,31 +156,33 @@ class Machine:
         elif last.root in ("bar", "barrier"):
             self._wait(number, last, taken, at)
         elif last.root == "brx":
-            raise self._refused(last)
+            raise self._registers.refused(last.called_from.line, last.opcode)
 
     def _target(self, branch: Instruction) -> int:
-        return self._block_at[self.kernel.labels[branch.operands[-1]]]
+        return self._block_at[self._kernel.labels[branch.operands[-1]]]
 
     def _wait(
-        self, number: int, last: Instruction, mask: Mask, at: tuple[dict[int, Mask], dict[tuple[int, int, int], Mask]]
+        self, number: int, last: Instruction, mask: Mask, at: tuple[dict[int, Mask], dict[_Barrier, Mask]]
     ) -> None:
         running, waiting = at
         if "warp" in last.parts:
-            self._order[mask] += 1
+            self._accesses.order[mask] += 1
             _join(running, number + 1, mask)
             return
         operands = last.operands[1:] if "red" in last.parts else last.operands
         constants = [
-            self._operand(text, "u4")() for text in operands if self.kernel.type_of(text.lstrip("!")) != "pred"
+            self._registers.operand(text, "u4")()
+            for text in operands
+            if self._kernel.type_of(text.lstrip("!")) != "pred"
         ]
         if any(np.ndim(value) for value in constants):
-            raise self._refused(last)
+            raise self._registers.refused(last.called_from.line, last.opcode)
         name, count = (*(int(value) for value in constants), 0, 0)[:2]
         if "arrive" in last.parts:
             _join(running, number + 1, mask)
         _join(waiting, (number + 1, name, count), mask)
 
-    def _release(self, running: dict[int, Mask], waiting: dict[tuple[int, int, int], Mask]) -> None:
+    def _release(self, running: dict[int, Mask], waiting: dict[_Barrier, Mask]) -> None:
         """Let those go on that wait for a barrier that all have reached; with a mistake, if not all have."""
         names = sorted({name for _, name, _ in waiting})
         for name in names:
@@ -568,15 +197,15 @@ class Machine:
                     f"{smallest.sum()} of the block's {self.threads} threads reach this barrier; all must that have "
                     "not returned"
                 )
-                self.found.mistakes.add(Mistake(line, "barrier", text))
-            self._order[arrived] = (self._order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
+                self._accesses.found.mistakes.add(Mistake(line, "barrier", text))
+            self._accesses.order[arrived] = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
             for key, mask in groups.items():
                 instruction = self._blocks[key[0] - 1][1]
                 if instruction is None or "arrive" not in instruction.parts:
                     self._reduced(instruction, arrived)
                     _join(running, key[0], mask)
                 del waiting[key]
-            self.found.barriers += 1
+            self._accesses.found.barriers += 1
 
     def _line_before(self, number: int) -> int:
         last = self._blocks[number - 1][1]
@@ -587,47 +216,16 @@ class Machine:
         if given is None or "red" not in given.parts:
             return
         source = given.operands[-1]
-        value = np.broadcast_to(self._operand(source.lstrip("!"), "?")(), self.threads) ^ source.startswith("!")
+        value = np.broadcast_to(self._registers.operand(source.lstrip("!"), "?")(), self.threads) ^ source.startswith(
+            "!"
+        )
         found: Any = np.uint32((value & arrived).sum())
         if "and" in given.parts:
             found = np.bool_(value[arrived].all())
         elif "or" in given.parts:
             found = np.bool_(value[arrived].any())
-        self._write(given.operands[0], found, arrived, self._unknown_in([source.lstrip("!")]))
+        self._registers.write(given.operands[0], found, arrived, self._registers.unknown_in([source.lstrip("!")]))
 
 
 def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
     into[at] = into[at] | mask if at in into else mask
-
-
-def _seen_as(value: Any, wanted: np.dtype[Any]) -> Any:
-    """A value in another type: the same bits, or the lowest of them."""
-    if value.dtype == wanted:
-        return value
-    if value.dtype.kind == "b" or wanted.kind == "b":
-        return value.astype(wanted)
-    if value.dtype.itemsize == wanted.itemsize:
-        return value.view(wanted)
-    narrow = value if value.dtype.kind in "iu" else value.view(f"u{value.dtype.itemsize}")
-    unsigned = narrow.astype(f"u{wanted.itemsize}")
-    return unsigned.view(wanted)
-
-
-def _constant(text: str, wanted: np.dtype[Any]) -> Any:
-    """A constant of PTX: an integer, or the bits of a floating-point number after 0f or 0d."""
-    if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", text):
-        value: Any = np.uint32(int(match[1], 16)).view("f4") if match[1] else np.uint64(int(match[2], 16)).view("f8")
-        return (
-            value.view(f"u{value.dtype.itemsize}").astype(wanted)
-            if wanted.kind in "iu" and value.dtype.itemsize == wanted.itemsize
-            else value.astype(wanted)
-        )
-    try:
-        number = int(text.rstrip("U"), 0)
-    except ValueError:
-        raise UsageError(f"operand {text!r} is not traced") from None
-    if wanted.kind == "b":
-        return np.bool_(number)
-    if wanted.kind == "f":
-        return wanted.type(number)
-    return np.uint64(number & (1 << 64) - 1).astype(f"u{wanted.itemsize}").view(wanted)

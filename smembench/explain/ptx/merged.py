@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.program import ENDS, TYPES, Instruction, PtxKernel
+from smembench.explain.ptx.program import ADDRESS, ENDS, TYPES, Instruction, PtxKernel
 from smembench.model.groups import grouped
 from smembench.toolchains.source_lines import Lined
 
 _KINDS = {"ld": "load", "st": "store"}
 _WIDER = (16, 8)
 """Bytes per lane of what is made of several accesses, the widest first."""
-_ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\d+))?\s*\]")
 
 _Of = tuple[int, str, str]
 """A line, a space and a kind."""
@@ -99,10 +98,10 @@ def _side_by_side(code: Sequence[Instruction], members: Sequence[int], wide: int
     keys: dict[tuple[int, str, str, bool, int], list[tuple[int, int]]] = {}
     for number in members:
         each = code[number]
-        match = _ADDRESS.fullmatch(each.addresses[0])
+        match = ADDRESS.fullmatch(each.addresses[0])
         if match is not None and bytes_of(each) < wide:
             key = (pieces[number], match[1], each.guard, each.negated, bytes_of(each))
-            keys.setdefault(key, []).append((int(match[2] or "0"), number))
+            keys.setdefault(key, []).append((int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1), number))
     for (*_, size), found in keys.items():
         by_offset = sorted(found)
         count = wide // size

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel
 
-_MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix")
+MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix")
+"""Instructions that access memory, or parameters."""
 
 
 class Needed(NamedTuple):
@@ -38,7 +39,7 @@ def needed(kernel: PtxKernel, data: bool) -> Needed:
 
 
 def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set[str]) -> None:
-    memory = given.root in _MEMORY and given.space != "param"
+    memory = given.root in MEMORY and given.space != "param"
     gives = bool(registers.intersection(given.targets))
     if given.guard and (memory or given.root in ENDS or gives):
         registers.add(given.guard)

@@ -9,22 +9,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from smembench.explain.ptx import bits
+from smembench.explain.ptx.operation import Array, Operation
 from smembench.explain.ptx.program import TYPES
-
-Array = Any
-"""A NumPy array or scalar."""
-
-
-class Operation(NamedTuple):
-    """NumPy's types of the operands, and the function; with several targets it returns a sequence."""
-
-    types: Sequence[str]
-    compute: Callable[..., Any]
-
 
 _UNFOLLOWED = {"cc", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}
 """Modifiers that are not followed: carries, and unusual modes of ``prmt``."""
@@ -42,10 +33,6 @@ _OF_BOOLEANS: Mapping[str, Callable[[Array, Array], Array]] = {
 _ROUNDED: Mapping[str, Callable[[Array], Array]] = {
     "rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil,
 }  # fmt: skip
-
-
-def _bits(kind: str) -> int:
-    return np.dtype(kind).itemsize * 8
 
 
 def _alike(count: int, compute: Callable[..., Any]) -> Callable[[Sequence[str], str], Operation]:
@@ -122,31 +109,6 @@ def _saturating(compute: Callable[..., Any]) -> Callable[[Sequence[str], str], O
     return rule
 
 
-def _shift(parts: Sequence[str], kind: str) -> Operation:
-    """Shifts by as many bits as the type has, or more, leave zeros, or the sign."""
-    bits, left = _bits(kind), parts[0] == "shl"
-
-    def shift(value: Array, by: Array) -> Array:
-        inside = np.minimum(by, bits - 1).astype(value.dtype)
-        moved = value << inside if left else value >> inside
-        beyond = value >> value.dtype.type(bits - 1) if kind[0] == "i" and not left else value.dtype.type(0)
-        return np.where(by >= bits, beyond, moved)
-
-    return Operation([kind, "u4"], shift)
-
-
-def _funnel_shift(parts: Sequence[str], kind: str) -> Operation:
-    wrap, left = "wrap" in parts, "l" in parts
-
-    def shift(low: Array, high: Array, by: Array) -> Array:
-        both = high.astype("u8") << np.uint64(32) | low.astype("u8")
-        count = (by & np.uint32(31) if wrap else np.minimum(by, 32)).astype("u8")
-        moved = both << count >> np.uint64(32) if left else both >> count
-        return moved.astype("u4")
-
-    return Operation(["u4", "u4", "u4"], shift)
-
-
 def _compare(parts: Sequence[str], kind: str) -> Operation:
     name = next(part for part in parts[1:] if part.rstrip("u") in _COMPARISONS or part in ("num", "nan", *_COMPARISONS))
     unordered = name.endswith("u") and name not in _COMPARISONS
@@ -198,86 +160,6 @@ def _convert(parts: Sequence[str], kind: str) -> Operation:
     return Operation([kind], convert)
 
 
-def _extract(parts: Sequence[str], kind: str) -> Operation:
-    """``bfe``: bits from a position on; of signed types with the sign of the last of them."""
-    bits, unsigned = _bits(kind), f"u{_bits(kind) // 8}"
-
-    def extract(value: Array, position: Array, length: Array) -> Array:
-        begin, count = (position & np.uint32(255)).astype(int), (length & np.uint32(255)).astype(int)
-        wide = np.asarray(value).astype(object)
-        if kind[0] == "u":
-            return np.asarray((wide >> begin) & ((1 << count.astype(object)) - 1)).astype(kind)
-        top = np.minimum(begin + count, bits)
-        found = np.where(top > begin, (wide << (bits - top)) % (1 << bits), 0)
-        signed = np.where(found >= 1 << (bits - 1), found - (1 << bits), found)
-        kept = np.where(
-            top > begin, signed >> (bits - np.maximum(top - begin, 1)), np.where(count > 0, wide >> bits, 0)
-        )
-        return np.asarray(kept % (1 << bits)).astype(unsigned).view(kind)
-
-    return Operation([kind, "u4", "u4"], extract)
-
-
-def _insert(parts: Sequence[str], kind: str) -> Operation:
-    def insert(value: Array, into: Array, position: Array, length: Array) -> Array:
-        begin, count = (position & np.uint32(255)).astype(object), (length & np.uint32(255)).astype(object)
-        mask = (((1 << count) - 1) << begin) & ((1 << _bits(kind)) - 1)
-        shifted = (np.asarray(value).astype(object) << begin) & mask
-        return np.asarray(np.asarray(into).astype(object) & ~mask | shifted).astype(kind)
-
-    return Operation([kind, kind, "u4", "u4"], insert)
-
-
-def _leading_zeros(value: Array) -> Array:
-    wide = np.asarray(value).astype("u8")
-    found = np.full(wide.shape, _bits(value.dtype.str[1:]), np.uint32)
-    for bit in range(_bits(value.dtype.str[1:])):
-        found = np.where(wide >> np.uint64(bit) != 0, _bits(value.dtype.str[1:]) - 1 - bit, found)
-    return found.astype("u4")
-
-
-def _find_leading(parts: Sequence[str], kind: str) -> Operation:
-    unsigned = f"u{_bits(kind) // 8}"
-
-    def find(value: Array) -> Array:
-        magnitude = np.where(value < 0, ~value, value).astype(unsigned)
-        zeros = _leading_zeros(magnitude)
-        place = zeros if "shiftamt" in parts else np.uint32(_bits(kind) - 1) - zeros
-        return np.where(magnitude == 0, np.uint32(0xFFFFFFFF), place).astype("u4")
-
-    return Operation([kind], find)
-
-
-def _reverse(value: Array) -> Array:
-    found, one = np.zeros_like(value), value.dtype.type(1)
-    bits = _bits(value.dtype.str[1:])
-    for bit in range(bits):
-        found = found | (value >> value.dtype.type(bit) & one) << value.dtype.type(bits - 1 - bit)
-    return found
-
-
-def _lookup(a: Array, b: Array, c: Array, table: Array) -> Array:
-    """``lop3``: bit i of ``table`` is the result where the bits of a, b and c are those of i."""
-    found = np.zeros_like(a | b | c)
-    for row in range(8):
-        if int(table) >> row & 1:
-            found = found | (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-    return found
-
-
-def _permute(a: Array, b: Array, selector: Array) -> Array:
-    """``prmt``: four bytes of eight; bit 3 of a selector repeats the sign of its byte."""
-    both = b.astype("u8") << np.uint64(32) | a.astype("u8")
-    found: Array = np.uint32(0)
-    for byte in range(4):
-        chosen = selector >> np.uint32(4 * byte)
-        value = both >> ((chosen & np.uint32(7)).astype("u8") * np.uint64(8)) & np.uint64(255)
-        signed = np.where(value >> np.uint64(7) != 0, np.uint64(255), np.uint64(0))
-        taken = np.where(chosen & np.uint32(8) != 0, signed, value)
-        found = found | taken.astype("u4") << np.uint32(8 * byte)
-    return found
-
-
 def _select(parts: Sequence[str], kind: str) -> Operation:
     return Operation([kind, kind, "?"], lambda a, b, chosen: np.where(chosen, a, b))
 
@@ -290,11 +172,11 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "abs": _unary(np.abs),
     "add": _saturating(operator.add),
     "and": _alike(2, operator.and_),
-    "bfe": _extract,
-    "bfi": _insert,
-    "bfind": _find_leading,
-    "brev": _unary(_reverse),
-    "clz": _unary(_leading_zeros),
+    "bfe": bits.extract,
+    "bfi": bits.insert,
+    "bfind": bits.find_leading,
+    "brev": _unary(bits.reverse),
+    "clz": _unary(bits.leading_zeros),
     "cnot": _unary(lambda a: np.where(a == 0, a.dtype.type(1), a.dtype.type(0))),
     "copysign": _alike(2, lambda sign, value: np.copysign(value, sign)),
     "cos": _unary(np.cos),
@@ -303,7 +185,7 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "ex2": _unary(np.exp2),
     "fma": _alike(3, lambda a, b, c: a * b + c),
     "lg2": _unary(np.log2),
-    "lop3": lambda parts, kind: Operation(["u4", "u4", "u4", "u4"], _lookup),
+    "lop3": lambda parts, kind: Operation(["u4", "u4", "u4", "u4"], bits.lookup),
     "mad": _multiply_add,
     "mad24": _multiply_24,
     "max": _alike(2, np.fmax),
@@ -314,7 +196,7 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "not": _unary(operator.invert),
     "or": _alike(2, operator.or_),
     "popc": _unary(lambda a: np.bitwise_count(a).astype("u4")),
-    "prmt": lambda parts, kind: Operation(["u4", "u4", "u4"], _permute),
+    "prmt": lambda parts, kind: Operation(["u4", "u4", "u4"], bits.permute),
     "rcp": _unary(lambda a: 1 / a),
     "rem": _divide,
     "rsqrt": _unary(lambda a: 1 / np.sqrt(a)),
@@ -322,9 +204,9 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "selp": _select,
     "set": _set,
     "setp": _compare,
-    "shf": _funnel_shift,
-    "shl": _shift,
-    "shr": _shift,
+    "shf": bits.funnel_shift,
+    "shl": bits.shift,
+    "shr": bits.shift,
     "sin": _unary(np.sin),
     "slct": lambda parts, kind: Operation(
         [TYPES[_first_type(parts)]] * 2 + [kind], lambda a, b, c: np.where(c >= 0, a, b)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from smembench.explain.mistakes import Made, Mistake, in_shared_memory
+from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
-from smembench.explain.ptx.machine import Launch, Machine, Record, Traced
+from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging
 from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
 from smembench.explain.trace import Trace
