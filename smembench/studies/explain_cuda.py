@@ -8,7 +8,7 @@ from pathlib import Path
 
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
-from smembench.explain.ptx.parse import parse
+from smembench.explain.ptx.parse import alone, parse
 from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.trace import readable
 from smembench.model.errors import UsageError
@@ -44,7 +44,7 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
     elif options:
         raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
-        compiled = Compiled(source, None, {})
+        compiled = Compiled(source, {})
     module = parse(compiled.ptx)
     wanted = compiled.names.get(name, name)
     kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
@@ -52,13 +52,12 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
         raise _unknown(path, name, map(readable, module.kernels))
     if path.suffix == ".cu":
         _name_parameters(kernel, source, name)
-    cubin = compiled.cubin if compiled.cubin is not None else from_ptx(source, capability)
     return explain_ptx(
         kernel,
         call,
         title=f"{name} in {path.name}",
         filename=str(path if path.suffix == ".cu" else module.files.get(1, path)),
-        code=(capability, _machine_code(cubin)),
+        code=(capability, _machine_code(compiled, kernel.name, capability)),
     )
 
 
@@ -78,11 +77,11 @@ def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"{path}: {asked}; it has {', '.join(sorted(known)) or 'none'}")
 
 
-def _machine_code(cubin: tuple[str, bytes] | None) -> MachineCode | None:
-    try:
-        return None if cubin is None else parse_code(*cubin)
-    except Exception:  # a file with several kernels; explanations work without machine code
-        return None
+def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:
+    if compiled.code is None:
+        code = from_ptx(alone(compiled.ptx, name), capability)
+        return None if code is None else parse_code("", code)
+    return parse_code("", compiled.code, kernel=name)
 
 
 def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:

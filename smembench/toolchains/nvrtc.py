@@ -57,11 +57,11 @@ def compiled(program: CudaCKernel, capability: str, log: TextIO | None = None) -
 
 
 class Compiled(NamedTuple):
-    """A source file as PTX, its machine code with ptxas's report, and the names in PTX of names in the source."""
+    """A source file as PTX and as machine code, and the names there of names in the source."""
 
     ptx: str
-    cubin: tuple[str, bytes] | None
     names: Mapping[str, str]
+    code: bytes | None = None
 
 
 def compile_source(
@@ -87,23 +87,22 @@ def compile_source(
     for name in names:
         nvrtc.nvrtcAddNameExpression(program, name.encode())
     architecture = f"--gpu-architecture=sm_{capability.replace('.', '')}"
-    own = [architecture, "-lineinfo", "--ptxas-options=-v", f"-I{path.parent}", *options]
+    own = [architecture, "-lineinfo", f"-I{path.parent}", *options]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(own), [option.encode() for option in own])
-    log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode(errors="replace")
+    log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode(errors="replace").rstrip("\0")
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise UsageError(f"{path}: does not compile: {_first_error(log)}")
-    ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode()
-    code = _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, end=0)
+    ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode().rstrip("\0")
     lowered = {name: nvrtc.nvrtcGetLoweredName(program, name.encode())[1].decode() for name in names}
-    return Compiled(ptx, (log, code), lowered)
+    return Compiled(ptx, lowered, _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN))
 
 
-def _text(program: Any, size: Callable[..., Any], get: Callable[..., Any], end: int = 1) -> bytes:
-    """What NVRTC has of a program, without ``end`` bytes at its end."""
+def _text(program: Any, size: Callable[..., Any], get: Callable[..., Any]) -> bytes:
+    """What NVRTC has of a program; texts end with a zero."""
     _, count = size(program)
     content = bytes(count)
     get(program, content)
-    return content[: count - end]
+    return content
 
 
 def _first_error(log: str) -> str:
@@ -114,14 +113,16 @@ def _first_error(log: str) -> str:
     return lines[0]
 
 
-def from_ptx(ptx: str, capability: str) -> tuple[str, bytes] | None:
-    """Machine code of PTX with ptxas's report; None where nvJitLink is missing or does not take it."""
+def from_ptx(ptx: str, capability: str) -> bytes | None:
+    """Machine code of PTX, as a driver makes it; None where nvJitLink is missing or does not take it.
+
+    Of the same PTX, the compiler in NVRTC, which is that in nvcc, merges accesses that this one leaves apart.
+    """
     try:
         from cuda.core import Program, ProgramOptions
 
-        log = StringIO()
-        options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", ptxas_options=["-v"])
-        return log.getvalue(), bytes(Program(ptx, "ptx", options).compile("cubin", logs=log).code)
+        options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", lineinfo=True)
+        return bytes(Program(ptx, "ptx", options).compile("cubin").code)
     except Exception:  # each library raises its own; explanations work without machine code
         return None
 

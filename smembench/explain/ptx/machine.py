@@ -27,7 +27,7 @@ _IGNORED = (
     "createpolicy", "isspacep", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
-_MOST_STEPS = 4_000_000
+MOST_STEPS = 2_000_000
 """Instructions of a block that are run, at most."""
 
 _Barrier = tuple[int, int, int]
@@ -102,9 +102,9 @@ class Machine:
                 continue
             inside, last = self._blocks[number]
             steps += len(inside) + 1
-            if steps > _MOST_STEPS:
+            if steps > MOST_STEPS:
                 raise UsageError(
-                    f"{self._kernel.name}: a block runs more than {_MOST_STEPS} instructions; give less work"
+                    f"{self._kernel.name}: a block runs more than {MOST_STEPS} instructions; give less work"
                 )
             whole = None if mask.all() else mask
             for instruction, run in inside:

@@ -42,18 +42,36 @@ def parse(text: str) -> Module:
     files = {int(number): name for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)}
     text = re.split(r"^\s*\.section\s", _COMMENT.sub("", text), maxsplit=1, flags=re.MULTILINE)[0]
     kernels, outside, position = {}, [], 0
-    while header := _HEADER.search(text, position):
+    for header, end in _functions(text):
         outside.append(text[position : header.start()])
-        position = header.end()
-        if header[5] == ";":
-            continue
-        end = _closing(text, header.end())
+        position = end + 1
         if header[1] == "entry":
             kernels[header[2]] = header[2], header[3] or "", text[header.end() : end]
-        position = end + 1
     outside.append(text[position:])
     of_module = [found for statement in "".join(outside).split(";") if (found := _variable(statement))]
     return Module({name: _kernel(*parts, of_module) for name, parts in kernels.items()}, files)
+
+
+def alone(text: str, kernel: str) -> str:
+    """PTX without any other kernel than this one."""
+    text, kept, position = _COMMENT.sub("", text), [], 0
+    for header, end in _functions(text):
+        if header[1] == "entry" and header[2] != kernel:
+            begin = text.rfind("\n", 0, header.start()) + 1  # with .visible and such before it
+            kept.append(text[position:begin])
+            position = end + 1
+    return "".join([*kept, text[position:]])
+
+
+def _functions(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """The headers of kernels and functions that have a body, and where it ends."""
+    position = 0
+    while header := _HEADER.search(text, position):
+        position = header.end()
+        if header[5] == "{":
+            end = _closing(text, position)
+            yield header, end
+            position = end + 1
 
 
 def _closing(text: str, begin: int) -> int:

@@ -88,14 +88,17 @@ def trace(
 
 
 def readable(name: str) -> str:
-    """A variable's name without the mangling of C++: ``tile`` for ``_ZZ13transposeSmemE4tile``."""
-    match = re.search(r"(\d+)([A-Za-z_]\w*)$", name) if name.startswith("_Z") else None
-    while match is not None:
-        length, rest = int(match[1]), match[2]
-        if length == len(rest):
-            return rest
-        match = re.search(r"(\d+)([A-Za-z_]\w*)$", rest)
-    return name
+    """A name without the mangling of C++: ``scale`` for ``_Z5scalePffi``, ``tile`` for ``_ZZ4kindvE4tile``."""
+    if not name.startswith("_Z"):
+        return name
+    if name.startswith("_ZZ"):  # of a variable in a function: what follows it
+        ends = (match for match in re.finditer(r"E(\d+)", name) if len(name) - match.end() == int(match[1]))
+        return next((name[match.end() :] for match in ends), name)
+    parts, rest = [], name[2:].removeprefix("N")
+    while match := re.match(r"\d+", rest):
+        parts.append(rest[match.end() :][: int(match[0])])
+        rest = rest[match.end() + int(match[0]) :]
+    return "::".join(parts) or name
 
 
 def _of_block(found: Traced, machine: Machine) -> _Block:
