@@ -39,7 +39,7 @@ def lined_accesses(code: bytes, found: Sequence[Instruction], kernel: str = "") 
 
 
 def source_lines(code: bytes, count: int, kernel: str = "") -> list[int]:
-    """The line of each of the ``count`` instructions of a file's kernel, by name if it has several; 0 where it has none.
+    """The line of each of the ``count`` instructions of a file's kernel, named if it has several; 0 for no line.
 
     Empty without line information.
     """
