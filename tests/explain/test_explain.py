@@ -22,9 +22,9 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.transpose.problem import Transpose
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
+from smembench.model.pattern import Pattern
 from smembench.toolchains.machine_code import MachineCode
 from smembench.views.explain import explanation, pads
 from traces import case, elements
@@ -86,7 +86,7 @@ def test_a_smaller_case_stands_for_a_large_one(
 ) -> None:
     large = replace(case(kernel, block), m=rows, n=columns)
     smaller = explain(large)
-    monkeypatch.setattr(Transpose, "pattern", lambda self, case, results: case)
+    monkeypatch.setattr(Pattern, "smaller", lambda self, case, results: case)
     assert figures(explain(large)) == figures(smaller)
 
 
