@@ -234,7 +234,7 @@ class Machine:
     def _computed(self, given: Instruction) -> Callable[[Mask | None], None]:
         found = operation(given.parts)
         names, targets = given.sources, given.targets
-        if found is None:
+        if found is None or len(found.types) != len(given.operands) - 1:
             if given.root not in _OPAQUE and "." not in given.opcode:
                 raise self._refused(given)
 
@@ -244,14 +244,15 @@ class Machine:
 
             return opaque
         operands = [self._operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-        compute = found.compute
+        compute, results = found.compute, _results(given)
 
         def run(mask: Mask | None) -> None:
             value = compute(*(operand() for operand in operands))
             unknown = self._unknown_in(names)
             if isinstance(value, list):
-                for name, each in zip(targets, value, strict=False):
-                    self._write(name, each, mask, unknown)
+                for name, each in zip(results, value, strict=False):
+                    if name != "_":
+                        self._write(name, each, mask, unknown)
             else:
                 self._write(targets[0], value, mask, unknown)
 
@@ -328,8 +329,9 @@ class Machine:
             unknown = self._unknown_in(given.sources)
             if unknown is not None:  # any lane's value may reach any other
                 unknown = np.ones(self.threads, np.bool_)
-            for name, value in zip(given.targets, compute(active), strict=False):
-                self._write(name, value, mask, unknown)
+            for name, value in zip(_results(given), compute(active), strict=False):
+                if name != "_":
+                    self._write(name, value, mask, unknown)
 
         return run
 
@@ -592,6 +594,11 @@ class Machine:
         elif "or" in given.parts:
             found = np.bool_(value[arrived].any())
         self._write(given.operands[0], found, arrived, self._unknown_in([source.lstrip("!")]))
+
+
+def _results(given: Instruction) -> list[str]:
+    """The targets as written, of which ``_`` takes nothing: ``%p|%q``."""
+    return [text.strip() for text in given.operands[0].split("|")]
 
 
 def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
