@@ -188,7 +188,7 @@ def to_integer(source: str, target: str, mode: str, value: float) -> int:
     if isnan(value):
         if source != "f64" and target not in ("s64", "u64"):
             return 0
-        return 1 << bits_of(target) - 1
+        return wrapped(target, 1 << bits_of(target) - 1)
     if isinf(value):
         return limits(target)[value > 0]
     exact = Fraction(value)

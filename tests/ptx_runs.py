@@ -30,7 +30,7 @@ _FLOATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
 
 class Operand(NamedTuple):
-    """Values of an operand, one of its type per thread, or one alone for a uniform register; ``register`` as declared."""
+    """Values of an operand by thread, the same for all in a uniform register; ``register`` as it is declared."""
 
     type: str
     values: Sequence[int]

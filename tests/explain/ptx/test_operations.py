@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from math import copysign, cos, inf, isnan, log2, nan, sin, sqrt, tanh
 from random import Random
@@ -18,7 +19,6 @@ from ptx_runs import Operand, Value, bits_of, computed, decoded, encoded, is_fol
 from smembench.explain.ptx.operations import RULES
 
 SIGNS, SIZES, WIDTHS = "us", (16, 32, 64), (16, 32)
-FEW = settings(max_examples=8)
 
 
 class Case(NamedTuple):
@@ -87,6 +87,10 @@ def arithmetic() -> Iterator[Case]:
         yield Case(f"cnot.b{bits}", (f"b{bits}",), (f"b{bits}",), lambda a: int(a == 0))
 
 
+def _with_predicate(join: Callable[[bool, bool], bool], found: int, other: bool) -> tuple[int, bool]:
+    return found, join(found != 0, other)
+
+
 def of_bits() -> Iterator[Case]:
     for kind in ("b16", "b32", "b64", "pred"):
         for name, function in numbers.BOOLEAN.items():
@@ -115,9 +119,7 @@ def of_bits() -> Iterator[Case]:
                 f"bfind{more}.{kind}", (kind,), ("u32",), lambda a, k=kind, m=more: numbers.found_leading(k, bool(m), a)
             )
     for kind in ("b32", "b64"):
-        yield Case(
-            f"bfi.{kind}", (kind, kind, "u32", "u32"), (kind,), lambda *each, k=kind: numbers.inserted(k, *each)
-        )
+        yield Case(f"bfi.{kind}", (kind, kind, "u32", "u32"), (kind,), lambda *each, k=kind: numbers.inserted(k, *each))
         yield Case(f"brev.{kind}", (kind,), (kind,), lambda a, k=kind: numbers.reversed_bits(k, a))
         yield Case(f"popc.{kind}", (kind,), ("u32",), int.bit_count)
         yield Case(f"clz.{kind}", (kind,), ("u32",), lambda a, k=kind: numbers.leading_zeros(k, a))
@@ -135,7 +137,10 @@ def of_bits() -> Iterator[Case]:
             f"lop3.{name}.b32",
             ("b32", "b32", "b32", "pred"),
             ("b32", "pred"),
-            lambda a, b, c, p, f=function: (numbers.looked_up(0xE8, a, b, c), f(numbers.looked_up(0xE8, a, b, c) != 0, p)),
+            lambda a, b, c, p, f=function: (
+                numbers.looked_up(0xE8, a, b, c),
+                f(numbers.looked_up(0xE8, a, b, c) != 0, p),
+            ),
             targets="%d0|%d1",
             more=", 232",
         )
@@ -219,16 +224,19 @@ def conversions() -> Iterator[Case]:
     for source, target in product(INTEGERS, INTEGERS):
         names = [f"b{bits}" for bits in (16, 32, 64) if bits >= bits_of(target)]
         of = [f"b{bits}" for bits in (16, 32, 64) if bits >= bits_of(source)]
-        for result, register in {(names[0], of[0]), (names[-1], of[-1])}:
+        wrapped = partial(numbers.wrapped, target)
+        for result, register in sorted({(names[0], of[0]), (names[-1], of[-1])}):
             yield Case(
-                f"cvt.{target}.{source}", (source,), (f"{target}:{result}",), lambda a: a, registers=(register,)
+                f"cvt.{target}.{source}",
+                (source,),
+                (f"{target}:{result}",),
+                wrapped,
+                registers=(register,),
             )
         low, high = numbers.limits(target)
         first, last = numbers.limits(source)
         if first < low or last > high:
-            yield Case(
-                f"cvt.sat.{target}.{source}", (source,), (target,), lambda a, t=target: numbers.clamped(t, a)
-            )
+            yield Case(f"cvt.sat.{target}.{source}", (source,), (target,), lambda a, t=target: numbers.clamped(t, a))
     for source, target, mode in product(("f16", "f32", "f64"), INTEGERS, ("rni", "rzi", "rmi", "rpi")):
         for sat in ("", ".sat") if mode == "rzi" else ("",):
             yield Case(
@@ -295,9 +303,7 @@ def floats() -> Iterator[Case]:
         two, three = (kind, kind), (kind, kind, kind)
         names = ("add", "sub", "mul") if kind == "f16" else ("add", "sub", "mul", "div")
         for name in names:
-            yield Case(
-                f"{name}.rn.{kind}", two, (kind,), lambda *each, n=name, k=kind: numbers.of_floats(n, k, *each)
-            )
+            yield Case(f"{name}.rn.{kind}", two, (kind,), lambda *each, n=name, k=kind: numbers.of_floats(n, k, *each))
         for name in ("fma",) if kind == "f16" else ("fma", "mad"):
             yield Case(f"{name}.rn.{kind}", three, (kind,), lambda *each, k=kind: numbers.of_floats("fma", k, *each))
         if kind != "f64":
@@ -310,7 +316,10 @@ def floats() -> Iterator[Case]:
                 )
             for name, function in (("min", _smaller), ("max", _larger)):
                 yield Case(
-                    f"{name}.NaN.{kind}", two, (kind,), lambda a, b, f=function: nan if isnan(a + b) and (isnan(a) or isnan(b)) else f(a, b)
+                    f"{name}.NaN.{kind}",
+                    two,
+                    (kind,),
+                    lambda a, b, f=function: nan if isnan(a) or isnan(b) else f(a, b),
                 )
         if kind != "f16":
             yield Case(
@@ -340,9 +349,7 @@ def floats() -> Iterator[Case]:
     yield Case("setp.lt.ftz.f32", ("f32", "f32"), ("pred",), lambda a, b: flushed(a) < flushed(b))
     yield Case("setp.neu.ftz.f32", ("f32", "f32"), ("pred",), lambda a, b: flushed(a) != flushed(b))
     yield Case("slct.ftz.u32.f32", ("u32", "u32", "f32"), ("u32",), lambda a, b, c: a if flushed(c) >= 0 else b)
-    yield Case(
-        "cvt.rpi.ftz.s32.f32", ("f32",), ("s32",), lambda a: numbers.to_integer("f32", "s32", "rpi", flushed(a))
-    )
+    yield Case("cvt.rpi.ftz.s32.f32", ("f32",), ("s32",), lambda a: numbers.to_integer("f32", "s32", "rpi", flushed(a)))
 
 
 CASES = [*arithmetic(), *of_bits(), *comparisons(), *conversions(), *floats()]
@@ -380,7 +387,7 @@ def check(case: Case, rows: list[tuple[int, ...]], uniform: tuple[bool, ...] = (
     found = computed(f"{case.opcode} {case.targets or '%d0'}, {texts}", operands, declared)
     for row, got in zip(rows, found, strict=True):
         values = [decoded(kind, bits) for kind, bits in zip(case.operands, row, strict=True)]
-        expected: Value | None | tuple[Value, ...] = case.reference(*values)
+        expected: Value | tuple[Value, ...] | None = case.reference(*values)
         if expected is None:
             continue
         each = expected if isinstance(expected, tuple) else (expected,)
@@ -394,10 +401,15 @@ def test_every_rule_has_a_case() -> None:
     assert {case.opcode.partition(".")[0] for case in CASES} | approximate == set(RULES)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_operation_is_that_of_the_ptx_isa_at_edges(case: Case) -> None:
-    rows = list(product(*map(edges, case.operands)))
-    check(case, rows if len(rows) <= 400 else Random(1).sample(rows, 400))
+ROOTS = sorted({case.opcode.partition(".")[0] for case in CASES})
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_an_operation_is_that_of_the_ptx_isa_at_edges(root: str) -> None:
+    for case in CASES:
+        if case.opcode.partition(".")[0] == root:
+            rows = list(product(*map(edges, case.operands)))
+            check(case, rows if len(rows) <= 100 else Random(1).sample(rows, 100))
 
 
 def rows_of(case: Case) -> st.SearchStrategy[list[tuple[int, ...]]]:
@@ -410,23 +422,24 @@ def rows_of(case: Case) -> st.SearchStrategy[list[tuple[int, ...]]]:
 
 
 @given(data=st.data())
-@settings(max_examples=1500)
+@settings(max_examples=300)
 def test_an_operation_is_that_of_the_ptx_isa_anywhere_and_for_uniform_registers(data: st.DataObject) -> None:
     case = data.draw(st.sampled_from(CASES))
     rows = data.draw(rows_of(case))
     check(case, rows, data.draw(st.tuples(*[st.booleans()] * len(case.operands))))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_operation_of_uniform_registers_alone_is_the_same(case: Case) -> None:
+@pytest.mark.parametrize("root", ROOTS)
+def test_an_operation_of_uniform_registers_alone_is_the_same(root: str) -> None:
     random = Random(2)
-    for _ in range(2):
-        check(case, [tuple(random.choice(edges(kind)) for kind in case.operands)] * 2, (True,) * len(case.operands))
+    for case in CASES:
+        if case.opcode.partition(".")[0] == root:
+            check(case, [tuple(random.choice(edges(kind)) for kind in case.operands)], (True,) * len(case.operands))
 
 
 def test_lop3_with_every_table() -> None:
     random = Random(0)
-    for table in range(256):
+    for table in range(256):  # with each a kernel of its own
         case = Case(
             "lop3.b32",
             ("b32", "b32", "b32"),
