@@ -74,7 +74,7 @@ def register_type(kind: str) -> str:
     return kind if kind in ("f32", "f64", "pred") else f"b{max(bits_of(kind), 16)}"
 
 
-def computed(instruction: str, operands: Sequence[Operand], results: Sequence[str]) -> list[list[int]]:
+def computed(instruction: str, operands: Sequence[Operand], results: Sequence[str]) -> list[tuple[int, ...]]:
     """The bits of the results of an instruction, by thread.
 
     Args:
@@ -97,7 +97,8 @@ def computed(instruction: str, operands: Sequence[Operand], results: Sequence[st
     found = Machine(kernel, launch, Memory(kernel, [*arrays, *outputs], 0)).run((0, 0, 0))
     assert not found.mistakes
     assert not found.unfollowed
-    return list(zip(*(_content(each).view(np.uint64).tolist() for each in outputs), strict=True))  # type: ignore[arg-type]
+    columns: list[list[int]] = [_content(each).view(np.uint64).tolist() for each in outputs]
+    return list(zip(*columns, strict=True))
 
 
 def is_followed(instruction: str, operands: Sequence[Operand], results: Sequence[str]) -> bool:
