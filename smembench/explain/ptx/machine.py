@@ -354,6 +354,9 @@ class Machine:
             return self._asynchronous_copy(given)
         if given.root in ("ldmatrix", "stmatrix"):
             return self._matrices(given)
+        return self._plain_access(given)
+
+    def _plain_access(self, given: Instruction) -> Callable[[Mask | None], None]:
         kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
         types = given.types
         if not types:
@@ -362,13 +365,8 @@ class Machine:
         count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
         (address, in_address), *_ = [self._address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
-        others = [text for text in given.operands if not text.startswith("[")]
-        texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
-            texts = split(texts[0].strip("{} "))
-        stores = given.root != "ld" and given.space in self._needed.spaces
-        number = element.str[1:] if element.kind != "V" else "u8"
-        values = [self._operand(text, number) for text in texts] if stores else []
+        stores = kind != "load" and given.space in self._needed.spaces
+        values = self._stored(given, element) if stores else []
         targets = split(given.operands[0].strip("{} ")) if given.root in ("ld", "ldu", "atom") else []
 
         def access(mask: Mask | None) -> None:
@@ -380,14 +378,26 @@ class Machine:
             unknown = self._unknown_in(given.sources) if stores else None
             for number, target in enumerate(targets or [""] * count):
                 at = inside + number * element.itemsize
+                if stores and kind == "atomic":
+                    updates = [value() for value in values]
+                    value, missing = self.memory.update(given.parts, space, at, updates, (mask, unknown))
+                elif wanted:
+                    value, missing = self.memory.load(space, at, element, mask)
                 if wanted and target != "_":
-                    value, missing = self.memory.load(space, at, element)
                     self._write(target, value, mask, missing)
-                if stores:
-                    chosen = values[number:] if given.root == "st" else values
-                    self.memory.store(given, space, at, chosen, (mask, unknown))
+                if stores and kind == "store":
+                    self.memory.store(space, at, values[number](), (mask, unknown))
 
         return access
+
+    def _stored(self, given: Instruction, element: np.dtype[Any]) -> list[Callable[[], Any]]:
+        """The values that an instruction stores, or those that an atomic one combines with what is there."""
+        others = [text for text in given.operands if not text.startswith("[")]
+        texts = others if given.root in ("st", "red") else others[1:]
+        if given.root == "st" and texts:
+            texts = split(texts[0].strip("{} "))
+        number = element.str[1:] if element.kind != "V" else "u8"
+        return [self._operand(text, number) for text in texts]
 
     def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
         """The threads whose addresses are known; the others are noted."""
@@ -529,7 +539,23 @@ class Machine:
         elif last.root in ("bar", "barrier"):
             self._wait(number, last, taken, at)
         elif last.root == "brx":
+            self._by_index(last, taken, running)
+
+    def _by_index(self, last: Instruction, taken: Mask, running: dict[int, Mask]) -> None:
+        """``brx.idx``: to labels of a table; past all of them where the index depends on data."""
+        table = self.kernel.tables.get(last.operands[1])
+        if table is None:
             raise self._refused(last)
+        targets = [self._block_at[self.kernel.labels[label]] for label in table]
+        index = np.broadcast_to(self._operand(last.operands[0], "u4")(), self.threads)
+        unknown = self._unknown_in(last.sources)
+        if unknown is not None and (taken & unknown).any():
+            self._note_unknown(last, "a branch")
+            _join(running, max(targets), taken & unknown)
+            taken = taken & ~unknown
+        for number, target in enumerate(targets):
+            if (chosen := taken & (index == number)).any():
+                _join(running, target, chosen)
 
     def _target(self, branch: Instruction) -> int:
         return self._block_at[self.kernel.labels[branch.operands[-1]]]
