@@ -22,7 +22,7 @@ _SLOT = 8
 """Bytes of each value that a thread loads or stores."""
 _FOLLOW = f"""
     .reg .b64 %follow<2>;
-    ld.global.u64 %follow0, [{SPACING}];
+    ld.global.u8 %follow0, [{SPACING}];
     ld.global.u8 %follow1, [%follow0];
 """
 """An address that depends on the first array, so that everything that is stored in memory is computed."""

@@ -122,7 +122,7 @@ class Variable(NamedTuple):
 class PtxKernel:
     """A kernel: ``labels`` are numbers of instructions, ``registers`` types by name or by prefix, as declared.
 
-    ``tables`` are the labels that ``brx.idx`` chooses from, by name. ``shared_bytes`` are those of its static variables;
+    ``tables`` are the labels that ``brx.idx`` chooses from. ``shared_bytes`` are those of its static variables;
     dynamic shared memory follows them.
     """
 
@@ -304,7 +304,7 @@ class _Body:
             elif statement.endswith(":"):
                 label = self._renamed(statement[:-1].strip())
                 self.kernel.labels[label] = len(self.kernel.code)
-            elif statement.startswith(".loc"):
+            elif statement.startswith(".loc "):
                 self._locate(statement)
             elif statement.startswith(".reg"):
                 self._registers(statement)
@@ -375,7 +375,7 @@ def _statements(body: str) -> Iterator[str]:
             elif label := re.match(r"(\$?[\w$]+)\s*:(?!:)\s*", text):
                 yield f"{label[1]}:"
                 text = text[label.end() :]
-            elif text.startswith((".loc", ".file", ".pragma")):
+            elif text.startswith((".loc ", ".file", ".pragma")):
                 yield text
                 break
             else:
