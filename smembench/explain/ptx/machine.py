@@ -34,10 +34,10 @@ _ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:([+-])\s*(-?\w+))?\s*\]")
 _MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix")
 _IGNORED = (
     "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority", "pmevent", "griddepcontrol",
-    "createpolicy", "isspacep", "setmaxnreg",
+    "createpolicy", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
-_OPAQUE = ("mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
+_OPAQUE = ("isspacep", "mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
 """Instructions whose results are unknown."""
 _MOST_STEPS = 4_000_000
 """Instructions of a block that are run, at most."""
@@ -619,7 +619,9 @@ class Machine:
             found = np.bool_(value[arrived].all())
         elif "or" in given.parts:
             found = np.bool_(value[arrived].any())
-        self._write(given.operands[0], found, arrived, self._unknown_in([source.lstrip("!")]))
+        unknown = self._unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
+        missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
+        self._write(given.operands[0], found, arrived, missing)
 
 
 def _results(given: Instruction) -> list[str]:

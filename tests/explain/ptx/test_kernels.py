@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,90 @@ __global__ void bits(const unsigned* a, unsigned* out, int n) {
     o[0] = __popc(x); o[1] = __clz(x); o[2] = __brev(x); o[3] = __ffs(x); o[4] = __byte_perm(x, y, 0x3715);
     o[5] = __funnelshift_l(x, y, i); o[6] = (x & y) ^ (~x | (y >> 3)); o[7] = (x >> (i & 15)) & 0x3ff;
     o[8] = __vadd_like(x, y); o[9] = __mul24(x, y) + __umulhi(x, y);
+}
+
+struct Sizes { int n; short step; char sign; long long base; float scale; };
+
+__global__ void structures(const char4* a, const short2* b, int4* out, Sizes sizes) {
+    int i = threadIdx.x;
+    if (i >= sizes.n) return;
+    char4 c = a[i * sizes.step];
+    short2 s = b[i];
+    out[i] = make_int4(c.x * c.y + sizes.sign, (unsigned char)c.z - c.w, s.x - s.y, (int)(sizes.base >> 33));
+    if (i == 0) out[0].w = (int)(sizes.scale * 8);
+}
+
+__global__ void counted(const int* a, int* out, int n) {
+    int i = threadIdx.x;
+    int x = i < n ? a[i] : 0;
+    int many = __syncthreads_count(x > 10);
+    int all = __syncthreads_and(x < 100), some = __syncthreads_or(!(x >= 0));
+    out[i] = many * 4 + (all != 0) * 2 + (some != 0);
+}
+
+__global__ void doubles(const double* d, const float* f, long long* out, int n) {
+    int i = threadIdx.x;
+    if (i >= n) return;
+    double x = d[i];
+    float y = f[i];
+    long long* o = out + 7 * i;
+    o[0] = __double_as_longlong(fma(x, 3.7, 1.1)); o[1] = (long long)floor(x / 3); o[2] = __float_as_int(y * y + y);
+    o[3] = __float_as_int(fminf(y, 0.25f)) ^ __float_as_int(fabsf(y)); o[4] = (long long)(x * 1e6);
+    o[5] = y < (float)x ? 1 : -1; o[6] = __double_as_longlong(sqrt(fabs(x)));
+}
+
+__global__ void generic(const int* a, int* out, int n) {
+    __shared__ int s[40];
+    int mine[6];
+    int i = threadIdx.x;
+    for (int k = 0; k < 6; k++) mine[k] = a[(i * 5 + k) % n];
+    s[i] = a[i];
+    __syncthreads();
+    const int* p = n > 30 ? s : a;
+    int* q = mine;
+    for (int k = 0; k < a[0] % 3 + 1; k++) q = &mine[(k + a[i]) % 6];
+    *q += 1000;
+    int sum = 0;
+    for (int k = 0; k < 6; k++) sum = sum * 3 + mine[k];
+    out[i] = sum + p[(i + 1) % n];
+}
+
+__global__ void mixed(int* a, int* out, int n) {
+    __shared__ int s[64];
+    int mine[4] = {7, 8, 9, 10};
+    int i = threadIdx.x;
+    s[i] = 1000 + i;
+    __syncthreads();
+    int* p = a[i] % 3 == 0 ? &s[(i + 1) % n] : a[i] % 3 == 1 ? &mine[i & 3] : &a[n + i];
+    out[i] = *p;
+    __syncthreads();
+    *p = i;
+    mine[(i + 1) & 3] += 1;
+    __syncthreads();
+    out[n + i] = s[i];
+    out[2 * n + i] = mine[i & 3];
+}
+
+__global__ void ranks(const int* a, unsigned* out, int n) {
+    int i = threadIdx.x;
+    if (i >= n) return;
+    unsigned active = __activemask();
+    unsigned peers = __match_any_sync(active, a[i]);
+    unsigned below;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+    out[3 * i] = __popc(peers & below);
+    unsigned votes = __all_sync(active, a[i] > 1) + 2 * __any_sync(active, a[i] > 3);
+    out[3 * i + 1] = __reduce_add_sync(active, (unsigned)a[i]) + votes;
+    int part = i & ~7;
+    out[3 * i + 2] = __ballot_sync(0xffu << (part & 31), a[i] & 1) >> (part & 31);
+}
+
+__global__ void large(u64* sums, const u64* a, int n) {
+    int i = threadIdx.x;
+    if (i >= n) return;
+    atomicAdd(&sums[0], a[i]); atomicMax(&sums[1], a[i]); atomicXor(&sums[2], a[i]);
+    atomicAdd((float*)&sums[3], 0.5f); atomicAdd((double*)&sums[4], 0.25);
+    if (i == n - 1) sums[5] = atomicExch(&sums[6], 99ull);
 }
 
 }
@@ -455,6 +540,94 @@ def test_bits() -> None:
         wanted += [((y << 32 | x) << (i & 31)) >> 32, (x & y) ^ (~x | (y >> 3)), x >> (i & 15) & 0x3FF]
         wanted += [abs(signed[0] - signed[1]) + 9, low[0] * low[1] + (x * y >> 32)]
         assert out[i].tolist() == [each & 0xFFFFFFFF for each in wanted], i
+
+
+def test_structures_vectors_and_small_types() -> None:
+    n = 20
+    a, b = A.integers(-128, 128, (2 * n, 4), np.int8), A.integers(-(2**15), 2**15, (n, 2), np.int16)
+    kind = np.dtype([("n", "i4"), ("step", "i2"), ("sign", "i1"), ("base", "i8"), ("scale", "f4")], align=True)
+    sizes, out = np.array((n, 2, -3, -(2**40), 1.75), kind)[()], np.zeros((n, 4), np.int32)
+    launch("structures", a, b, out, sizes)
+    c, s = a[::2].astype(np.int32), b.astype(np.int32)
+    last = np.full(n, -(2**40) >> 33)
+    last[0] = 14
+    wanted = [c[:, 0] * c[:, 1] - 3, (c[:, 2] & 255) - c[:, 3], s[:, 0] - s[:, 1], last]
+    assert out.tolist() == np.stack(wanted, 1).tolist()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 99), (-5, 50), (-5, 200), (0, 200)])
+def test_barriers_that_count(low: int, high: int) -> None:
+    n, threads = 60, 70
+    a, out = A.integers(low, high, n, np.int32), np.zeros(threads, np.int32)
+    a[:2] = low, high
+    launch("counted", a, out, np.int32(n), block=(threads, 1, 1))
+    assert set(out.tolist()) == {int((a > 10).sum()) * 4 + 2 * int(high < 100) + int(low < 0)}
+
+
+def test_floating_point_arithmetic() -> None:
+    n = 30
+    d, f = A.uniform(-1000, 1000, n), A.uniform(-2, 2, n).astype(np.float32)
+    out = np.zeros((n, 7), np.int64)
+    launch("doubles", d, f, out, np.int32(n))
+    for x, y, got in zip(d.tolist(), f, out.tolist(), strict=True):
+        fused = float(Fraction(x) * Fraction(3.7) + Fraction(1.1))
+        square = np.float32(float(y) * float(y) + float(y))
+        assert got[0] == np.float64(fused).view(np.int64)
+        assert got[1] == np.floor(x / 3)
+        assert got[2] == square.view(np.int32)
+        assert got[3] == np.minimum(y, np.float32(0.25)).view(np.int32) ^ np.abs(y).view(np.int32)
+        assert got[4] == int(x * 1e6)
+        assert got[5] == (1 if y < np.float32(x) else -1)
+        assert got[6] == np.sqrt(abs(x)).view(np.int64)
+
+
+@pytest.mark.parametrize("n", [40, 30])
+def test_generic_addresses_of_local_and_shared_memory(n: int) -> None:
+    a, out = A.integers(0, 100, 40, np.int32), np.zeros(40, np.int32)
+    launch("generic", a, out, np.int32(n), block=(40, 1, 1))
+    for i in range(40):
+        mine = [int(a[(i * 5 + k) % n]) for k in range(6)]
+        mine[(int(a[0]) % 3 + int(a[i])) % 6] += 1000
+        total = 0
+        for each in mine:
+            total = total * 3 + each
+        assert out[i] == total + a[(i + 1) % n]
+
+
+def test_threads_of_one_access_reach_different_spaces() -> None:
+    n = 40
+    a, out = A.integers(0, 50, 2 * n, np.int32), np.zeros(3 * n, np.int32)
+    before, i = a.copy(), np.arange(n)
+    launch("mixed", a, out, np.int32(n), block=(n, 1, 1))
+    space = before[:n] % 3
+    assert out[:n].tolist() == np.choose(space, [1000 + (i + 1) % n, 7 + i % 4, before[n:]]).tolist()
+    assert a[n:].tolist() == np.where(space == 2, i, before[n:]).tolist()
+    shared = 1000 + i
+    shared[(i[space == 0] + 1) % n] = i[space == 0]
+    assert out[n : 2 * n].tolist() == shared.tolist()
+    assert out[2 * n :].tolist() == np.where(space == 1, i, 7 + i % 4).tolist()
+
+
+def test_ranks_among_the_lanes_of_a_warp() -> None:
+    n = 56
+    a, out = A.integers(0, 6, n, np.int32), np.zeros((n, 3), np.uint32)
+    launch("ranks", a, out, np.int32(n), block=(64, 1, 1))
+    for i in range(n):
+        warp = a[i // 32 * 32 : i // 32 * 32 + 32]
+        votes = sum(1 << k for k in range(8) if a[i // 8 * 8 + k] & 1)
+        total = warp.sum() + (warp > 1).all() + 2 * (warp > 3).any()
+        assert out[i].tolist() == [(warp[: i % 32] == a[i]).sum(), total, votes]
+
+
+def test_atomic_operations_of_64_bits_and_of_floating_point_numbers() -> None:
+    n = 20
+    a, sums = A.integers(0, 2**63, n, np.uint64), np.zeros(7, np.uint64)
+    sums[6] = 41
+    launch("large", sums, a, np.int32(n))
+    assert sums[:3].tolist() == [int(a.sum()), int(a.max()), int(np.bitwise_xor.reduce(a))]
+    assert sums[3:4].view(np.float32)[0] == 10
+    assert sums[4:5].view(np.float64)[0] == 5
+    assert sums[5:].tolist() == [41, 99]
 
 
 def test_brx_branches_by_its_table() -> None:
