@@ -367,26 +367,28 @@ class Machine:
         wanted = bool(self._needed.registers.intersection(given.targets))
         stores = kind != "load" and given.space in self._needed.spaces
         values = self._stored(given, element) if stores else []
-        targets = split(given.operands[0].strip("{} ")) if given.root in ("ld", "ldu", "atom") else []
+        targets = _elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 
         def access(mask: Mask | None) -> None:
             mask = self._followed(given, mask, in_address)
-            if mask is not None and not mask.any():
-                return
             addresses = np.broadcast_to(address(), self.threads)
-            space, inside = self._note(given, kind, element.itemsize * count, addresses, mask)
+            operands = [value() for value in values]
             unknown = self._unknown_in(given.sources) if stores else None
-            for number, target in enumerate(targets or [""] * count):
+            for part in self.memory.apart(given.space, addresses, mask):
+                access_space(part, addresses, operands, unknown)
+
+        def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
+            space, inside = self._note(given, kind, element.itemsize * count, addresses, mask)
+            for number, target in enumerate(targets):
                 at = inside + number * element.itemsize
                 if stores and kind == "atomic":
-                    updates = [value() for value in values]
-                    value, missing = self.memory.update(given.parts, space, at, updates, (mask, unknown))
+                    value, missing = self.memory.update(given.parts, space, at, operands, (mask, unknown))
                 elif wanted:
                     value, missing = self.memory.load(space, at, element, mask)
                 if wanted and target != "_":
                     self._write(target, value, mask, missing)
                 if stores and kind == "store":
-                    self.memory.store(space, at, values[number](), (mask, unknown))
+                    self.memory.store(space, at, operands[number], (mask, unknown))
 
         return access
 
@@ -395,7 +397,7 @@ class Machine:
         others = [text for text in given.operands if not text.startswith("[")]
         texts = others if given.root in ("st", "red") else others[1:]
         if given.root == "st" and texts:
-            texts = split(texts[0].strip("{} "))
+            texts = _elements(texts[0])
         number = element.str[1:] if element.kind != "V" else "u8"
         return [self._operand(text, number) for text in texts]
 
@@ -622,6 +624,11 @@ class Machine:
         unknown = self._unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
         missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
         self._write(given.operands[0], found, arrived, missing)
+
+
+def _elements(text: str) -> list[str]:
+    """The registers of a vector, or the one register."""
+    return split(text.strip("{} "))
 
 
 def _results(given: Instruction) -> list[str]:

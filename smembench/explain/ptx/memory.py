@@ -97,6 +97,18 @@ class Memory:
         inside = [each for each in self.kernel.variables.values() if each.space == "shared" and each.begin <= address]
         return max(inside, key=lambda each: each.begin).name if inside else "shared"
 
+    def apart(self, space: str, addresses: Integers, mask: Mask | None) -> list[Mask | None]:
+        """The threads of an access by the space that they reach, which generic addresses may differ in."""
+        if mask is not None and not mask.any():
+            return []
+        if space != "generic":
+            return [mask]
+        spaces = np.searchsorted(sorted(_WINDOWS.values()), addresses, side="right")
+        found = np.unique(spaces if mask is None else spaces[mask])
+        if len(found) == 1:
+            return [mask]
+        return [spaces == each if mask is None else mask & (spaces == each) for each in found]
+
     def located(self, space: str, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """The space of an access, and the addresses in it, for generic ones by where the first lies."""
         if space != "generic":

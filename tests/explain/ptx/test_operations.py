@@ -409,7 +409,7 @@ def test_an_operation_is_that_of_the_ptx_isa_at_edges(root: str) -> None:
     for case in CASES:
         if case.opcode.partition(".")[0] == root:
             rows = list(product(*map(edges, case.operands)))
-            check(case, rows if len(rows) <= 100 else Random(1).sample(rows, 100))
+            check(case, rows if len(rows) <= 60 else Random(1).sample(rows, 60))
 
 
 def rows_of(case: Case) -> st.SearchStrategy[list[tuple[int, ...]]]:
@@ -422,7 +422,7 @@ def rows_of(case: Case) -> st.SearchStrategy[list[tuple[int, ...]]]:
 
 
 @given(data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_an_operation_is_that_of_the_ptx_isa_anywhere_and_for_uniform_registers(data: st.DataObject) -> None:
     case = data.draw(st.sampled_from(CASES))
     rows = data.draw(rows_of(case))

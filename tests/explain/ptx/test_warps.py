@@ -54,7 +54,7 @@ def uniform(kind: str, value: int, threads: int, alone: bool) -> Operand:
     threads=st.sampled_from([32, 64]),
     targets=st.sampled_from(["%d0|%d1", "%d0", "_|%d1"]),
 )
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_a_shuffle_reads_the_lane_of_the_isa(
     mode: str, width: int, counts: int | list[int], clamp: int | None, threads: int, targets: str
 ) -> None:
@@ -131,7 +131,7 @@ def masked(threads: int, active: list[bool], members: list[int]) -> list[Operand
 
 
 @given(groups(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_votes(group: tuple[int, list[bool], list[int]], data: st.DataObject) -> None:
     threads, active, _ = group
     some = st.lists(st.booleans(), min_size=threads, max_size=threads)
@@ -172,7 +172,7 @@ def test_the_active_mask_and_the_elected_thread(group: tuple[int, list[bool], li
 
 
 @given(groups(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_matches(group: tuple[int, list[bool], list[int]], data: st.DataObject) -> None:
     threads, active, _ = group
     kind = data.draw(st.sampled_from(["b32", "b64"]))
@@ -201,7 +201,7 @@ REDUCED: dict[str, Callable[[int, int], int]] = {
 
 
 @given(groups(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_reductions(group: tuple[int, list[bool], list[int]], data: st.DataObject) -> None:
     threads, active, _ = group
     values = data.draw(st.lists(WORDS, min_size=threads, max_size=threads))
