@@ -494,3 +494,40 @@ def test_approximations_are_near(opcode: str, function: Callable[[float], float]
 )
 def test_what_is_not_followed_is_unknown_and_never_wrong(instruction: str) -> None:
     assert not is_followed(instruction, [Operand("b32", [1])], [])
+
+
+@pytest.mark.parametrize(
+    ("instruction", "kinds", "values", "results", "expected"),
+    [
+        ("add.s32 %d0, %a0, -1", ["s32"], [5], ["b32"], [4]),
+        ("add.s64 %d0, %a0, -8", ["s64"], [5], ["b64"], [2**64 - 3]),
+        ("mul.wide.u32 %d0, %a0, -858993459", ["u32"], [3], ["b64"], [3 * 0xCCCCCCCD]),
+        ("mul.wide.s32 %d0, %a0, -3", ["s32"], [2**32 - 2], ["b64"], [6]),
+        ("mul.hi.s32 %d0, %a0, 0x80000000", ["s32"], [4], ["b32"], [2**32 - 2]),
+        ("and.b32 %d0, %a0, 0xFFU", ["b32"], [0x1234], ["b32"], [0x34]),
+        ("and.b16 %d0, %a0, -256", ["b16"], [0x1234], ["b16"], [0x1200]),
+        ("setp.gt.s16 %d0, %a0, -1", ["s16"], [0], ["pred"], [1]),
+        ("setp.gt.u16 %d0, %a0, -1", ["u16"], [0], ["pred"], [0]),
+        ("add.f32 %d0, %a0, 0f3F800000", ["f32"], [0x3F800000], ["f32"], [0x40000000]),
+        ("add.f64 %d0, %a0, 0d3FF0000000000000", ["f64"], [0], ["f64"], [0x3FF0000000000000]),
+        ("mov.b32 %d0, 0f3F800000", [], [], ["b32"], [0x3F800000]),
+        ("mov.f32 %d0, 0f3F800000", [], [], ["f32"], [0x3F800000]),
+        ("selp.b32 %d0, -1, 7, %a0", ["pred"], [1], ["b32"], [2**32 - 1]),
+        ("sub.s32 %d0, 1, %a0", ["s32"], [3], ["b32"], [2**32 - 2]),
+        ("mov.b64 %d0, {%a0, %a1}", ["b32", "b32"], [1, 2], ["b64"], [2 << 32 | 1]),
+        ("mov.b64 %d0, {%a0, %a1}", ["f32", "b32"], [0x3F800000, 2], ["f64"], [2 << 32 | 0x3F800000]),
+        ("mov.b64 %d0, {%a0, 5}", ["b32"], [1], ["b64"], [5 << 32 | 1]),
+        ("mov.b64 {%d0, %d1}, %a0", ["b64"], [2 << 32 | 0x3F800000], ["f32", "b32"], [0x3F800000, 2]),
+        ("mov.b64 {_, %d0}, %a0", ["b64"], [2 << 32 | 1], ["b32"], [2]),
+        ("mov.b32 {%d0, %d1}, %a0", ["f32"], [0x3F801234], ["b16", "b16"], [0x1234, 0x3F80]),
+        ("mov.b64 %d0, {%a0, %a0, %a0, %a1}", ["b16", "b16"], [1, 2], ["b64"], [0x0002000100010001]),
+        ("mov.b64 %d0, %a0", ["f64"], [77], ["b64"], [77]),
+    ],
+)
+def test_constants_and_moves(
+    instruction: str, kinds: list[str], values: list[int], results: list[str], expected: list[int]
+) -> None:
+    for alone in (False, True):
+        operands = [Operand(kind, [value], alone) for kind, value in zip(kinds, values, strict=True)]
+        operands = operands or [Operand("b32", [0])]
+        assert computed(instruction, operands, results) == [tuple(expected)]

@@ -218,3 +218,16 @@ def test_reductions(group: tuple[int, list[bool], list[int]], data: st.DataObjec
 def test_reductions_of_floats_are_refused() -> None:
     with pytest.raises(UsageError, match=r"redux\.sync\.min\.f32 is not traced"):
         computed("redux.sync.min.f32 %d0, %a0, -1", [Operand("f32", [0])], ["f32"])
+
+
+def test_the_masks_of_lanes() -> None:
+    wanted: dict[str, Callable[[int], int]] = {
+        "eq": lambda lane: 1 << lane,
+        "lt": lambda lane: (1 << lane) - 1,
+        "le": lambda lane: (2 << lane) - 1,
+        "gt": lambda lane: FULL ^ ((2 << lane) - 1),
+        "ge": lambda lane: FULL ^ ((1 << lane) - 1),
+    }
+    for name, mask in wanted.items():
+        found = computed(f"mov.u32 %d0, %lanemask_{name}", [Operand("b32", range(50))], ["b32"])
+        assert [bits for (bits,) in found] == [mask(thread % 32) for thread in range(50)]
