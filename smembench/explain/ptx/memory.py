@@ -88,8 +88,8 @@ class Memory:
         return _WINDOWS.get(space, 0)
 
     def array_at(self, address: int) -> GlobalArray | None:
-        """The global array at an address, or that which it misses by less than its distance to the next."""
-        number = address // SPACING - 1
+        """The global array at an address, or that which it misses by less than half of the distance to the next."""
+        number = _number(address)
         return self.arrays[number] if 0 <= number < len(self.arrays) else None
 
     def shared_name(self, address: int) -> str:
@@ -198,9 +198,9 @@ class Memory:
             each = len(self._local.data) // max(len(addresses), 1)
             parts = [(self._local, active, addresses + np.arange(len(addresses)) * each)]
         else:
-            numbers = addresses // SPACING - 1
+            numbers = _number(addresses)
             parts = [
-                (self._global.get(int(number)), active & (numbers == number), addresses % SPACING)
+                (self._global.get(int(number)), active & (numbers == number), addresses - (number + 1) * SPACING)
                 for number in np.unique(numbers[active])
             ]
         found: list[tuple[Any, Mask, Integers]] = []
@@ -210,25 +210,37 @@ class Memory:
             found.append((content, inside, at[inside][:, None] + np.arange(width)))
         return found
 
+    def _extent(self, space: str, number: int) -> tuple[str, int, int]:
+        """Name, first byte and size of shared memory, or of the array with a number."""
+        if space == "shared":
+            return "shared memory", 0, self.shared_bytes
+        if 0 <= number < len(self.arrays):
+            array = self.arrays[number]
+            return array.name, array.begin, array.bytes
+        return "global memory", 0, 0
+
     def outside(self, line: int, space: str, kind: str, addresses: Integers, width: int) -> Mistake | None:
         """The mistake of the first thread that accesses what belongs to no array; NOWHERE for inactive ones."""
         active = addresses >= 0
-        if space == "shared":
-            name, size, begin = "shared memory", self.shared_bytes, 0
+        numbers = np.zeros_like(addresses) if space == "shared" else _number(addresses)
+        for number in np.unique(numbers[active]):  # threads of one access may reach different arrays
+            who = active & (numbers == number)
+            name, begin, size = self._extent(space, int(number))
+            beyond = who & ((addresses < begin) | (addresses + width > begin + size))
+            if beyond.any():
+                break
         else:
-            array = self.array_at(int(addresses.max(initial=0)))
-            if array is None:
-                name, size, begin = "global memory", 0, 0
-            else:
-                name, size, begin = array.name, array.bytes, array.begin
-        beyond = active & ((addresses < begin) | (addresses + width > begin + size))
-        if not beyond.any():
             return None
         thread = int(np.argmax(beyond))
         at = int(addresses[thread]) - begin
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         text = f"thread {thread} {verb} {width} bytes at byte {at} of {name}, which has {size} bytes"
         return Mistake(line, "outside", text)
+
+
+def _number(address: Any) -> Any:
+    """The number of the array that is nearest to an address; those before an array are misses of it."""
+    return (address + SPACING // 2) // SPACING - 1
 
 
 def _combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -> Any:

@@ -13,6 +13,7 @@ import pytest
 from ptx_runs import parsed, run_source
 from smembench.explain.ptx.machine import Launch, Machine
 from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
+from smembench.explain.requests import NOWHERE
 from smembench.toolchains.nvrtc import compile_source
 
 SOURCE = r"""
@@ -522,6 +523,24 @@ def test_threads_that_access_different_arrays_at_once() -> None:
     assert a[:n].tolist() == (np.where(odd, chosen, 0) + 100 * second).tolist()
     assert b.tolist() == (np.where(odd, 0, chosen) + 100 * ~second).tolist()
     assert a[n:].tolist() == np.where(second, a[:n], b).tolist()
+
+
+def test_a_mistake_is_that_of_the_array_which_a_thread_misses() -> None:
+    kernel = parsed(".visible .entry k() { ret; }").kernels["k"]
+    arrays = [GlobalArray(name, (number + 1) * SPACING, 8, None) for number, name in enumerate("ab")]
+    memory = Memory(kernel, arrays, 0)
+    inside = np.array([SPACING, 2 * SPACING + 4, NOWHERE, SPACING + 4])
+    assert memory.outside(1, "global", "load", inside, 4) is None
+    for at, text in (
+        (SPACING + 8, "thread 4 loads 4 bytes at byte 8 of a, which has 8 bytes"),
+        (2 * SPACING + 6, "thread 4 loads 4 bytes at byte 6 of b, which has 8 bytes"),
+        (SPACING - 4, "thread 4 loads 4 bytes at byte -4 of a, which has 8 bytes"),
+        (2 * SPACING - 4, "thread 4 loads 4 bytes at byte -4 of b, which has 8 bytes"),
+        (5 * SPACING, f"thread 4 loads 4 bytes at byte {5 * SPACING} of global memory, which has 0 bytes"),
+    ):
+        found = memory.outside(1, "global", "load", np.array([*inside, at]), 4)
+        assert found is not None
+        assert found.text == text
 
 
 def test_bits() -> None:
