@@ -34,10 +34,10 @@ _ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:([+-])\s*(-?\w+))?\s*\]")
 _MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix")
 _IGNORED = (
     "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority", "pmevent", "griddepcontrol",
-    "createpolicy", "isspacep", "setmaxnreg",
+    "createpolicy", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
-_OPAQUE = ("mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
+_OPAQUE = ("isspacep", "mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
 """Instructions whose results are unknown."""
 _MOST_STEPS = 4_000_000
 """Instructions of a block that are run, at most."""
@@ -235,7 +235,7 @@ class Machine:
     def _computed(self, given: Instruction) -> Callable[[Mask | None], None]:
         found = operation(given.parts)
         names, targets = given.sources, given.targets
-        if found is None:
+        if found is None or len(found.types) != len(given.operands) - 1:
             if given.root not in _OPAQUE and "." not in given.opcode:
                 raise self._refused(given)
 
@@ -245,14 +245,15 @@ class Machine:
 
             return opaque
         operands = [self._operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-        compute = found.compute
+        compute, results = found.compute, _results(given)
 
         def run(mask: Mask | None) -> None:
             value = compute(*(operand() for operand in operands))
             unknown = self._unknown_in(names)
             if isinstance(value, list):
-                for name, each in zip(targets, value, strict=False):
-                    self._write(name, each, mask, unknown)
+                for name, each in zip(results, value, strict=False):
+                    if name != "_":
+                        self._write(name, each, mask, unknown)
             else:
                 self._write(targets[0], value, mask, unknown)
 
@@ -329,8 +330,9 @@ class Machine:
             unknown = self._unknown_in(given.sources)
             if unknown is not None:  # any lane's value may reach any other
                 unknown = np.ones(self.threads, np.bool_)
-            for name, value in zip(given.targets, compute(active), strict=False):
-                self._write(name, value, mask, unknown)
+            for name, value in zip(_results(given), compute(active), strict=False):
+                if name != "_":
+                    self._write(name, value, mask, unknown)
 
         return run
 
@@ -353,6 +355,9 @@ class Machine:
             return self._asynchronous_copy(given)
         if given.root in ("ldmatrix", "stmatrix"):
             return self._matrices(given)
+        return self._plain_access(given)
+
+    def _plain_access(self, given: Instruction) -> Callable[[Mask | None], None]:
         kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
         types = given.types
         if not types:
@@ -362,32 +367,41 @@ class Machine:
         width = self._widths.get(id(given), element.itemsize * count)
         (address, in_address), *_ = [self._address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
-        others = [text for text in given.operands if not text.startswith("[")]
-        texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
-            texts = split(texts[0].strip("{} "))
-        stores = given.root != "ld" and given.space in self._needed.spaces
-        number = element.str[1:] if element.kind != "V" else "u8"
-        values = [self._operand(text, number) for text in texts] if stores else []
-        targets = split(given.operands[0].strip("{} ")) if given.root in ("ld", "ldu", "atom") else []
+        stores = kind != "load" and given.space in self._needed.spaces
+        values = self._stored(given, element) if stores else []
+        targets = _elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 
         def access(mask: Mask | None) -> None:
             mask = self._followed(given, mask, in_address)
-            if mask is not None and not mask.any():
-                return
             addresses = np.broadcast_to(address(), self.threads)
-            space, inside = self._note(given, kind, width, addresses, mask)
+            operands = [value() for value in values]
             unknown = self._unknown_in(given.sources) if stores else None
-            for number, target in enumerate(targets or [""] * count):
+            for part in self.memory.apart(given.space, addresses, mask):
+                access_space(part, addresses, operands, unknown)
+
+        def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
+            space, inside = self._note(given, kind, width, addresses, mask)
+            for number, target in enumerate(targets):
                 at = inside + number * element.itemsize
+                if stores and kind == "atomic":
+                    value, missing = self.memory.update(given.parts, space, at, operands, (mask, unknown))
+                elif wanted:
+                    value, missing = self.memory.load(space, at, element, mask)
                 if wanted and target != "_":
-                    value, missing = self.memory.load(space, at, element)
                     self._write(target, value, mask, missing)
-                if stores:
-                    chosen = values[number:] if given.root == "st" else values
-                    self.memory.store(given, space, at, chosen, (mask, unknown))
+                if stores and kind == "store":
+                    self.memory.store(space, at, operands[number], (mask, unknown))
 
         return access
+
+    def _stored(self, given: Instruction, element: np.dtype[Any]) -> list[Callable[[], Any]]:
+        """The values that an instruction stores, or those that an atomic one combines with what is there."""
+        others = [text for text in given.operands if not text.startswith("[")]
+        texts = others if given.root in ("st", "red") else others[1:]
+        if given.root == "st" and texts:
+            texts = _elements(texts[0])
+        number = element.str[1:] if element.kind != "V" else "u8"
+        return [self._operand(text, number) for text in texts]
 
     def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
         """The threads whose addresses are known; the others are noted."""
@@ -529,7 +543,23 @@ class Machine:
         elif last.root in ("bar", "barrier"):
             self._wait(number, last, taken, at)
         elif last.root == "brx":
+            self._by_index(last, taken, running)
+
+    def _by_index(self, last: Instruction, taken: Mask, running: dict[int, Mask]) -> None:
+        """``brx.idx``: to labels of a table; past all of them where the index depends on data."""
+        table = self.kernel.tables.get(last.operands[1])
+        if table is None:
             raise self._refused(last)
+        targets = [self._block_at[self.kernel.labels[label]] for label in table]
+        index = np.broadcast_to(self._operand(last.operands[0], "u4")(), self.threads)
+        unknown = self._unknown_in(last.sources)
+        if unknown is not None and (taken & unknown).any():
+            self._note_unknown(last, "a branch")
+            _join(running, max(targets), taken & unknown)
+            taken = taken & ~unknown
+        for number, target in enumerate(targets):
+            if (chosen := taken & (index == number)).any():
+                _join(running, target, chosen)
 
     def _target(self, branch: Instruction) -> int:
         return self._block_at[self.kernel.labels[branch.operands[-1]]]
@@ -593,7 +623,19 @@ class Machine:
             found = np.bool_(value[arrived].all())
         elif "or" in given.parts:
             found = np.bool_(value[arrived].any())
-        self._write(given.operands[0], found, arrived, self._unknown_in([source.lstrip("!")]))
+        unknown = self._unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
+        missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
+        self._write(given.operands[0], found, arrived, missing)
+
+
+def _elements(text: str) -> list[str]:
+    """The registers of a vector, or the one register."""
+    return split(text.strip("{} "))
+
+
+def _results(given: Instruction) -> list[str]:
+    """The targets as written, of which ``_`` takes nothing: ``%p|%q``."""
+    return [text.strip() for text in given.operands[0].split("|")]
 
 
 def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
