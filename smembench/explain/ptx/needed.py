@@ -51,7 +51,7 @@ def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set
         followed = given.space in spaces or (spaces and given.space == "generic") or "generic" in spaces
         if given.root == "cp" or (given.root in ("st", "atom", "red") and followed):
             registers.update(given.sources)
-    elif gives or given.root in ("bar", "barrier"):
+    elif gives or given.root in ("bar", "barrier", "brx"):
         registers.update(given.sources)
         if given.root in ("bar", "barrier"):
             registers.update(name for text in given.operands for name in kernel.registers_in(text))

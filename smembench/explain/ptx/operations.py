@@ -2,14 +2,15 @@
 
 A rule gets the instruction's modifiers and NumPy's type of its last type, and returns the types of its operands and a
 function of them (PTX ISA, "Instruction Set"). Integers wrap around as they do on a GPU; floating-point numbers are
-rounded as NumPy does, which addresses and branches seldom see.
+rounded to the nearest, those of ``fma`` once. An instruction with a modifier that is not known is not followed.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,16 @@ from smembench.explain.ptx import bits
 from smembench.explain.ptx.operation import Array, Operation
 from smembench.explain.ptx.program import TYPES
 
-_UNFOLLOWED = {"cc", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}
-"""Modifiers that are not followed: carries, and unusual modes of ``prmt``."""
+Array = Any
+"""A NumPy array or scalar."""
+
+
+class Operation(NamedTuple):
+    """NumPy's types of the operands, and the function; with several targets it returns a sequence."""
+
+    types: Sequence[str]
+    compute: Callable[..., Any]
+
 
 OPAQUE = {"bf16", "f16x2", "bf16x2", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2"}
 """Types whose arithmetic is not followed: results are unknown."""
@@ -33,6 +42,20 @@ _OF_BOOLEANS: Mapping[str, Callable[[Array, Array], Array]] = {
 _ROUNDED: Mapping[str, Callable[[Array], Array]] = {
     "rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil,
 }  # fmt: skip
+
+
+_DIRECTED = ("rz", "rm", "rp")
+"""Rounding of floating-point results towards zero, down and up; followed where numbers are converted."""
+
+_KNOWN = {
+    *TYPES, *_COMPARISONS, *(f"{name}u" for name in _COMPARISONS), "num", "nan", *_OF_BOOLEANS, *_ROUNDED, "rn", "lo",
+    "hi", "wide", "sat", "ftz", "approx", "full", "wrap", "clamp", "l", "r", "shiftamt", "NaN",
+}  # fmt: skip
+"""Modifiers that are followed; others, such as carries, leave the result unknown."""
+
+
+def _bits(kind: str) -> int:
+    return np.dtype(kind).itemsize * 8
 
 
 def _alike(count: int, compute: Callable[..., Any]) -> Callable[[Sequence[str], str], Operation]:
@@ -50,7 +73,7 @@ def _high(a: Array, b: Array) -> Array:
     if kind.itemsize < 8:
         wide = np.dtype(_twice(kind.str[1:]))
         return (a.astype(wide) * b.astype(wide) >> wide.type(kind.itemsize * 8)).astype(kind)
-    product = np.asarray(a, object) * np.asarray(b, object)
+    product = np.asarray(a).astype(object) * np.asarray(b).astype(object)
     return np.asarray(product >> 64).astype(kind)
 
 
@@ -62,9 +85,51 @@ def _multiply(parts: Sequence[str], kind: str) -> Operation:
 
 
 def _multiply_add(parts: Sequence[str], kind: str) -> Operation:
+    if kind[0] == "f":
+        return Operation([kind] * 3, _fused)
     product = _multiply(parts, kind).compute
     third = _twice(kind) if "wide" in parts else kind
-    return Operation([kind, kind, third], lambda a, b, c: product(a, b) + c)
+    add = _saturating_sum if "sat" in parts else operator.add
+    return Operation([kind, kind, third], lambda a, b, c: add(product(a, b), c))
+
+
+def _fused(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c``, rounded once."""
+    kind = np.dtype(a.dtype)
+    if kind.itemsize == 8:
+        return np.asarray(_FUSED_DOUBLES(a, b, c)).astype(kind)
+    product, third = a.astype("f8") * b.astype("f8"), c.astype("f8")  # the product is exact
+    rough = product + third
+    back = rough - product
+    error = (product - (rough - back)) + (third - back)
+    # Rounded to an odd last digit, the sum is rounded again as the exact one.
+    toward = np.where((error > 0) == (rough > 0), np.int64(1), np.int64(-1))
+    bits = np.asarray(rough).view(np.int64)
+    odd = np.where(toward > 0, bits | 1, bits - 1 | 1)
+    inexact = (error != 0) & np.isfinite(error) & np.isfinite(rough) & (bits & 1 == 0)
+    return np.where(inexact, odd.view(np.float64), rough).astype(kind)
+
+
+def _fused_double(a: float, b: float, c: float) -> float:
+    if not np.isfinite([a, b, c]).all():
+        return a * b + c if np.isfinite(c) or not np.isfinite([a, b]).all() else c
+    product = Fraction(a) * Fraction(b)
+    exact = product + Fraction(c)
+    if not exact:
+        return 0.0 if product else a * b + c
+    try:
+        return float(exact)
+    except OverflowError:
+        return float(np.copysign(np.inf, float(exact > 0) - 0.5))
+
+
+_FUSED_DOUBLES = np.frompyfunc(_fused_double, 3, 1)
+
+
+def _saturating_sum(a: Array, b: Array) -> Array:
+    """A sum of integers up to 32 bits wide that stops at the limits of their type."""
+    limits = np.iinfo(a.dtype)
+    return np.clip(a.astype("i8") + b.astype("i8"), limits.min, limits.max).astype(a.dtype)
 
 
 def _multiply_24(parts: Sequence[str], kind: str) -> Operation:
@@ -74,13 +139,13 @@ def _multiply_24(parts: Sequence[str], kind: str) -> Operation:
 
     shift = 16 if "hi" in parts else 0
     wide = np.dtype(_twice(kind))
-    return Operation(
-        [kind, kind, kind][: 3 if parts[0] == "mad24" else 2],
-        lambda a, b, c=None: (
-            (low(a).astype(wide) * low(b).astype(wide) >> wide.type(shift)).astype(kind)
-            + (a.dtype.type(0) if c is None else c)
-        ),
-    )
+    add = _saturating_sum if "sat" in parts else operator.add
+
+    def compute(a: Array, b: Array, c: Array = None) -> Array:
+        product = (low(a).astype(wide) * low(b).astype(wide) >> wide.type(shift)).astype(kind)
+        return product if c is None else add(product, c)
+
+    return Operation([kind, kind, kind][: 3 if parts[0] == "mad24" else 2], compute)
 
 
 def _divide(parts: Sequence[str], kind: str) -> Operation:
@@ -100,10 +165,10 @@ def _saturating(compute: Callable[..., Any]) -> Callable[[Sequence[str], str], O
     def rule(parts: Sequence[str], kind: str) -> Operation:
         if "sat" not in parts or kind[0] == "f":
             return Operation([kind, kind], compute)
-        wide, limits = np.dtype(_twice(kind)), np.iinfo(kind)
+        limits = np.iinfo(kind)
         return Operation(
             [kind, kind],
-            lambda a, b: np.clip(compute(a.astype(wide), b.astype(wide)), limits.min, limits.max).astype(kind),
+            lambda a, b: np.clip(compute(a.astype("i8"), b.astype("i8")), limits.min, limits.max).astype(kind),
         )
 
     return rule
@@ -137,27 +202,125 @@ def _set(parts: Sequence[str], kind: str) -> Operation:
 
 
 def _convert(parts: Sequence[str], kind: str) -> Operation:
-    to, _, saturate = next(TYPES[part] for part in parts[1:] if part in TYPES), kind, "sat" in parts
+    to, saturate = TYPES[_first_type(parts)], "sat" in parts
     rounded = next((_ROUNDED[part] for part in parts if part in _ROUNDED), None)
+    directed = next((part for part in parts if part in _DIRECTED), None)
 
     def convert(value: Array) -> Array:
         if kind[0] == "f" and rounded is not None:
             value = rounded(value)
         if to[0] == "f":
-            found = value.astype(to)
-            return np.clip(found, 0, 1) if saturate else found
-        if kind[0] == "f" or saturate:  # beyond the range the nearest; NaN becomes 0
-            limits = np.iinfo(to)
-            exact = np.where(value != value, 0, value)
-            low, high = exact <= limits.min, exact >= limits.max
-            inside = np.where(low | high, 0, exact).astype(to)
-            return np.where(low, to_limit(limits.min), np.where(high, to_limit(limits.max), inside))
-        return value.astype(to)
-
-    def to_limit(value: int) -> Array:
-        return np.array(value, to)
+            return value.astype(to) if directed is None else _rounded_towards(directed, value, to)
+        if kind[0] == "f":
+            return _within(value if kind == "f8" else value.astype("f4"), to, kind == "f8" or to in ("i8", "u8"))
+        return _within(value, to, False) if saturate else value.astype(to)
 
     return Operation([kind], convert)
+
+
+def _within(value: Array, to: str, top_bit: bool) -> Array:
+    """A number as the nearest integer of a type; a NaN is 0, or ``top_bit`` alone (PTX ISA, "cvt")."""
+    limits = np.iinfo(to)
+    nan = value != value
+    low, high = value <= limits.min, value >= limits.max
+    found = np.where(low | high | nan, value.dtype.type(0), value).astype(to)
+    found = np.where(low, np.array(limits.min, to), np.where(high, np.array(limits.max, to), found))
+    return np.where(nan, np.array(1 << _bits(to) - 1, f"u{_bits(to) // 8}").view(to), found) if top_bit else found
+
+
+def _rounded_towards(mode: str, value: Array, to: str) -> Array:
+    """A floating-point number of a type that is not beyond the value, in the direction of the mode."""
+    found = value.astype(to)
+    difference = np.asarray(_SIGNS_OF_DIFFERENCES(found, value)).astype("i1")
+    infinity = np.array(np.inf, to)
+    down, up = np.nextafter(found, -infinity), np.nextafter(found, infinity)
+    too_high = (difference > 0) & (value > 0 if mode == "rz" else mode == "rm")
+    too_low = (difference < 0) & (value < 0 if mode == "rz" else mode == "rp")
+    return np.where(too_high, down, np.where(too_low, up, found))
+
+
+_SIGNS_OF_DIFFERENCES = np.frompyfunc(lambda a, b: (a > b) - (a < b), 2, 1)
+"""Of Python's numbers, which are compared exactly."""
+
+
+def _extract(parts: Sequence[str], kind: str) -> Operation:
+    """``bfe``: bits from a position on; of signed types with the sign of the last of them."""
+    bits = _bits(kind)
+
+    def of_one(value: int, position: int, length: int) -> int:
+        position, length = position & 255, length & 255
+        found = value >> position & (1 << length) - 1
+        last = min(position + length - 1, bits - 1)
+        negative = kind[0] == "i" and length and value >> last & 1
+        return found | -1 << max(last - position + 1, 0) if negative else found & (1 << bits) - 1
+
+    of_all = np.frompyfunc(of_one, 3, 1)
+    return Operation([kind, "u4", "u4"], lambda *operands: np.asarray(of_all(*operands), object).astype(kind))
+
+
+def _insert(parts: Sequence[str], kind: str) -> Operation:
+    def insert(value: Array, into: Array, position: Array, length: Array) -> Array:
+        begin, count = (position & np.uint32(255)).astype(object), (length & np.uint32(255)).astype(object)
+        mask = (((1 << count) - 1) << begin) & ((1 << _bits(kind)) - 1)
+        shifted = (np.asarray(value).astype(object) << begin) & mask
+        return np.asarray(np.asarray(into).astype(object) & ~mask | shifted).astype(kind)
+
+    return Operation([kind, kind, "u4", "u4"], insert)
+
+
+def _leading_zeros(value: Array) -> Array:
+    wide = np.asarray(value).astype("u8")
+    found = np.full(wide.shape, _bits(value.dtype.str[1:]), np.uint32)
+    for bit in range(_bits(value.dtype.str[1:])):
+        found = np.where(wide >> np.uint64(bit) != 0, _bits(value.dtype.str[1:]) - 1 - bit, found)
+    return found.astype("u4")
+
+
+def _find_leading(parts: Sequence[str], kind: str) -> Operation:
+    unsigned = f"u{_bits(kind) // 8}"
+
+    def find(value: Array) -> Array:
+        magnitude = np.where(value < 0, ~value, value).astype(unsigned)
+        zeros = _leading_zeros(magnitude)
+        place = zeros if "shiftamt" in parts else np.uint32(_bits(kind) - 1) - zeros
+        return np.where(magnitude == 0, np.uint32(0xFFFFFFFF), place).astype("u4")
+
+    return Operation([kind], find)
+
+
+def _reverse(value: Array) -> Array:
+    found, one = np.zeros_like(value), value.dtype.type(1)
+    bits = _bits(value.dtype.str[1:])
+    for bit in range(bits):
+        found = found | (value >> value.dtype.type(bit) & one) << value.dtype.type(bits - 1 - bit)
+    return found
+
+
+def _lookup(parts: Sequence[str], kind: str) -> Operation:
+    """``lop3``: bit i of ``table`` is the result where the bits of a, b and c are those of i."""
+    joined = next((_OF_BOOLEANS[part] for part in parts if part in _OF_BOOLEANS), None)
+
+    def look_up(a: Array, b: Array, c: Array, table: Array, other: Array = None) -> Any:
+        found = np.zeros_like(a | b | c)
+        for row in range(8):
+            if int(table) >> row & 1:
+                found = found | (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
+        return found if joined is None else [found, joined(found != 0, other)]
+
+    return Operation(["u4", "u4", "u4", "u4", "?"][: 4 + (joined is not None)], look_up)
+
+
+def _permute(a: Array, b: Array, selector: Array) -> Array:
+    """``prmt``: four bytes of eight; bit 3 of a selector repeats the sign of its byte."""
+    both = b.astype("u8") << np.uint64(32) | a.astype("u8")
+    found: Array = np.uint32(0)
+    for byte in range(4):
+        chosen = selector >> np.uint32(4 * byte)
+        value = both >> ((chosen & np.uint32(7)).astype("u8") * np.uint64(8)) & np.uint64(255)
+        signed = np.where(value >> np.uint64(7) != 0, np.uint64(255), np.uint64(0))
+        taken = np.where(chosen & np.uint32(8) != 0, signed, value)
+        found = found | taken.astype("u4") << np.uint32(8 * byte)
+    return found
 
 
 def _select(parts: Sequence[str], kind: str) -> Operation:
@@ -166,6 +329,22 @@ def _select(parts: Sequence[str], kind: str) -> Operation:
 
 def _unary(compute: Callable[[Array], Array]) -> Callable[[Sequence[str], str], Operation]:
     return _alike(1, compute)
+
+
+def _extreme(parts: Sequence[str], kind: str) -> Operation:
+    """``min`` and ``max``; of floating-point numbers that which is no NaN, and -0 is less than 0."""
+    larger = parts[0] == "max"
+    if kind[0] != "f":
+        return Operation([kind, kind], np.maximum if larger else np.minimum)
+
+    def extreme(a: Array, b: Array) -> Array:
+        first = (a > b if larger else a < b) | (a == b) & (np.signbit(a) != larger)
+        missing = a != a
+        if "NaN" in parts:
+            return np.where(missing | (first & (b == b)), a, b)
+        return np.where(~missing & (first | (b != b)), a, b)
+
+    return Operation([kind, kind], extreme)
 
 
 RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
@@ -183,13 +362,13 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "cvt": _convert,
     "div": _divide,
     "ex2": _unary(np.exp2),
-    "fma": _alike(3, lambda a, b, c: a * b + c),
+    "fma": _multiply_add,
     "lg2": _unary(np.log2),
-    "lop3": lambda parts, kind: Operation(["u4", "u4", "u4", "u4"], bits.lookup),
+    "lop3": _lookup,
     "mad": _multiply_add,
     "mad24": _multiply_24,
-    "max": _alike(2, np.fmax),
-    "min": _alike(2, np.fmin),
+    "max": _extreme,
+    "min": _extreme,
     "mul": _multiply,
     "mul24": _multiply_24,
     "neg": _unary(operator.neg),
@@ -227,6 +406,36 @@ def operation(parts: Sequence[str]) -> Operation | None:
     """What an instruction with these modifiers computes; None if it is not followed."""
     rule = RULES.get(parts[0])
     types = [part for part in parts[1:] if part in TYPES]
-    if rule is None or OPAQUE.intersection(parts) or _UNFOLLOWED.intersection(parts):
+    known = _KNOWN if parts[0] != "cvt" else _KNOWN.union(_DIRECTED)
+    if rule is None or not types or OPAQUE.intersection(parts) or not known.issuperset(parts[1:]):
         return None
-    return rule(parts, TYPES[types[-1]] if types else "u4")
+    if "ftz" in parts and "f16" in parts and parts[0] != "cvt":
+        return None
+    kind, result = TYPES[types[-1]], TYPES[types[0]]
+    found = rule(parts, kind)
+    if "ftz" in parts:
+        found = Operation(found.types, _flushing(found.compute))
+    if "sat" in parts and result[0] == "f":
+        found = Operation(found.types, _clamped_to_one(found.compute))
+    return found
+
+
+def _flushed(value: Any) -> Any:
+    """Single precision without subnormal numbers, which become zeros of their sign."""
+    if getattr(value, "dtype", None) != np.float32:
+        return value
+    return np.where(np.abs(value) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), value), value)
+
+
+def _flushing(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *operands: _flushed(compute(*map(_flushed, operands)))
+
+
+def _clamped_to_one(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Results between 0 and 1; a NaN becomes 0."""
+
+    def clamped(*operands: Any) -> Any:
+        value = compute(*operands)
+        return np.where(value > 0, np.minimum(value, value.dtype.type(1)), value.dtype.type(0))
+
+    return clamped

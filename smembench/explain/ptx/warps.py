@@ -21,7 +21,7 @@ def across_lanes(given: Instruction, operand: Operand, threads: int) -> Callable
         return _shuffle(given, operand, threads)
     if given.root in ("vote", "activemask", "elect"):
         return _vote(given, operand, threads)
-    if given.root in ("match", "redux"):
+    if given.root in ("match", "redux") and "f32" not in given.parts:
         return _per_warp(given, operand, threads)
     return None
 
@@ -35,7 +35,7 @@ def _shuffle(given: Instruction, operand: Operand, threads: int) -> Callable[[Ma
 
     def shuffle(active: Mask) -> Sequence[Any]:
         values, count, limits = (np.broadcast_to(each(), threads).astype(np.int64) for each in (value, by, clamp))
-        segment = limits >> 8 & 31
+        segment, count = limits >> 8 & 31, count & 31
         low = lane & segment
         high = low | (limits & 31 & ~segment)
         at = {"up": lane - count, "down": lane + count, "bfly": lane ^ count, "idx": low | (count & ~segment & 31)}[
@@ -56,27 +56,33 @@ def _words(votes: Mask) -> NDArray[np.uint32]:
     return np.repeat(words, WARP)[: len(votes)]
 
 
+def _members(given: Instruction, operand: Operand, threads: int) -> Callable[[], Any]:
+    """The lanes with which each thread takes part, as bits: those of the last operand of ``.sync``, or its warp."""
+    if "sync" not in given.parts:
+        return lambda: np.full(threads, 2**32 - 1, np.uint32)
+    members = operand(given.operands[-1], "u4")
+    return lambda: np.broadcast_to(members(), threads)
+
+
 def _vote(given: Instruction, operand: Operand, threads: int) -> Callable[[Mask], Sequence[Any]]:
-    text = given.operands[1] if given.root == "vote" else ""
-    value = operand(text, "?") if text else None
+    value = operand(given.operands[1], "?") if given.root == "vote" else None
+    members = _members(given, operand, threads)
     lane = np.arange(threads) % WARP
 
     def vote(active: Mask) -> Sequence[Any]:
+        present = _words(active) & members()
         if given.root == "elect":
-            leader = np.zeros(threads, np.uint32)
-            words = _words(active)
-            for bit in reversed(range(WARP)):
-                leader = np.where(words >> np.uint32(bit) & np.uint32(1), np.uint32(bit), leader)
-            return [leader, lane == leader]
+            lowest = np.bitwise_count((present & -present) - np.uint32(1)).astype(np.uint32)
+            return [lowest, lane == lowest]
         if value is None:
-            return [_words(active)]
-        votes = np.broadcast_to(value(), threads) & active
+            return [present]
+        votes = _words(np.broadcast_to(value(), threads) & active) & present
         if "ballot" in given.parts:
-            return [_words(votes)]
+            return [votes]
         if "any" in given.parts:
-            return [_words(votes) != 0]
-        every = _words(votes) == _words(active)
-        return [every | (_words(votes) == 0)] if "uni" in given.parts else [every]
+            return [votes != 0]
+        every = votes == present
+        return [every | (votes == 0)] if "uni" in given.parts else [every]
 
     return vote
 
@@ -92,21 +98,23 @@ def _per_warp(given: Instruction, operand: Operand, threads: int) -> Callable[[M
     value = operand(given.operands[1], kind)
     reduced = next((_REDUCED[part] for part in given.parts[1:] if part in _REDUCED), None)
 
+    members = _members(given, operand, threads)
+
     def combine(active: Mask) -> Sequence[Any]:
-        values = np.broadcast_to(value(), threads)
+        values, groups = np.broadcast_to(value(), threads), members()
         found, alike = np.zeros(threads, "u4"), np.zeros(threads, np.bool_)
         for begin in range(0, threads, WARP):
             warp = np.flatnonzero(active[begin : begin + WARP]) + begin
-            if not len(warp):
-                continue
-            mine = values[warp]
-            if given.root == "redux" and reduced is not None:
-                found[warp] = np.asarray(reduced(mine)).astype(kind).astype("u4")
-                continue
-            equal = mine[:, None] == mine[None, :]
-            bits = (equal.astype(np.uint64) << (warp - begin).astype(np.uint64)).sum(1).astype("u4")
-            alike[warp] = equal.all()
-            found[warp] = np.where(equal.all(), bits, 0) if "all" in given.parts else bits
+            for group in np.unique(groups[warp]):
+                together = warp[groups[warp] == group]
+                mine = values[together]
+                if given.root == "redux" and reduced is not None:
+                    found[together] = np.asarray(reduced(mine)).astype(kind).astype("u4")
+                    continue
+                equal = mine[:, None] == mine[None, :]
+                bits = (equal.astype(np.uint64) << (together - begin).astype(np.uint64)).sum(1).astype("u4")
+                alike[together] = equal.all()
+                found[together] = np.where(equal.all(), bits, 0) if "all" in given.parts else bits
         return [found, alike]
 
     return combine
