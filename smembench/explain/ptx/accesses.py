@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smembench.explain.mistakes import Mistake
 from smembench.explain.ptx.needed import Needed
-from smembench.explain.ptx.program import TYPES, Instruction, split
+from smembench.explain.ptx.program import TYPES, Instruction, elements
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
 from smembench.explain.requests import NOWHERE, Integers
@@ -70,13 +70,13 @@ class Accesses:
             return self._asynchronous_copy(given)
         if given.root in ("ldmatrix", "stmatrix"):
             return self._matrices(given)
-        return self._access(given)
+        return self._plain_access(given)
 
     def note_unknown(self, given: Instruction, what: str) -> None:
         """Note that ``what`` depends on data that was not given."""
         self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
 
-    def _access(self, given: Instruction) -> Run:
+    def _plain_access(self, given: Instruction) -> Run:
         kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
         types = given.types
         if not types:
@@ -86,32 +86,41 @@ class Accesses:
         width = self._widths.get(id(given), element.itemsize * count)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
-        others = [text for text in given.operands if not text.startswith("[")]
-        texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
-            texts = split(texts[0].strip("{} "))
-        stores = given.root != "ld" and given.space in self._needed.spaces
-        number = element.str[1:] if element.kind != "V" else "u8"
-        values = [self._registers.operand(text, number) for text in texts] if stores else []
-        targets = split(given.operands[0].strip("{} ")) if given.root in ("ld", "ldu", "atom") else []
+        stores = kind != "load" and given.space in self._needed.spaces
+        values = self._stored(given, element) if stores else []
+        targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 
         def access(mask: Mask | None) -> None:
             mask = self._followed(given, mask, in_address)
-            if mask is not None and not mask.any():
-                return
             addresses = np.broadcast_to(address(), self._registers.threads)
-            space, inside = self._note(given, kind, width, addresses, mask)
+            operands = [value() for value in values]
             unknown = self._registers.unknown_in(given.sources) if stores else None
-            for number, target in enumerate(targets or [""] * count):
+            for part in self._registers.memory.apart(given.space, addresses, mask):
+                access_space(part, addresses, operands, unknown)
+
+        def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
+            space, inside = self._note(given, kind, width, addresses, mask)
+            for number, target in enumerate(targets):
                 at = inside + number * element.itemsize
+                if stores and kind == "atomic":
+                    value, missing = self._registers.memory.update(given.parts, space, at, operands, (mask, unknown))
+                elif wanted:
+                    value, missing = self._registers.memory.load(space, at, element, mask)
                 if wanted and target != "_":
-                    value, missing = self._registers.memory.load(space, at, element)
                     self._registers.write(target, value, mask, missing)
-                if stores:
-                    chosen = values[number:] if given.root == "st" else values
-                    self._registers.memory.store(given, space, at, chosen, (mask, unknown))
+                if stores and kind == "store":
+                    self._registers.memory.store(space, at, operands[number], (mask, unknown))
 
         return access
+
+    def _stored(self, given: Instruction, element: np.dtype[Any]) -> list[Callable[[], Any]]:
+        """The values that an instruction stores, or those that an atomic one combines with what is there."""
+        others = [text for text in given.operands if not text.startswith("[")]
+        texts = others if given.root in ("st", "red") else others[1:]
+        if given.root == "st" and texts:
+            texts = elements(texts[0])
+        number = element.str[1:] if element.kind != "V" else "u8"
+        return [self._registers.operand(text, number) for text in texts]
 
     def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
         """The threads whose addresses are known; the others are noted."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from smembench.explain.ptx.operation import Array, Operation, bits_of
+from smembench.explain.ptx.operation import OF_BOOLEANS, Array, Operation, bits_of
 
 
 def shift(parts: Sequence[str], kind: str) -> Operation:
@@ -37,22 +38,17 @@ def funnel_shift(parts: Sequence[str], kind: str) -> Operation:
 
 def extract(parts: Sequence[str], kind: str) -> Operation:
     """``bfe``: bits from a position on; of signed types with the sign of the last of them."""
-    bits, unsigned = bits_of(kind), f"u{bits_of(kind) // 8}"
+    bits = bits_of(kind)
 
-    def extract(value: Array, position: Array, length: Array) -> Array:
-        begin, count = (position & np.uint32(255)).astype(int), (length & np.uint32(255)).astype(int)
-        wide = np.asarray(value).astype(object)
-        if kind[0] == "u":
-            return np.asarray((wide >> begin) & ((1 << count.astype(object)) - 1)).astype(kind)
-        top = np.minimum(begin + count, bits)
-        found = np.where(top > begin, (wide << (bits - top)) % (1 << bits), 0)
-        signed = np.where(found >= 1 << (bits - 1), found - (1 << bits), found)
-        kept = np.where(
-            top > begin, signed >> (bits - np.maximum(top - begin, 1)), np.where(count > 0, wide >> bits, 0)
-        )
-        return np.asarray(kept % (1 << bits)).astype(unsigned).view(kind)
+    def of_one(value: int, position: int, length: int) -> int:
+        position, length = position & 255, length & 255
+        found = value >> position & (1 << length) - 1
+        last = min(position + length - 1, bits - 1)
+        negative = kind[0] == "i" and length and value >> last & 1
+        return found | -1 << max(last - position + 1, 0) if negative else found & (1 << bits) - 1
 
-    return Operation([kind, "u4", "u4"], extract)
+    of_all = np.frompyfunc(of_one, 3, 1)
+    return Operation([kind, "u4", "u4"], lambda *operands: np.asarray(of_all(*operands), object).astype(kind))
 
 
 def insert(parts: Sequence[str], kind: str) -> Operation:
@@ -98,13 +94,18 @@ def reverse(value: Array) -> Array:
     return found
 
 
-def lookup(a: Array, b: Array, c: Array, table: Array) -> Array:
+def lookup(parts: Sequence[str], kind: str) -> Operation:
     """``lop3``: bit i of ``table`` is the result where the bits of a, b and c are those of i."""
-    found = np.zeros_like(a | b | c)
-    for row in range(8):
-        if int(table) >> row & 1:
-            found = found | (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-    return found
+    joined = next((OF_BOOLEANS[part] for part in parts if part in OF_BOOLEANS), None)
+
+    def look_up(a: Array, b: Array, c: Array, table: Array, other: Array = None) -> Any:
+        found = np.zeros_like(a | b | c)
+        for row in range(8):
+            if int(table) >> row & 1:
+                found = found | (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
+        return found if joined is None else [found, joined(found != 0, other)]
+
+    return Operation(["u4", "u4", "u4", "u4", "?"][: 4 + (joined is not None)], look_up)
 
 
 def permute(a: Array, b: Array, selector: Array) -> Array:

@@ -27,9 +27,7 @@ _IGNORED = (
     "createpolicy", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
-_OPAQUE = ("isspacep", "mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
-"""Instructions whose results are unknown."""
-_MOST_STEPS = 4_000_000
+MOST_STEPS = 2_000_000
 """Instructions of a block that are run, at most."""
 
 _Barrier = tuple[int, int, int]
@@ -82,261 +80,10 @@ class Machine:
         if root in MEMORY and not (root == "ld" and given.space == "param"):
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
-            if root not in _IGNORED and not given.targets and root != "call":
-                raise self._registers.refused(given.called_from.line, given.opcode)
-            if root == "call":
+            if root not in _IGNORED and (root == "call" or not given.targets):
                 raise self._registers.refused(given.called_from.line, given.opcode)
             return None
-        if root == "ld":
-            return self._parameter(given)
-        if root == "mov" and ("{" in given.operands[0] or "{" in given.operands[1]):
-            return self._packed(given)
-        if root in ("mov", "cvta"):
-            return self._moved(given)
-        if root in ("shfl", "vote", "activemask", "match", "redux", "elect"):
-            return self._across_lanes(given)
-        return self._computed(given)
-
-    def _refused(self, given: Instruction) -> UsageError:
-        return UsageError(f"{self.kernel.name}, line {given.called_from.line}: {given.opcode} is not traced")
-
-    def _computed(self, given: Instruction) -> Callable[[Mask | None], None]:
-        found = operation(given.parts)
-        names, targets = given.sources, given.targets
-        if found is None or len(found.types) != len(given.operands) - 1:
-            if given.root not in _OPAQUE and "." not in given.opcode:
-                raise self._refused(given)
-
-            def opaque(mask: Mask | None) -> None:
-                for name in targets:
-                    self._write(name, np.zeros((), TYPES[self.kernel.type_of(name) or "b32"])[()], mask, np.bool_(True))
-
-            return opaque
-        operands = [self._operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-        compute, results = found.compute, _results(given)
-
-        def run(mask: Mask | None) -> None:
-            value = compute(*(operand() for operand in operands))
-            unknown = self._unknown_in(names)
-            if isinstance(value, list):
-                for name, each in zip(results, value, strict=False):
-                    if name != "_":
-                        self._write(name, each, mask, unknown)
-            else:
-                self._write(targets[0], value, mask, unknown)
-
-        return run
-
-    def _moved(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """``mov`` and ``cvta``, which adds or takes away where a space lies among generic addresses."""
-        (target,) = given.targets
-        source = self._operand(given.operands[1], TYPES[given.types[-1]])
-        window = np.uint64(self.memory.window(given.space)) if given.root == "cvta" else np.uint64(0)
-        if given.root == "mov" and given.operands[1] in self.kernel.variables:
-            window = np.uint64(0)
-        away = "to" in given.parts
-
-        def run(mask: Mask | None) -> None:
-            value = source()
-            if window:
-                value = value - window if away else value + window
-            self._write(target, value, mask, self._unknown_in(given.sources))
-
-        return run
-
-    def _packed(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """``mov`` between a register and the registers of its parts, the lowest first."""
-        whole = np.dtype(f"u{np.dtype(TYPES[given.types[-1]]).itemsize}")
-        source, target = given.operands[1], given.operands[0]
-        texts = split((source if "{" in source else target).strip("{} "))
-        part = np.dtype(f"u{whole.itemsize // len(texts)}")
-        shifts = [whole.type(8 * part.itemsize * number) for number in range(len(texts))]
-        if "{" in source:
-            operands = [self._operand(text, part.str[1:]) for text in texts]
-
-            def pack(mask: Mask | None) -> None:
-                value: Any = whole.type(0)
-                for operand, shift in zip(operands, shifts, strict=True):
-                    value = value | operand().astype(whole) << shift
-                self._write(given.targets[0], value, mask, self._unknown_in(given.sources))
-
-            return pack
-        operand = self._operand(source, whole.str[1:])
-
-        def unpack(mask: Mask | None) -> None:
-            value, unknown = operand(), self._unknown_in(given.sources)
-            for name, shift in zip(texts, shifts, strict=True):
-                if name != "_":
-                    self._write(name, (value >> shift).astype(part), mask, unknown)
-
-        return unpack
-
-    def _parameter(self, given: Instruction) -> Callable[[Mask | None], None]:
-        match = _ADDRESS.fullmatch(given.operands[1])
-        if match is None or match[1] not in self.launch.parameters:
-            raise self._refused(given)
-        kind, begin = np.dtype(TYPES[given.types[-1]]), int(match[3] or "0", 0)
-        content = self.launch.parameters[match[1]]
-        values = []
-        for number in range(len(given.targets)):
-            at = begin + number * kind.itemsize
-            values.append(np.frombuffer(content[at : at + kind.itemsize], kind)[0])
-
-        def run(mask: Mask | None) -> None:
-            for name, value in zip(given.targets, values, strict=True):
-                self._write(name, value, mask)
-
-        return run
-
-    def _across_lanes(self, given: Instruction) -> Callable[[Mask | None], None]:
-        compute = across_lanes(given, self._operand, self.threads)
-        if compute is None:
-            raise self._refused(given)
-
-        def run(mask: Mask | None) -> None:
-            active = np.ones(self.threads, np.bool_) if mask is None else mask
-            unknown = self._unknown_in(given.sources)
-            if unknown is not None:  # any lane's value may reach any other
-                unknown = np.ones(self.threads, np.bool_)
-            for name, value in zip(_results(given), compute(active), strict=False):
-                if name != "_":
-                    self._write(name, value, mask, unknown)
-
-        return run
-
-    # Memory.
-
-    def _address(self, text: str) -> tuple[Callable[[], Any], list[str]]:
-        """A function that returns the address in brackets, and the registers in it."""
-        match = _ADDRESS.fullmatch(text)
-        if match is None:
-            raise UsageError(f"{self.kernel.name}: the address {text} is not traced")
-        offset = int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1)
-        declared = self.kernel.type_of(match[1])
-        kind = "u8" if declared is None else f"u{np.dtype(TYPES[declared]).itemsize}"
-        base = self._operand(match[1], kind)
-        names = [match[1]] if declared is not None else []
-        return lambda: np.asarray(base()).astype(np.int64) + offset, names
-
-    def _memory_access(self, given: Instruction) -> Callable[[Mask | None], None] | None:
-        if given.root == "cp":
-            return self._asynchronous_copy(given)
-        if given.root in ("ldmatrix", "stmatrix"):
-            return self._matrices(given)
-        return self._plain_access(given)
-
-    def _plain_access(self, given: Instruction) -> Callable[[Mask | None], None]:
-        kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
-        types = given.types
-        if not types:
-            raise self._refused(given)
-        element = np.dtype(TYPES[types[-1]])
-        count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-        width = self._widths.get(id(given), element.itemsize * count)
-        (address, in_address), *_ = [self._address(text) for text in given.addresses]
-        wanted = bool(self._needed.registers.intersection(given.targets))
-        stores = kind != "load" and given.space in self._needed.spaces
-        values = self._stored(given, element) if stores else []
-        targets = _elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
-
-        def access(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, in_address)
-            addresses = np.broadcast_to(address(), self.threads)
-            operands = [value() for value in values]
-            unknown = self._unknown_in(given.sources) if stores else None
-            for part in self.memory.apart(given.space, addresses, mask):
-                access_space(part, addresses, operands, unknown)
-
-        def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
-            space, inside = self._note(given, kind, width, addresses, mask)
-            for number, target in enumerate(targets):
-                at = inside + number * element.itemsize
-                if stores and kind == "atomic":
-                    value, missing = self.memory.update(given.parts, space, at, operands, (mask, unknown))
-                elif wanted:
-                    value, missing = self.memory.load(space, at, element, mask)
-                if wanted and target != "_":
-                    self._write(target, value, mask, missing)
-                if stores and kind == "store":
-                    self.memory.store(space, at, operands[number], (mask, unknown))
-
-        return access
-
-    def _stored(self, given: Instruction, element: np.dtype[Any]) -> list[Callable[[], Any]]:
-        """The values that an instruction stores, or those that an atomic one combines with what is there."""
-        others = [text for text in given.operands if not text.startswith("[")]
-        texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
-            texts = _elements(texts[0])
-        number = element.str[1:] if element.kind != "V" else "u8"
-        return [self._operand(text, number) for text in texts]
-
-    def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
-        """The threads whose addresses are known; the others are noted."""
-        unknown = self._unknown_in(names)
-        if unknown is None:
-            return mask
-        inside = np.ones(self.threads, np.bool_) if mask is None else mask
-        if (inside & unknown).any():
-            self._note_unknown(given, "an address")
-        return inside & ~unknown
-
-    def _note_unknown(self, given: Instruction, what: str) -> None:
-        self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
-
-    def _note(
-        self, given: Instruction, kind: str, width: int, addresses: Integers, mask: Mask | None, way: str = ""
-    ) -> tuple[str, Integers]:
-        """Record an access; the space, and the addresses in it."""
-        space, inside = self.memory.located(given.space, addresses, mask)
-        if width and space in ("shared", "global", "const"):
-            row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
-            self.found.records.append(Record(given, space, kind, width, way, row, self._order.copy()))
-        return space, inside
-
-    def _asynchronous_copy(self, given: Instruction) -> Callable[[Mask | None], None] | None:
-        if "bulk" in given.parts:
-            raise self._refused(given)
-        if "async" not in given.parts or not given.addresses:
-            return None  # commits and waits, in whose order all copies are done at once
-        (to, in_to), (of, in_of) = [self._address(text) for text in given.addresses[:2]]
-        others = [text for text in given.operands if not text.startswith("[")]
-        width = int(others[0], 0)
-        limited = len(others) > 1 and "cache_hint" not in given.opcode
-        size = self._operand(others[1], "u4") if limited else None
-
-        def copy(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, [*in_to, *in_of])
-            source, target = (np.broadcast_to(each(), self.threads) for each in (of, to))
-            read = mask
-            if size is not None:
-                some = np.broadcast_to(size() > 0, self.threads)
-                read = some if mask is None else some & mask
-            if read is None or read.any():
-                self._note(given, "load", width, source, read, "asynchronous")
-            if mask is None or mask.any():
-                space, inside = self._note(given, "store", width, target, mask, "asynchronous")
-                self.memory.forget(space, inside, width, mask)
-
-        return copy
-
-    def _matrices(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """``ldmatrix`` and ``stmatrix``: each matrix has eight rows, by the addresses of eight lanes."""
-        address, in_address = self._address(given.addresses[0])
-        count = next((int(part[1]) for part in given.parts if re.fullmatch(r"x[124]", part)), 1)
-        lanes = np.arange(self.threads) % WARP < 8 * count
-        kind = "load" if given.root == "ldmatrix" else "store"
-
-        def matrices(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, in_address)
-            rows = lanes if mask is None else lanes & mask
-            self._note(given, kind, 16, np.broadcast_to(address(), self.threads), rows, "matrix")
-            for name in given.targets:
-                self._write(name, np.uint32(0), mask, np.bool_(True))
-
-        return matrices
-
-    # Control.
+        return of_values(given, self._registers)
 
     def _run(self) -> None:
         everyone = np.ones(self.threads, np.bool_)
@@ -411,14 +158,14 @@ class Machine:
 
     def _by_index(self, last: Instruction, taken: Mask, running: dict[int, Mask]) -> None:
         """``brx.idx``: to labels of a table; past all of them where the index depends on data."""
-        table = self.kernel.tables.get(last.operands[1])
+        table = self._kernel.tables.get(last.operands[1])
         if table is None:
-            raise self._refused(last)
-        targets = [self._block_at[self.kernel.labels[label]] for label in table]
-        index = np.broadcast_to(self._operand(last.operands[0], "u4")(), self.threads)
-        unknown = self._unknown_in(last.sources)
+            raise self._registers.refused(last.called_from.line, last.opcode)
+        targets = [self._block_at[self._kernel.labels[label]] for label in table]
+        index = np.broadcast_to(self._registers.operand(last.operands[0], "u4")(), self.threads)
+        unknown = self._registers.unknown_in(last.sources)
         if unknown is not None and (taken & unknown).any():
-            self._note_unknown(last, "a branch")
+            self._accesses.note_unknown(last, "a branch")
             _join(running, max(targets), taken & unknown)
             taken = taken & ~unknown
         for number, target in enumerate(targets):
@@ -437,11 +184,8 @@ class Machine:
             _join(running, number + 1, mask)
             return
         operands = last.operands[1:] if "red" in last.parts else last.operands
-        constants = [
-            self._registers.operand(text, "u4")()
-            for text in operands
-            if self._kernel.type_of(text.lstrip("!")) != "pred"
-        ]
+        numbers = (text for text in operands if self._kernel.type_of(text.lstrip("!")) != "pred")
+        constants = [self._registers.operand(text, "u4")() for text in numbers]
         if any(np.ndim(value) for value in constants):
             raise self._registers.refused(last.called_from.line, last.opcode)
         name, count = (*(int(value) for value in constants), 0, 0)[:2]
@@ -483,27 +227,15 @@ class Machine:
         if given is None or "red" not in given.parts:
             return
         source = given.operands[-1]
-        value = np.broadcast_to(self._registers.operand(source.lstrip("!"), "?")(), self.threads) ^ source.startswith(
-            "!"
-        )
+        value = np.broadcast_to(self._registers.operand(source, "?")(), self.threads)
         found: Any = np.uint32((value & arrived).sum())
         if "and" in given.parts:
             found = np.bool_(value[arrived].all())
         elif "or" in given.parts:
             found = np.bool_(value[arrived].any())
-        unknown = self._unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
+        unknown = self._registers.unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
         missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
-        self._write(given.operands[0], found, arrived, missing)
-
-
-def _elements(text: str) -> list[str]:
-    """The registers of a vector, or the one register."""
-    return split(text.strip("{} "))
-
-
-def _results(given: Instruction) -> list[str]:
-    """The targets as written, of which ``_`` takes nothing: ``%p|%q``."""
-    return [text.strip() for text in given.operands[0].split("|")]
+        self._registers.write(given.operands[0], found, arrived, missing)
 
 
 def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 Array = Any
 """A NumPy array or scalar."""
+
+
+OF_BOOLEANS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+}  # fmt: skip
+"""By modifier, of predicates."""
 
 
 class Operation(NamedTuple):

@@ -122,7 +122,7 @@ def _variable(text: str) -> tuple[Variable, int] | None:
     count = int(np.prod([int(side or 0) for side in re.findall(r"\[(\d*)\]", sides)])) if sides else 1
     align = _ALIGN.search(text)
     data = None
-    if space in ("global", "const") and count:
+    if count and (space == "global" or (space == "const" and content)):  # without a content the host sets constants
         data = _content(content, TYPES[kind], count * itemsize)
     return Variable(space, name, count * itemsize, data=data), int(align[1]) if align else itemsize
 
@@ -135,7 +135,7 @@ def _content(text: str | None, kind: str, size: int) -> NDArray[np.uint8] | None
         made = [_number(value, kind) for value in values]
     except ValueError:
         return None
-    given = np.array(made, np.dtype(kind)).view(np.uint8)
+    given = np.array(made, kind.replace("i", "u")).view(np.uint8)
     found[: len(given)] = given
     return found
 
@@ -147,7 +147,9 @@ def _number(text: str, kind: str) -> object:
             .astype("u4" if text[1] in "fF" else "u8")
             .view("f4" if text[1] in "fF" else "f8")
         )
-    return float(text) if np.dtype(kind).kind == "f" else int(text.rstrip("U"), 0)
+    if np.dtype(kind).kind == "f":
+        return float(text)
+    return int(text.rstrip("U"), 0) & (1 << 8 * np.dtype(kind).itemsize) - 1
 
 
 def _declare(kernel: PtxKernel, variable: Variable, align: int) -> None:
@@ -174,6 +176,7 @@ class _Body:
 
     def read(self, body: str) -> None:
         """Add the instructions, labels and variables of a body."""
+        label = ""
         for statement in _statements(body):
             if statement == "{":
                 self._count += 1
@@ -181,11 +184,14 @@ class _Body:
             elif statement == "}":
                 self._scopes.pop()
             elif statement.endswith(":"):
-                self.kernel.labels[self._renamed(statement[:-1].strip())] = len(self.kernel.code)
-            elif statement.startswith(".loc"):
+                label = self._renamed(statement[:-1].strip())
+                self.kernel.labels[label] = len(self.kernel.code)
+            elif statement.startswith(".loc "):
                 self._locate(statement)
             elif statement.startswith(".reg"):
                 self._registers(statement)
+            elif statement.startswith(".branchtargets"):
+                self.kernel.tables[label] = split(statement.partition(" ")[2])
             elif statement.startswith("."):
                 if found := _variable(statement):
                     _declare(self.kernel, *found)
@@ -251,7 +257,7 @@ def _statements(body: str) -> Iterator[str]:
             elif label := re.match(r"(\$?[\w$]+)\s*:(?!:)\s*", text):
                 yield f"{label[1]}:"
                 text = text[label.end() :]
-            elif text.startswith((".loc", ".file", ".pragma")):
+            elif text.startswith((".loc ", ".file", ".pragma")):
                 yield text
                 break
             else:

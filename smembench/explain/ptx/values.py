@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from smembench.explain.ptx.operations import operation
-from smembench.explain.ptx.program import ADDRESS, TYPES, Instruction, split
+from smembench.explain.ptx.program import ADDRESS, TYPES, Instruction, results, split
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.warps import across_lanes
 
 Run = Callable[[Mask | None], None]
 
-OPAQUE = ("mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
+OPAQUE = ("isspacep", "mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
 """Instructions whose results are unknown."""
 _ACROSS_LANES = ("shfl", "vote", "activemask", "match", "redux", "elect")
 
@@ -39,26 +39,26 @@ def of_values(given: Instruction, registers: Registers) -> Run:
 def _computed(given: Instruction, registers: Registers) -> Run:
     found = operation(given.parts)
     names, targets = given.sources, given.targets
-    if found is None:
+    if found is None or len(found.types) != len(given.operands) - 1:
         if given.root not in OPAQUE and "." not in given.opcode:
             raise registers.refused(given.called_from.line, given.opcode)
 
         def opaque(mask: Mask | None) -> None:
             for name in targets:
-                registers.write(
-                    name, np.zeros((), TYPES[registers.kernel.type_of(name) or "b32"])[()], mask, np.bool_(True)
-                )
+                nothing = np.zeros((), TYPES[registers.kernel.type_of(name) or "b32"])[()]
+                registers.write(name, nothing, mask, np.bool_(True))
 
         return opaque
     operands = [registers.operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-    compute = found.compute
+    compute, written = found.compute, results(given)
 
     def run(mask: Mask | None) -> None:
         value = compute(*(operand() for operand in operands))
         unknown = registers.unknown_in(names)
         if isinstance(value, list):
-            for name, each in zip(targets, value, strict=False):
-                registers.write(name, each, mask, unknown)
+            for name, each in zip(written, value, strict=False):
+                if name != "_":
+                    registers.write(name, each, mask, unknown)
         else:
             registers.write(targets[0], value, mask, unknown)
 
@@ -139,7 +139,8 @@ def _across_lanes(given: Instruction, registers: Registers) -> Run:
         unknown = registers.unknown_in(given.sources)
         if unknown is not None:  # any lane's value may reach any other
             unknown = np.ones(registers.threads, np.bool_)
-        for name, value in zip(given.targets, compute(active), strict=False):
-            registers.write(name, value, mask, unknown)
+        for name, value in zip(results(given), compute(active), strict=False):
+            if name != "_":
+                registers.write(name, value, mask, unknown)
 
     return run
