@@ -9,8 +9,7 @@ from pathlib import Path
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import alone, parse
-from smembench.explain.ptx.program import PtxKernel
-from smembench.explain.ptx.trace import readable
+from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.machine_code import parse as parse_code

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import Program
+from smembench import conflicts
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -80,6 +83,42 @@ def test_mistakes_of_the_command_are_one_line(
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
     assert words.format(path=source) in line
+
+
+def test_a_structure_and_a_call_of_printf(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "part.cu"
+    path.write_text("""struct Part { int n; float value; };
+__device__ __noinline__ float half(const float *in, int i) { return in[i] / 2; }
+__global__ void set(float *out, Part part) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 3) printf("%d\\n", i);
+    if (i < part.n) out[i] = part.value;
+}
+__global__ void halved(float *out) { out[threadIdx.x] = half(out, threadIdx.x); }
+""")
+    np.save(tmp_path / "part.npy", np.array([(200, 1.5)], [("n", "i4"), ("value", "f4")]).view(np.uint8))
+    launch = ["--grid", "4", "--block", "64", "--arg", "float32[256]"]
+    ran = program("explain", f"{path}:set", *launch, "--arg", tmp_path / "part.npy", "--json")
+    assert ran.returncode == 0, ran.stderr
+    (store,) = json.loads(ran.stdout)["global"]
+    assert (store["line"], store["requests"], store["sectors_per_request"]) == (6, 7, (6 * 4 + 1) / 7)
+    number = program("explain", f"{path}:set", *launch, "--arg", "200")
+    assert "part: is a structure; give its 8 bytes as a .npy file" in number.stderr
+    refused = program("explain", f"{path}:halved", *launch)
+    assert (refused.returncode, "halved, line 8: call.uni is not traced" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_python_explains_a_file_too(source: Path) -> None:
+    launch: dict[str, Any] = {
+        "grid": (32, 32),
+        "block": (32, 32),
+        "args": ("float32[1024,1024]", "float32[1024,1024]", 1024),
+    }
+    path = source.with_name("padded.cu")
+    path.write_text("#define PAD 1\n" + SOURCE)
+    assert conflicts(f"{path}:transpose<float,32>", **launch) == 1
+    path.write_text("#define PAD 0\n" + SOURCE)
+    assert conflicts(f"{path}:transpose<float,32>", **launch) == 32
 
 
 def test_host_code_is_told_apart(program: Program, tmp_path: Path) -> None:

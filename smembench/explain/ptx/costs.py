@@ -65,7 +65,9 @@ def explain_ptx(
     arrays: list[GlobalArray] = []
     parameters = {}
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
-        if isinstance(argument, ArrayArgument):
+        if parameter.bytes != np.dtype(TYPES[parameter.type]).itemsize:
+            parameters[parameter.name] = _structure(parameter, argument)
+        elif isinstance(argument, ArrayArgument):
             parameters[parameter.name] = _placed(arrays, parameter, argument)
         else:
             parameters[parameter.name] = _scalar(parameter, argument)
@@ -85,6 +87,18 @@ def explain_ptx(
         launched=(prod(grid), prod(block)),
         code=(capability, machine_code),
     )
+
+
+def _structure(parameter: Parameter, argument: Argument) -> bytes:
+    """The bytes of a structure, given as an array with its data.
+
+    Raises:
+        UsageError: for anything else, and for another number of bytes.
+    """
+    data = argument.data if isinstance(argument, ArrayArgument) else None
+    if data is None or data.nbytes != parameter.bytes:
+        raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
+    return np.ascontiguousarray(data).tobytes()
 
 
 def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgument) -> bytes:

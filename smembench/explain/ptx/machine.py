@@ -17,7 +17,7 @@ from smembench.explain.mistakes import WARP_SYNCS, Mistake
 from smembench.explain.ptx.accesses import Accesses, Traced
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.needed import MEMORY, needed
-from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel
+from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel, readable
 from smembench.explain.ptx.registers import Launch, Mask, Registers
 from smembench.explain.ptx.values import Run, of_values
 from smembench.model.errors import UsageError
@@ -27,6 +27,8 @@ _IGNORED = (
     "createpolicy", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
+_CALLS = {"vprintf", "__assertfail"}
+"""Functions that are called without an effect on memory that a trace follows."""
 MOST_STEPS = 2_000_000
 """Instructions of a block that are run, at most."""
 
@@ -77,6 +79,8 @@ class Machine:
     def _instruction(self, given: Instruction) -> Run | None:
         """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
         root = given.root
+        if (root == "st" and given.space == "param") or (root == "call" and _CALLS.intersection(given.operands)):
+            return None
         if root in MEMORY and not (root == "ld" and given.space == "param"):
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
@@ -102,7 +106,7 @@ class Machine:
             steps += len(inside) + 1
             if steps > MOST_STEPS:
                 raise UsageError(
-                    f"{self._kernel.name}: a block runs more than {MOST_STEPS} instructions; give less work"
+                    f"{readable(self._kernel.name)}: a block runs more than {MOST_STEPS} instructions; give less work"
                 )
             whole = None if mask.all() else mask
             for instruction, run in inside:

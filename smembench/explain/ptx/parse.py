@@ -20,6 +20,8 @@ _VARIABLE = re.compile(
     re.DOTALL,
 )
 _ALIGN = re.compile(r"\.align\s+(\d+)")
+_LINES = re.compile(r"^(\s*\.(?:loc|file|pragma)\b[^\n;]*)$", re.MULTILINE)
+"""Directives that end with their line."""
 _GUARD = re.compile(r"@(!?)(%?[\w$]+)\s+")
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 
@@ -248,7 +250,7 @@ class _Body:
 
 def _statements(body: str) -> Iterator[str]:
     """The statements of a body: instructions, directives, labels with their colon, and braces of scopes."""
-    for raw in re.split(r";|\n(?=\s*\.(?:loc|file|pragma)\b)|(?<=[\d\"])\n", body):
+    for raw in _LINES.sub(r"\1;", body).split(";"):
         text = " ".join(raw.split())
         while text:
             if text[0] in "{}":

@@ -159,3 +159,17 @@ def elements(text: str) -> list[str]:
 def results(given: Instruction) -> list[str]:
     """The targets as written, of which ``_`` takes nothing: ``%p|%q``."""
     return [text.strip() for text in given.operands[0].split("|")]
+
+
+def readable(name: str) -> str:
+    """A name without the mangling of C++: ``scale`` for ``_Z5scalePffi``, ``tile`` for ``_ZZ4kindvE4tile``."""
+    if not name.startswith("_Z"):
+        return name
+    if name.startswith("_ZZ"):  # of a variable in a function: what follows it
+        ends = (match for match in re.finditer(r"E(\d+)", name) if len(name) - match.end() == int(match[1]))
+        return next((name[match.end() :] for match in ends), name)
+    parts, rest = [], name[2:].removeprefix("N")
+    while match := re.match(r"\d+", rest):
+        parts.append(rest[match.end() :][: int(match[0])])
+        rest = rest[match.end() + int(match[0]) :]
+    return "::".join(parts) or name

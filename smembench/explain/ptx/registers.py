@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.ptx.memory import Memory
-from smembench.explain.ptx.program import ADDRESS, TYPES, PtxKernel
+from smembench.explain.ptx.program import ADDRESS, TYPES, PtxKernel, readable
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
@@ -46,7 +46,7 @@ class Registers:
 
     def refused(self, line: int, what: str) -> UsageError:
         """The error for what is not traced."""
-        return UsageError(f"{self.kernel.name}, line {line}: {what} is not traced")
+        return UsageError(f"{readable(self.kernel.name)}, line {line}: {what} is not traced")
 
     def operand(self, text: str, kind: str) -> Callable[[], Any]:
         """A function that returns an operand in NumPy's type ``kind``."""
@@ -66,7 +66,9 @@ class Registers:
             value = np.uint64(self.memory.address_of(name) + int(offset or "0", 0))
             return lambda: seen_as(value, wanted)
         if name in self.launch.parameters:
-            raise UsageError(f"{self.kernel.name}: the address of parameter {name} is taken, which is not traced")
+            raise UsageError(
+                f"{readable(self.kernel.name)}: the address of parameter {name} is taken, which is not traced"
+            )
         constant = _constant(text, wanted)
         return lambda: constant
 
@@ -106,7 +108,7 @@ class Registers:
         """A function that returns the address in brackets, and the registers in it."""
         match = ADDRESS.fullmatch(text)
         if match is None:
-            raise UsageError(f"{self.kernel.name}: the address {text} is not traced")
+            raise UsageError(f"{readable(self.kernel.name)}: the address {text} is not traced")
         offset = int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1)
         declared = self.kernel.type_of(match[1])
         kind = "u8" if declared is None else f"u{np.dtype(TYPES[declared]).itemsize}"

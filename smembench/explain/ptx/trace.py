@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging
-from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
@@ -85,20 +84,6 @@ def trace(
         tuple(sorted(unfollowed)),
         unmatched=compiled.unmatched,
     )
-
-
-def readable(name: str) -> str:
-    """A name without the mangling of C++: ``scale`` for ``_Z5scalePffi``, ``tile`` for ``_ZZ4kindvE4tile``."""
-    if not name.startswith("_Z"):
-        return name
-    if name.startswith("_ZZ"):  # of a variable in a function: what follows it
-        ends = (match for match in re.finditer(r"E(\d+)", name) if len(name) - match.end() == int(match[1]))
-        return next((name[match.end() :] for match in ends), name)
-    parts, rest = [], name[2:].removeprefix("N")
-    while match := re.match(r"\d+", rest):
-        parts.append(rest[match.end() :][: int(match[0])])
-        rest = rest[match.end() + int(match[0]) :]
-    return "::".join(parts) or name
 
 
 def _of_block(found: Traced, machine: Machine) -> _Block:

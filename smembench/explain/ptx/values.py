@@ -42,13 +42,7 @@ def _computed(given: Instruction, registers: Registers) -> Run:
     if found is None or len(found.types) != len(given.operands) - 1:
         if given.root not in OPAQUE and "." not in given.opcode:
             raise registers.refused(given.called_from.line, given.opcode)
-
-        def opaque(mask: Mask | None) -> None:
-            for name in targets:
-                nothing = np.zeros((), TYPES[registers.kernel.type_of(name) or "b32"])[()]
-                registers.write(name, nothing, mask, np.bool_(True))
-
-        return opaque
+        return _opaque(given, registers)
     operands = [registers.operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
     compute, written = found.compute, results(given)
 
@@ -61,6 +55,17 @@ def _computed(given: Instruction, registers: Registers) -> Run:
                     registers.write(name, each, mask, unknown)
         else:
             registers.write(targets[0], value, mask, unknown)
+
+    return run
+
+
+def _opaque(given: Instruction, registers: Registers) -> Run:
+    """A function that leaves the targets unknown."""
+
+    def run(mask: Mask | None) -> None:
+        for name in given.targets:
+            nothing = np.zeros((), TYPES[registers.kernel.type_of(name) or "b32"])[()]
+            registers.write(name, nothing, mask, np.bool_(True))
 
     return run
 
@@ -113,8 +118,10 @@ def _packed(given: Instruction, registers: Registers) -> Run:
 
 def _parameter(given: Instruction, registers: Registers) -> Run:
     match = ADDRESS.fullmatch(given.operands[1])
-    if match is None or match[1] not in registers.launch.parameters:
+    if match is None:
         raise registers.refused(given.called_from.line, given.opcode)
+    if match[1] not in registers.launch.parameters:  # the result of a call
+        return _opaque(given, registers)
     kind, begin = np.dtype(TYPES[given.types[-1]]), int(match[3] or "0", 0)
     content = registers.launch.parameters[match[1]]
     values = []
