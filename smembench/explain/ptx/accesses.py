@@ -46,7 +46,8 @@ class Accesses:
 
     Attributes:
         found: what the block did so far.
-        order: ``WARP_SYNCS`` times the barriers that each thread has passed, and its ``syncwarp`` since the last.
+        order: ``WARP_SYNCS`` times the barriers that each thread has passed, and its ``syncwarp`` since the last; a new
+            array after each, since records refer to it.
     """
 
     def __init__(self, registers: Registers, needed: Needed, widths: Mapping[int, int]) -> None:
@@ -58,7 +59,7 @@ class Accesses:
     def enter(self) -> None:
         """Begin a block."""
         self.found = Traced()
-        self.order[:] = 0
+        self.order = np.zeros(self._registers.threads, np.int64)
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.
@@ -86,16 +87,17 @@ class Accesses:
         width = self._widths.get(id(given), element.itemsize * count)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
-        stores = kind != "load" and given.space in self._needed.spaces
+        named = given.space
+        stores = kind != "load" and named in self._needed.spaces
         values = self._stored(given, element) if stores else []
         targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 
         def access(mask: Mask | None) -> None:
             mask = self._followed(given, mask, in_address)
-            addresses = np.broadcast_to(address(), self._registers.threads)
+            addresses = self._registers.spread(address())
             operands = [value() for value in values]
             unknown = self._registers.unknown_in(given.sources) if stores else None
-            for part in self._registers.memory.apart(given.space, addresses, mask):
+            for part in self._registers.memory.apart(named, addresses, mask):
                 access_space(part, addresses, operands, unknown)
 
         def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
@@ -139,7 +141,7 @@ class Accesses:
         space, inside = self._registers.memory.located(given.space, addresses, mask)
         if width and space in ("shared", "global", "const"):
             row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
-            self.found.records.append(Record(given, space, kind, width, way, row, self.order.copy()))
+            self.found.records.append(Record(given, space, kind, width, way, row, self.order))
         return space, inside
 
     def _asynchronous_copy(self, given: Instruction) -> Run | None:

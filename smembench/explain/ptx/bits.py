@@ -15,6 +15,9 @@ def shift(parts: Sequence[str], kind: str) -> Operation:
     bits, left = bits_of(kind), parts[0] == "shl"
 
     def shift(value: Array, by: Array) -> Array:
+        if np.ndim(by) == 0 and by < bits:  # nearly always
+            count = value.dtype.type(by)
+            return value << count if left else value >> count
         inside = np.minimum(by, bits - 1).astype(value.dtype)
         moved = value << inside if left else value >> inside
         beyond = value >> value.dtype.type(bits - 1) if kind[0] == "i" and not left else value.dtype.type(0)

@@ -184,7 +184,7 @@ class Machine:
     ) -> None:
         running, waiting = at
         if "warp" in last.parts:
-            self._accesses.order[mask] += 1
+            self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
             _join(running, number + 1, mask)
             return
         operands = last.operands[1:] if "red" in last.parts else last.operands
@@ -213,7 +213,8 @@ class Machine:
                     "not returned"
                 )
                 self._accesses.found.mistakes.add(Mistake(line, "barrier", text))
-            self._accesses.order[arrived] = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
+            behind = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
+            self._accesses.order = np.where(arrived, behind, self._accesses.order)
             for key, mask in groups.items():
                 instruction = self._blocks[key[0] - 1][1]
                 if instruction is None or "arrive" not in instruction.parts:

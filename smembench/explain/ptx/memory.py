@@ -219,6 +219,11 @@ class Memory:
             return array.name, array.begin, array.bytes
         return "global memory", 0, 0
 
+    def holds(self, space: str, begin: int, end: int) -> bool:
+        """Whether one array, or shared memory, has all bytes from ``begin`` to ``end``."""
+        _, first, size = self._extent(space, 0 if space == "shared" else int(_number(begin)))
+        return bool(first <= begin and end <= first + size)
+
     def outside(self, line: int, space: str, kind: str, addresses: Integers, width: int) -> Mistake | None:
         """The mistake of the first thread that accesses what belongs to no array; NOWHERE for inactive ones."""
         active = addresses >= 0

@@ -20,6 +20,7 @@ _VARIABLE = re.compile(
     re.DOTALL,
 )
 _ALIGN = re.compile(r"\.align\s+(\d+)")
+_SPACES = ("shared", "global", "local", "const", "param")
 _LINES = re.compile(r"^(\s*\.(?:loc|file|pragma)\b[^\n;]*)$", re.MULTILINE)
 """Directives that end with their line."""
 _GUARD = re.compile(r"@(!?)(%?[\w$]+)\s+")
@@ -242,10 +243,10 @@ class _Body:
             negated, guard = bool(match[1]), match[2]
             statement = statement[match.end() :]
         opcode, _, rest = statement.partition(" ")
-        made = Instruction(
-            opcode, split(rest), guard, negated, self._place, self._called_from, tuple(opcode.split("."))
-        )
-        self.kernel.code.append(made)
+        parts = tuple(opcode.split("."))
+        space = next((name for part in parts if (name := part.partition("::")[0]) in _SPACES), "generic")
+        lines = self._place, self._called_from
+        self.kernel.code.append(Instruction(opcode, split(rest), guard, negated, *lines, parts, space))
 
 
 def _statements(body: str) -> Iterator[str]:

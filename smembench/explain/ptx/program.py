@@ -52,6 +52,7 @@ class Instruction:
         opcode: with its modifiers, such as ``ld.shared.v4.f32``; ``parts`` are these one by one.
         operands: as they are written.
         guard: the register of its predicate, "" without one; ``negated`` as by ``@!``.
+        space: the state space of a memory access; ``generic`` if none is written.
         place: the statement; ``called_from`` the line of the kernel into which it was inlined, else the same.
         targets, sources: registers that it writes, and that it reads beside those of addresses and the guard.
     """
@@ -63,6 +64,7 @@ class Instruction:
     place: Place
     called_from: Place
     parts: tuple[str, ...] = ()
+    space: str = "generic"
     targets: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -70,15 +72,6 @@ class Instruction:
     def root(self) -> str:
         """The opcode without modifiers."""
         return self.parts[0]
-
-    @property
-    def space(self) -> str:
-        """The state space of a memory access; ``generic`` if none is written."""
-        for part in self.parts:
-            name = part.partition("::")[0]
-            if name in ("shared", "global", "local", "const", "param"):
-                return name
-        return "generic"
 
     @property
     def types(self) -> list[str]:

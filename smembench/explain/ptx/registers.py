@@ -44,6 +44,10 @@ class Registers:
         for axis, value in zip("xyz", index, strict=True):
             self._special[f"%ctaid.{axis}"] = np.uint32(value)
 
+    def spread(self, value: Any) -> Any:
+        """A value with an element per thread."""
+        return value if np.shape(value) else np.broadcast_to(value, self.threads)
+
     def refused(self, line: int, what: str) -> UsageError:
         """The error for what is not traced."""
         return UsageError(f"{readable(self.kernel.name)}, line {line}: {what} is not traced")

@@ -33,8 +33,8 @@ class _Block:
     accesses: list[Accesses]
     structure: Hashable
     alignment: Hashable
-    mistakes: set[Mistake]
-    unfollowed: set[Unfollowed]
+    found: Traced
+    made: list[Made]
 
 
 def trace(
@@ -70,8 +70,8 @@ def trace(
         for one, weight in zip(chosen, kinds.values(), strict=True)
         for each in one.accesses
     ]
-    mistakes: set[Mistake] = set().union(*(one.mistakes for one in chosen))
-    unfollowed: set[Unfollowed] = set().union(*(one.unfollowed for one in chosen))
+    mistakes: set[Mistake] = set().union(*(_mistakes(one, machine) for one in chosen))
+    unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
     first = {(each.line, each.kind): each for each in sorted(mistakes, reverse=True)}
@@ -91,22 +91,17 @@ def _of_block(found: Traced, machine: Machine) -> _Block:
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
-    mistakes = set(found.mistakes)
     structure, alignment = [], []
     for site, records in sites.items():
         rows = np.stack([record.addresses for record in records])
         structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
-        for row in rows:
-            if mistake := machine.memory.outside(site.line, records[0].space, site.kind, row, site.width):
-                mistakes.add(mistake)
         if site.space == "shared" and site.way != "matrix":
             made.append(Made(site, rows, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
-    mistakes.update(in_shared_memory(made))
     barriers = Accesses(
         AccessSite(0, "barrier", "barrier", "", 1), np.zeros((found.barriers, padded // WARP, WARP), np.int64), 1
     )
@@ -114,9 +109,23 @@ def _of_block(found: Traced, machine: Machine) -> _Block:
         [*accesses, barriers] if found.barriers else accesses,
         frozenset(structure),
         hash(tuple(alignment)),
-        mistakes,
-        found.unfollowed,
+        found,
+        made,
     )
+
+
+def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
+    """The mistakes of a block's threads."""
+    mistakes = {*block.found.mistakes, *in_shared_memory(block.made)}
+    for accesses in block.accesses:
+        site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
+        if site.space == "barrier" or not len(active):
+            continue
+        if not machine.memory.holds(site.space, int(active.min()), int(active.max()) + site.width):
+            for row in accesses.addresses.reshape(len(accesses.addresses), -1):
+                if mistake := machine.memory.outside(site.line, site.space, site.kind, row, site.width):
+                    mistakes.add(mistake)
+    return mistakes
 
 
 def _site(record: Record, machine: Machine) -> AccessSite:
