@@ -41,6 +41,15 @@ class Traced:
     barriers: int = 0
 
 
+class _Made(NamedTuple):
+    """What an instruction accesses: the space, and the kind, bytes per lane and way of an access site."""
+
+    space: str
+    kind: str
+    width: int
+    way: str = ""
+
+
 class Accesses:
     """Makes functions of instructions that access memory.
 
@@ -84,11 +93,10 @@ class Accesses:
             raise self._registers.refused(given.called_from.line, given.opcode)
         element = np.dtype(TYPES[types[-1]])
         count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-        width = self._widths.get(id(given), element.itemsize * count)
+        made = _Made(given.space, kind, self._widths.get(id(given), element.itemsize * count))
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
-        named = given.space
-        stores = kind != "load" and named in self._needed.spaces
+        stores = kind != "load" and given.space in self._needed.spaces
         values = self._stored(given, element) if stores else []
         targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 
@@ -97,11 +105,11 @@ class Accesses:
             addresses = self._registers.spread(address())
             operands = [value() for value in values]
             unknown = self._registers.unknown_in(given.sources) if stores else None
-            for part in self._registers.memory.apart(named, addresses, mask):
+            for part in self._registers.memory.apart(made.space, addresses, mask):
                 access_space(part, addresses, operands, unknown)
 
         def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
-            space, inside = self._note(given, kind, width, addresses, mask)
+            space, inside = self._note(given, made, addresses, mask)
             for number, target in enumerate(targets):
                 at = inside + number * element.itemsize
                 if stores and kind == "atomic":
@@ -134,14 +142,12 @@ class Accesses:
             self.note_unknown(given, "an address")
         return inside & ~unknown
 
-    def _note(
-        self, given: Instruction, kind: str, width: int, addresses: Integers, mask: Mask | None, way: str = ""
-    ) -> tuple[str, Integers]:
+    def _note(self, given: Instruction, made: _Made, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """Record an access; the space, and the addresses in it."""
-        space, inside = self._registers.memory.located(given.space, addresses, mask)
-        if width and space in ("shared", "global", "const"):
+        space, inside = self._registers.memory.located(made.space, addresses, mask)
+        if made.width and space in ("shared", "global", "const"):
             row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
-            self.found.records.append(Record(given, space, kind, width, way, row, self.order))
+            self.found.records.append(Record(given, space, made.kind, made.width, made.way, row, self.order))
         return space, inside
 
     def _asynchronous_copy(self, given: Instruction) -> Run | None:
@@ -163,9 +169,10 @@ class Accesses:
                 some = np.broadcast_to(size() > 0, self._registers.threads)
                 read = some if mask is None else some & mask
             if read is None or read.any():
-                self._note(given, "load", width, source, read, "asynchronous")
+                self._note(given, _Made("global", "load", width, "asynchronous"), source, read)
             if mask is None or mask.any():
-                space, inside = self._note(given, "store", width, target, mask, "asynchronous")
+                made = _Made("shared", "store", width, "asynchronous")
+                space, inside = self._note(given, made, target, mask)
                 self._registers.memory.forget(space, inside, width, mask)
 
         return copy
@@ -175,12 +182,12 @@ class Accesses:
         address, in_address = self._registers.address(given.addresses[0])
         count = next((int(part[1]) for part in given.parts if re.fullmatch(r"x[124]", part)), 1)
         lanes = np.arange(self._registers.threads) % WARP < 8 * count
-        kind = "load" if given.root == "ldmatrix" else "store"
+        made = _Made("shared", "load" if given.root == "ldmatrix" else "store", 16, "matrix")
 
         def matrices(mask: Mask | None) -> None:
             mask = self._followed(given, mask, in_address)
             rows = lanes if mask is None else lanes & mask
-            self._note(given, kind, 16, np.broadcast_to(address(), self._registers.threads), rows, "matrix")
+            self._note(given, made, self._registers.spread(address()), rows)
             for name in given.targets:
                 self._registers.write(name, np.uint32(0), mask, np.bool_(True))
 

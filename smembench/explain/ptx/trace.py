@@ -98,7 +98,8 @@ def _of_block(found: Traced, machine: Machine) -> _Block:
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
         if site.space == "shared" and site.way != "matrix":
-            made.append(Made(site, rows, np.stack([record.order for record in records])))
+            inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
+            made.append(Made(site, inside, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))

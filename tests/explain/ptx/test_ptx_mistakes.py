@@ -55,6 +55,24 @@ extern "C" __global__ void gathered(float *out, const float *in, const int *inde
 extern "C" __global__ void halved(float *out, const int *counts) {
     for (int i = threadIdx.x; i < counts[blockIdx.x]; i += 32) out[i] = 0;
 }
+extern "C" __global__ void far(float *out, int n) {
+    __shared__ float some[64];
+    some[threadIdx.x + n] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x];
+}
+extern "C" __global__ void copied(float *out, const float *in) {
+    __shared__ alignas(16) float some[64 * 4];
+    unsigned to = (unsigned)__cvta_generic_to_shared(&some[threadIdx.x * 4]);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(in + threadIdx.x * 4));
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x];
+}
+extern "C" __global__ void waiting(float *out) {
+    __shared__ unsigned long long barrier;
+    asm volatile("mbarrier.init.shared.b64 [%0], 32;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)));
+}
 extern "C" __global__ void endless(int *flag) {
     while (true) *flag += 1;
 }
@@ -111,6 +129,26 @@ def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: 
 def test_a_loop_over_data_that_was_not_given_is_left(module: Module) -> None:
     found = run(module, "halved", [FLOATS, ArrayArgument((1,), np.dtype("int32"))])
     assert [each.what for each in found.trace.unfollowed] == ["a branch"]
+
+
+def test_an_index_far_outside_of_shared_memory_is_named(module: Module) -> None:
+    found = run(module, "far", [ArrayArgument((64,), np.dtype("float32")), 10**6])
+    assert [mistake.kind for mistake in found.trace.mistakes] == ["outside", "unwritten"]
+
+
+def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(module: Module) -> None:
+    found = run(
+        module, "copied", [ArrayArgument((64,), np.dtype("float32")), ArrayArgument((256,), np.dtype("float32"))]
+    )
+    assert found.trace.mistakes == ()
+    (store,) = (access for access in found.shared if access.site.way == "asynchronous")
+    (load,) = (access for access in found.memory if access.site.way == "asynchronous")
+    assert (store.wavefronts, load.sectors) == (4, 16)
+
+
+def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:
+    with pytest.raises(UsageError, match=r"waiting, line \d+: mbarrier.init.shared.b64 is not traced"):
+        run(module, "waiting", [FLOATS])
 
 
 def test_a_loop_without_an_end_is_told(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
