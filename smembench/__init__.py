@@ -200,7 +200,7 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
 
 
 def explain_function(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | str,
     *,
     grid: int | Sequence[int],
     block: int | Sequence[int],
@@ -208,10 +208,11 @@ def explain_function(
     shared_bytes: int = 0,
     capability: str | None = None,
 ) -> ExplainedFunction:
-    """The same for any Numba kernel, with or without ``cuda.jit``, from a trace; needs no GPU.
+    """The same for any kernel, from a trace; needs no GPU.
 
     Args:
-        function: the kernel.
+        function: a Numba kernel, with or without ``cuda.jit``; or a kernel of a file, ``"kernel.cu:name"`` of CUDA C++
+            and ``"kernel.ptx:name"`` of PTX.
         grid, block: blocks, and threads of a block, as an int or up to three.
         args: numbers, arrays or text such as ``"float32[4096,4096]"``. The trace reads the data of NumPy's arrays;
             other arrays have a shape and a type only.
@@ -223,25 +224,34 @@ def explain_function(
     """
     from smembench.explain import foreign
     from smembench.explain.arguments import from_python, sides
+    from smembench.explain.ptx.costs import Call
     from smembench.report.notebook import ExplainedFunction, shown
     from smembench.studies.explain import target
+    from smembench.studies.explain_cuda import explain_cuda
 
+    arguments = [from_python(value) for value in args]
+    capability = target(capability=capability).capability
+    if isinstance(function, str):
+        call = Call(sides(grid), sides(block), arguments, shared_bytes)
+        return shown(ExplainedFunction, explain_cuda(function, call, capability=capability or "9.0"))
     found = foreign.explain_function(
         function,
         grid=sides(grid),
         block=sides(block),
-        arguments=[from_python(value) for value in args],
+        arguments=arguments,
         shared_bytes=shared_bytes,
-        capability=target(capability=capability).capability,
+        capability=capability,
     )
     return shown(ExplainedFunction, found)
 
 
-def conflicts(function: Callable[..., Any], *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:
-    """The worst n of the n-way bank conflicts of any Numba kernel, 1 if it has none; for assertions in tests.
+def conflicts(
+    function: Callable[..., Any] | str, *, kind: str | None = None, partial: bool = False, **launch: Any
+) -> float:
+    """The worst n of the n-way bank conflicts of any kernel, 1 if it has none; for assertions in tests.
 
     Args:
-        function: the kernel.
+        function: the kernel, as for ``explain_function``.
         kind: ``load`` or ``store`` for these alone.
         partial: leave out what depends on data that was not given instead of raising.
         launch: ``grid``, ``block``, ``args``, ``shared_bytes`` and ``capability`` of ``explain_function``.

@@ -54,20 +54,38 @@ class Launch:
     ] = None
     grid: Annotated[
         str | None,
-        typer.Option(metavar="XxYxZ", help="With path.py:function: blocks of the grid, in 1 to 3 dimensions."),
+        typer.Option(metavar="XxYxZ", help="With a kernel in a file: blocks of the grid, in 1 to 3 dimensions."),
     ] = None
     arg: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ARG",
-            help="With path.py:function: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, or x.npy "
-            "for an array with its data.",
+            help="With a kernel in a file: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, "
+            "'float32 0.5', or x.npy for an array with its data.",
         ),
     ] = None
     shared_bytes: Annotated[
         int | None,
-        typer.Option(min=0, metavar="BYTES", help="With path.py:function: dynamic shared memory of the launch."),
+        typer.Option(min=0, metavar="BYTES", help="With a kernel in a file: dynamic shared memory of the launch."),
     ] = None
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="With a kernel in a .cu file: define a macro."),
+    ] = None
+    include: Annotated[
+        list[str] | None,
+        typer.Option("--include", "-I", metavar="DIR", help="With a kernel in a .cu file: look for headers here, too."),
+    ] = None
+    std: Annotated[
+        str | None,
+        typer.Option("--std", metavar="NAME", help="With a kernel in a .cu file: the standard, such as c++20."),
+    ] = None
+
+    @property
+    def options(self) -> list[str]:
+        """The options of NVRTC."""
+        named = [*(f"-D{name}" for name in self.define or ()), *(f"-I{folder}" for folder in self.include or ())]
+        return [*named, *([f"--std={self.std}"] if self.std else [])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +220,8 @@ def explain(
         str,
         typer.Argument(
             metavar="KERNEL",
-            help="CUDA kernels, such as transposeSmem; several with --measure. Or any Numba kernel: path.py:function.",
+            help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
+            "path.ptx:name, or Numba's path.py:function.",
             autocompletion=complete_kernel,
         ),
     ],
@@ -224,12 +243,14 @@ def explain(
     access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,
     and a load of shared memory that nothing stored.
 
-    A kernel in a file of your own is traced as it stands, with the arguments of a launch. The file is imported. What
-    depends on data that was not given is named; give an array's data as a .npy file.
+    A kernel in a file of your own is traced with the arguments of a launch: CUDA C++ compiled by NVRTC, PTX of any
+    compiler, or a function for Numba, whose file is imported. What depends on data that was not given is named; give
+    an array's data as a .npy file.
 
     Examples:
 
       smembench explain transposeSmem --block 32x32
+      smembench explain mine.cu:transpose --grid 128x128 --block 32x32 --arg float32[4096,4096] --arg float32[4096,4096]
       smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
@@ -239,16 +260,17 @@ def explain(
       smembench explain transposeSmemPad --export banks.html
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
+    from smembench.studies.explain_cuda import is_cuda_file
     from smembench.studies.explain_file import is_in_file
 
-    if is_in_file(kernel):
+    if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
         if wrong := [*changed(chosen, but="capability"), *changed(task), *old]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
         _in_file(kernel, launch, chosen.capability, outputs)
         return
     if wrong := changed(launch, but="block"):
-        raise UsageError(f"{wrong[0]}: goes with a kernel in a file, named path.py:function")
+        raise UsageError(f"{wrong[0]}: goes with a kernel in a file, such as path.cu:name or path.py:function")
     what = task.chosen(outputs)
     target = outputs.opened(what)
     asked = chosen.asked(kernel, launch.block)
@@ -297,8 +319,10 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
     """Explain a kernel in a file of the user's."""
     from smembench.explain.arguments import dimensions, parsed
     from smembench.explain.foreign import explain_function
+    from smembench.explain.ptx.costs import Call
     from smembench.explain.record import costs_dict
     from smembench.studies.explain import target as gpu
+    from smembench.studies.explain_cuda import explain_cuda, is_cuda_file
     from smembench.studies.explain_file import function_in
     from smembench.views.console import stdout
     from smembench.views.explain import explanation, print_explanation, tables
@@ -309,14 +333,21 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
     target = opened(outputs, but={"csv": "goes with the package's kernels, not with a kernel in a file"})
     grid, block = dimensions(launch.grid, "--grid"), dimensions(launch.block, "--block")
     arguments = [parsed(text) for text in launch.arg or ()]
-    found = explain_function(
-        function_in(kernel),
-        grid=grid,
-        block=block,
-        arguments=arguments,
-        shared_bytes=launch.shared_bytes or 0,
-        capability=gpu(capability=capability).capability,
-    )
+    shared_bytes, architecture = launch.shared_bytes or 0, gpu(capability=capability).capability
+    if is_cuda_file(kernel):
+        call = Call(grid, block, arguments, shared_bytes)
+        found = explain_cuda(kernel, call, capability=architecture or "9.0", options=launch.options)
+    elif launch.options:
+        raise UsageError(f"{launch.options[0]}: goes with a kernel in a .cu file")
+    else:
+        found = explain_function(
+            function_in(kernel),
+            grid=grid,
+            block=block,
+            arguments=arguments,
+            shared_bytes=shared_bytes,
+            capability=architecture,
+        )
     shown = explanation(found)
     result = Result(sections=tables(found, shown), data=lambda: {"title": found.title, **costs_dict(found)})
     target.show(result, lambda: print_explanation(stdout, found, shown))

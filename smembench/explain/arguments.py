@@ -13,7 +13,11 @@ from smembench.explain.foreign import Argument, ArrayArgument, Dimensions
 from smembench.model.errors import UsageError
 
 _ARRAY = re.compile(r"(\w+)\[([\d\s,]+)\]", re.ASCII)
-_FORMS = "write float32[4096,4096] for an array, a number, or the path of a .npy file for an array with its data"
+_SCALAR = re.compile(r"(\w+)\s+(\S+)", re.ASCII)
+_FORMS = (
+    "write float32[4096,4096] for an array, a number, float32 1.5 for one of this type, or the path of a .npy file for "
+    "an array with its data"
+)
 
 
 def dimensions(text: str, name: str) -> Dimensions:
@@ -43,6 +47,12 @@ def parsed(text: str) -> Argument:
         except (TypeError, ValueError):
             raise UsageError(f"--arg {text!r}: {_FORMS}") from None
         return ArrayArgument(shape, dtype)
+    if match := _SCALAR.fullmatch(text):
+        try:
+            typed: np.generic = np.dtype(match[1]).type(match[2])
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"--arg {text!r}: {_FORMS}") from None
+        return typed
     for number in (int, float, complex):
         try:
             return number(text)

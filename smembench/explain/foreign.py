@@ -48,7 +48,7 @@ class ArrayArgument:
     data: NDArray[Any] | None = None
 
 
-Argument = ArrayArgument | int | float | complex
+Argument = ArrayArgument | int | float | complex | np.generic
 
 
 def explain_function(
@@ -72,10 +72,7 @@ def explain_function(
     plain = plain_function(function)
     if plain is None:
         raise UsageError(f"{function!r}: is not a kernel; give a function, with or without cuda.jit")
-    check_limits("grid", grid, _MOST_BLOCKS)
-    check_limits("block", block, _MOST_IN_BLOCK)
-    if prod(block) > MAX_THREADS:
-        raise UsageError(f"block {as_text(block)}: has {prod(block)} threads; a block has at most {MAX_THREADS}")
+    check_launch(grid, block)
     recorder = ForeignRecorder(shared_bytes, plain.__code__.co_filename, prod(block))
     named = _named(plain, arguments)
     launch = Launch(
@@ -89,22 +86,54 @@ def explain_function(
     code = None
     if capability is not None and (code := _machine_code(function, [*named.values()], capability)) is not None:
         (traced,) = as_compiled([traced], code.memory)
+    return costs_of(
+        traced,
+        f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
+        sizes={name: prod(a.shape) * a.dtype.itemsize for name, a in named.items() if isinstance(a, ArrayArgument)},
+        shared_bytes=max((array.base + array.bytes for array in traced.shared), default=shared_bytes),
+        launched=(prod(grid), prod(block)),
+        code=(capability, code),
+    )
+
+
+def costs_of(
+    traced: Trace,
+    title: str,
+    *,
+    sizes: Mapping[str, int],
+    shared_bytes: int,
+    launched: tuple[int, int],
+    code: tuple[str | None, MachineCode | None],
+) -> Costs:
+    """What the accesses of a traced launch cost.
+
+    Args:
+        traced: with the accesses that the machine code has, where it is known.
+        title: the kernel, its file, and how it is launched.
+        sizes: bytes of the global arrays by name.
+        shared_bytes: shared memory of a block.
+        launched: blocks of the grid, and threads of a block.
+        code: a compute capability, and what the kernel is compiled to for it, where they are known.
+
+    Raises:
+        UsageError: for an unknown compute capability.
+    """
+    capability, machine_code = code
+    blocks, threads = launched
     requests = list(by_cost(traced).values())
-    sizes = {name: prod(a.shape) * a.dtype.itemsize for name, a in named.items() if isinstance(a, ArrayArgument)}
-    used = max((array.base + array.bytes for array in traced.shared), default=shared_bytes)
     idle: Mapping[str, int] = {}
-    if code is not None and not traced.unfollowed:
-        idle = idle_requests(traced, requests, code, prod(grid) * -(-prod(block) // WARP))
+    if machine_code is not None and not traced.unfollowed:
+        idle = idle_requests(traced, requests, machine_code, blocks * -(-threads // WARP))
     return Costs(
-        title=f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
+        title=title,
         pad=0,
         trace=traced,
         **by_memory(traced, requests)._asdict(),
         traffic=traffic(sizes, requests),
-        shared_bytes=used,
-        threads=prod(block),
-        code=code,
-        occupancy=resident_blocks(capability, prod(block), used, code),
+        shared_bytes=shared_bytes,
+        threads=threads,
+        code=machine_code,
+        occupancy=resident_blocks(capability, threads, shared_bytes, machine_code),
         idle=idle,
     )
 
@@ -120,6 +149,18 @@ def _machine_code(function: Any, arguments: Sequence[Argument], capability: str)
 def as_text(dimensions: Dimensions) -> str:
     """Dimensions as the command line has them: ``32x8``."""
     return "x".join(map(str, dimensions))
+
+
+def check_launch(grid: Dimensions, block: Dimensions) -> None:
+    """Check that a GPU takes a grid and a block of these dimensions.
+
+    Raises:
+        UsageError: if not.
+    """
+    check_limits("grid", grid, _MOST_BLOCKS)
+    check_limits("block", block, _MOST_IN_BLOCK)
+    if prod(block) > MAX_THREADS:
+        raise UsageError(f"block {as_text(block)}: has {prod(block)} threads; a block has at most {MAX_THREADS}")
 
 
 def check_limits(name: str, dimensions: Dimensions, most: Dimensions) -> None:

@@ -103,7 +103,9 @@ class Trace:
 
 @cache
 def _over_several_lines(filename: str) -> dict[int, str]:
-    """The simple statements of a file that span several lines, by their first line."""
+    """The simple statements of a file in Python that span several lines, by their first line."""
+    if not filename.endswith(".py"):
+        return {}
     tree = ast.parse("".join(getlines(filename)))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     return {node.lineno: ast.unparse(node) for node in found if (node.end_lineno or 0) > node.lineno}

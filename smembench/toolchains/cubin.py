@@ -24,15 +24,19 @@ def entry(code: bytes) -> str:
     return name
 
 
-def usage(code: bytes) -> tuple[int, int]:
-    """Registers and bytes of local memory per thread, of the kernel that takes most."""
+def usage(code: bytes, kernel: str = "") -> tuple[int, int]:
+    """Registers and bytes of local memory per thread, of a kernel, or of the one that takes most."""
+    from elftools.elf.elffile import ELFFile
+
     found = {_REGISTERS: 0, _FRAME: 0}
+    symbols = ELFFile(BytesIO(code)).get_section_by_name(".symtab")
     for name, data in _sections(code):
         if name == _INFO:
             for attribute, value in _attributes(data):
                 if attribute in found:
-                    _, number = struct.unpack("<II", value)  # the first is the kernel's symbol
-                    found[attribute] = max(found[attribute], number)
+                    symbol, number = struct.unpack("<II", value)
+                    if not kernel or symbols.get_symbol(symbol).name == kernel:
+                        found[attribute] = max(found[attribute], number)
     return found[_REGISTERS], found[_FRAME]
 
 

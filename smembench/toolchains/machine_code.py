@@ -86,20 +86,22 @@ def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ..
     return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 
-def parse(log: str, code: bytes, *, with_loop: bool = False) -> MachineCode | None:
+def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -> MachineCode | None:
     """The figures in ptxas's report and in the code that it describes; None if the report has no registers.
 
-    Of code without a report, whose toolchain keeps it, the file itself tells registers and local memory.
+    Of code without a report, whose toolchain keeps it, the file itself tells registers and local memory. Of a file with
+    several kernels, whose reports are not told apart, it gives those of the ``kernel`` of this name.
     """
     used = re.search(r"Used (\d+) registers", log)
     if used is None and log:
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
-    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code)
-    every, found = instructions(code), opcodes(code)
+    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code, kernel)
+    every = instructions(code, kernel)
+    found = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
     loop = main_loop(every) if with_loop else None
     kinds = Counter(map(mnemonic, found))
-    memory, lined = memory_instructions(every), lined_accesses(code, every)
+    memory, lined = memory_instructions(every), lined_accesses(code, every, kernel)
     return MachineCode(registers, local, len(found), loop, kinds, memory, lined)
 
 
@@ -112,10 +114,15 @@ def opcodes(code: bytes) -> list[int]:
     return [opcode for low, _ in instructions(code) if (opcode := low & _OPCODE) != _NOP]
 
 
-def instructions(code: bytes) -> list[Instruction]:
-    """All instructions of such a file, 16 bytes each (compute capability 7.0 and later)."""
+def instructions(code: bytes, kernel: str = "") -> list[Instruction]:
+    """All instructions of such a file, or of a kernel in it, 16 bytes each (compute capability 7.0 and later)."""
     from elftools.elf.elffile import ELFFile
 
     sections = ELFFile(BytesIO(code)).iter_sections()
-    texts = (section.data() for section in sections if section.name.startswith(".text"))
+    begin = f".text.{kernel}" if kernel else ".text"
+    texts = (
+        section.data()
+        for section in sections
+        if section.name == begin or (not kernel and section.name.startswith(begin))
+    )
     return [pair for text in texts for pair in struct.iter_unpack("<QQ", text)]

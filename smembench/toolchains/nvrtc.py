@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
 from smembench.kernels.program import CudaCKernel
 from smembench.model.case import Case
+from smembench.model.errors import UsageError
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.registry import Toolchain
 
@@ -51,6 +54,77 @@ def compiled(program: CudaCKernel, capability: str, log: TextIO | None = None) -
     arch = program.architecture(capability)
     options = ProgramOptions(arch=f"sm_{arch}", std="c++17", ptxas_options=["-v"], no_cache=log is not None)
     return Program(program.source, "c++", options).compile("cubin", logs=log)
+
+
+class Compiled(NamedTuple):
+    """A source file as PTX and as machine code, and the names there of names in the source."""
+
+    ptx: str
+    names: Mapping[str, str]
+    code: bytes | None = None
+
+
+def compile_source(
+    source: str, path: Path, capability: str, names: Sequence[str], options: Sequence[str] = ()
+) -> Compiled:
+    """Compile a file of CUDA C++ that holds no host code, with the lines of the source, without a GPU.
+
+    Args:
+        source: the file's text; ``path`` is where headers beside it are looked for.
+        capability: the compute capability, such as 9.0.
+        names: kernels, whose templates are instantiated: ``tile<float, 32>``.
+        options: NVRTC's own, such as ``-DN=4``.
+
+    Raises:
+        UsageError: where NVRTC is missing, and for what it does not compile, with the first line of its log.
+    """
+    try:
+        from cuda.bindings import nvrtc
+
+        error, program = nvrtc.nvrtcCreateProgram(source.encode(), str(path).encode(), 0, [], [])
+    except Exception as missing:  # no package, or no library
+        raise UsageError(f"{path}: compiling CUDA C++ needs NVRTC: pip install 'smembench[cu13]' ({missing})") from None
+    for name in names:
+        nvrtc.nvrtcAddNameExpression(program, name.encode())
+    architecture = f"--gpu-architecture=sm_{capability.replace('.', '')}"
+    own = [architecture, "-lineinfo", f"-I{path.parent}", *options]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(own), [option.encode() for option in own])
+    log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode(errors="replace").rstrip("\0")
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise UsageError(f"{path}: does not compile: {_first_error(log)}")
+    ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode().rstrip("\0")
+    lowered = {name: nvrtc.nvrtcGetLoweredName(program, name.encode())[1].decode() for name in names}
+    return Compiled(ptx, lowered, _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN))
+
+
+def _text(program: Any, size: Callable[..., Any], get: Callable[..., Any]) -> bytes:
+    """What NVRTC has of a program; texts end with a zero."""
+    _, count = size(program)
+    content = bytes(count)
+    get(program, content)
+    return content
+
+
+def _first_error(log: str) -> str:
+    """The first line with an error, and what to do about host code, which NVRTC does not take."""
+    lines = [line.strip() for line in log.splitlines() if "error" in line] or [log.strip().partition("\n")[0]]
+    if "cannot open source file" in lines[0] or "host" in lines[0]:
+        return f"{lines[0]}; NVRTC takes device code alone: cut out host code and its headers, or give PTX by nvcc -ptx"
+    return lines[0]
+
+
+def from_ptx(ptx: str, capability: str) -> bytes | None:
+    """Machine code of PTX, as a driver makes it; None where nvJitLink is missing or does not take it.
+
+    Of the same PTX, the compiler in NVRTC, which is that in nvcc, merges accesses that this one leaves apart.
+    """
+    try:
+        from cuda.core import Program, ProgramOptions
+
+        options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", lineinfo=True)
+        return bytes(Program(ptx, "ptx", options).compile("cubin").code)
+    except Exception:  # each library raises its own; explanations work without machine code
+        return None
 
 
 TOOLCHAIN = Nvrtc()

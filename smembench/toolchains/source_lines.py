@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from smembench.toolchains.memory_instructions import Guard, MemoryInstruction, Region, accesses, guards, regions
 from smembench.toolchains.register_bank_conflicts import Instruction
@@ -23,33 +23,60 @@ class Lined(NamedTuple):
     guard: Guard = Guard()
 
 
-def lined_accesses(code: bytes, found: Sequence[Instruction]) -> tuple[Lined, ...]:
+def lined_accesses(code: bytes, found: Sequence[Instruction], kernel: str = "") -> tuple[Lined, ...]:
     """The loads, stores and barriers of a kernel, in their order; empty if its ``code`` has no line information.
+
+    Of a file with several kernels it is told the ``kernel``.
 
     Those of a helper have the helper's lines, though Numba gives them the kernel's file.
     """
     try:
-        lines = source_lines(code, len(found))
+        lines = source_lines(code, len(found), kernel)
     except Exception:  # a table of another compiler than Numba's raises what it will; explanations work without lines
         return ()
     issued = zip(lines, regions(found), guards(found), found, strict=False)
     return tuple(Lined(line, region, each, guard) for line, region, guard, word in issued for each in accesses(word))
 
 
-def source_lines(code: bytes, count: int) -> list[int]:
-    """The line of each of the ``count`` instructions of an object file with one kernel; 0 where it has none.
+def source_lines(code: bytes, count: int, kernel: str = "") -> list[int]:
+    """The line of each of the ``count`` instructions of a file's kernel, named if it has several; 0 for no line.
 
     Empty without line information.
     """
     from elftools.dwarf.structs import DWARFStructs
     from elftools.elf.elffile import ELFFile
 
-    dwarf = ELFFile(BytesIO(code)).get_dwarf_info(relocate_dwarf_sections=False)
+    file = ELFFile(BytesIO(code))
+    dwarf = file.get_dwarf_info(relocate_dwarf_sections=False)
     if dwarf.debug_line_sec is None:
         return []
     # The public way begins at a compilation unit, and NVIDIA's files have none.
     structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8)
     entries = dwarf._parse_line_program_at_offset(0, structs).get_entries()
-    begins = sorted((entry.state.address, entry.state.line) for entry in entries if entry.state is not None)
+    states = _states_of(file, entries, kernel)
+    begins = sorted((state.address, state.line) for state in states)
     after = [bisect_right(begins, _BYTES * place, key=lambda begin: begin[0]) for place in range(count)]
     return [begins[at - 1][1] if at else 0 for at in after]
+
+
+def _states_of(file: Any, entries: Sequence[Any], kernel: str) -> list[Any]:
+    """The rows of the line table that are a kernel's, all if it is not named.
+
+    Each kernel has a sequence of rows, whose address is relocated to its section; relocations are in that order.
+    """
+    if not kernel:
+        return [entry.state for entry in entries if entry.state is not None]
+    symbols = file.get_section_by_name(".symtab")
+    relocated = file.get_section_by_name(".rela.debug_line").iter_relocations()
+    of_sequences = [
+        symbols.get_symbol(each["r_info_sym"]) for each in sorted(relocated, key=lambda each: each["r_offset"])
+    ]
+    sections = [file.get_section(symbol["st_shndx"]).name for symbol in of_sequences]
+    sequences: list[list[Any]] = [[]]
+    for entry in entries:
+        if entry.state is not None:
+            sequences[-1].append(entry.state)
+            if entry.state.end_sequence:
+                sequences.append([])
+    chosen = [rows for rows, section in zip(sequences, sections, strict=False) if section == f".text.{kernel}"]
+    return [state for rows in chosen for state in rows]

@@ -1,0 +1,194 @@
+"""Instructions that access memory, as functions of the threads that run them; each execution is recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smembench.explain.mistakes import Mistake
+from smembench.explain.ptx.needed import Needed
+from smembench.explain.ptx.program import TYPES, Instruction, elements
+from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.ptx.values import Run
+from smembench.explain.requests import NOWHERE, Integers
+from smembench.explain.unknown import Unfollowed
+from smembench.model.hardware import WARP
+
+
+class Record(NamedTuple):
+    """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order."""
+
+    instruction: Instruction
+    space: str
+    kind: str
+    width: int
+    way: str
+    addresses: Integers
+    order: Integers
+
+
+@dataclass(slots=True)
+class Traced:
+    """What a block did: its accesses in order, mistakes, and what was not followed."""
+
+    records: list[Record] = field(default_factory=list)
+    mistakes: set[Mistake] = field(default_factory=set)
+    unfollowed: set[Unfollowed] = field(default_factory=set)
+    barriers: int = 0
+
+
+class _Made(NamedTuple):
+    """What an instruction accesses: the space, and the kind, bytes per lane and way of an access site."""
+
+    space: str
+    kind: str
+    width: int
+    way: str = ""
+
+
+class Accesses:
+    """Makes functions of instructions that access memory.
+
+    Attributes:
+        found: what the block did so far.
+        order: ``WARP_SYNCS`` times the barriers that each thread has passed, and its ``syncwarp`` since the last; a new
+            array after each, since records refer to it.
+    """
+
+    def __init__(self, registers: Registers, needed: Needed, widths: Mapping[int, int]) -> None:
+        self.found = Traced()
+        self.order = np.zeros(registers.threads, np.int64)
+        self._registers, self._needed = registers, needed
+        self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
+
+    def enter(self) -> None:
+        """Begin a block."""
+        self.found = Traced()
+        self.order = np.zeros(self._registers.threads, np.int64)
+
+    def of_memory(self, given: Instruction) -> Run | None:
+        """A function that makes an instruction's accesses; None if it makes none.
+
+        Raises:
+            UsageError: for an instruction that is not traced.
+        """
+        if given.root == "cp":
+            return self._asynchronous_copy(given)
+        if given.root in ("ldmatrix", "stmatrix"):
+            return self._matrices(given)
+        return self._plain_access(given)
+
+    def note_unknown(self, given: Instruction, what: str) -> None:
+        """Note that ``what`` depends on data that was not given."""
+        self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
+
+    def _plain_access(self, given: Instruction) -> Run:
+        kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
+        types = given.types
+        if not types:
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        element = np.dtype(TYPES[types[-1]])
+        count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
+        made = _Made(given.space, kind, self._widths.get(id(given), element.itemsize * count))
+        (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
+        wanted = bool(self._needed.registers.intersection(given.targets))
+        stores = kind != "load" and given.space in self._needed.spaces
+        values = self._stored(given, element) if stores else []
+        targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
+
+        def access(mask: Mask | None) -> None:
+            mask = self._followed(given, mask, in_address)
+            addresses = self._registers.spread(address())
+            operands = [value() for value in values]
+            unknown = self._registers.unknown_in(given.sources) if stores else None
+            for part in self._registers.memory.apart(made.space, addresses, mask):
+                access_space(part, addresses, operands, unknown)
+
+        def access_space(mask: Mask | None, addresses: Integers, operands: Sequence[Any], unknown: Mask | None) -> None:
+            space, inside = self._note(given, made, addresses, mask)
+            for number, target in enumerate(targets):
+                at = inside + number * element.itemsize
+                if stores and kind == "atomic":
+                    value, missing = self._registers.memory.update(given.parts, space, at, operands, (mask, unknown))
+                elif wanted:
+                    value, missing = self._registers.memory.load(space, at, element, mask)
+                if wanted and target != "_":
+                    self._registers.write(target, value, mask, missing)
+                if stores and kind == "store":
+                    self._registers.memory.store(space, at, operands[number], (mask, unknown))
+
+        return access
+
+    def _stored(self, given: Instruction, element: np.dtype[Any]) -> list[Callable[[], Any]]:
+        """The values that an instruction stores, or those that an atomic one combines with what is there."""
+        others = [text for text in given.operands if not text.startswith("[")]
+        texts = others if given.root in ("st", "red") else others[1:]
+        if given.root == "st" and texts:
+            texts = elements(texts[0])
+        number = element.str[1:] if element.kind != "V" else "u8"
+        return [self._registers.operand(text, number) for text in texts]
+
+    def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
+        """The threads whose addresses are known; the others are noted."""
+        unknown = self._registers.unknown_in(names)
+        if unknown is None:
+            return mask
+        inside = np.ones(self._registers.threads, np.bool_) if mask is None else mask
+        if (inside & unknown).any():
+            self.note_unknown(given, "an address")
+        return inside & ~unknown
+
+    def _note(self, given: Instruction, made: _Made, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
+        """Record an access; the space, and the addresses in it."""
+        space, inside = self._registers.memory.located(made.space, addresses, mask)
+        if made.width and space in ("shared", "global", "const"):
+            row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
+            self.found.records.append(Record(given, space, made.kind, made.width, made.way, row, self.order))
+        return space, inside
+
+    def _asynchronous_copy(self, given: Instruction) -> Run | None:
+        if "bulk" in given.parts:
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        if "async" not in given.parts or not given.addresses:
+            return None  # commits and waits, in whose order all copies are done at once
+        (to, in_to), (of, in_of) = [self._registers.address(text) for text in given.addresses[:2]]
+        others = [text for text in given.operands if not text.startswith("[")]
+        width = int(others[0], 0)
+        limited = len(others) > 1 and "cache_hint" not in given.opcode
+        size = self._registers.operand(others[1], "u4") if limited else None
+
+        def copy(mask: Mask | None) -> None:
+            mask = self._followed(given, mask, [*in_to, *in_of])
+            source, target = (np.broadcast_to(each(), self._registers.threads) for each in (of, to))
+            read = mask
+            if size is not None:
+                some = np.broadcast_to(size() > 0, self._registers.threads)
+                read = some if mask is None else some & mask
+            if read is None or read.any():
+                self._note(given, _Made("global", "load", width, "asynchronous"), source, read)
+            if mask is None or mask.any():
+                made = _Made("shared", "store", width, "asynchronous")
+                space, inside = self._note(given, made, target, mask)
+                self._registers.memory.forget(space, inside, width, mask)
+
+        return copy
+
+    def _matrices(self, given: Instruction) -> Run:
+        """``ldmatrix`` and ``stmatrix``: each matrix has eight rows, by the addresses of eight lanes."""
+        address, in_address = self._registers.address(given.addresses[0])
+        count = next((int(part[1]) for part in given.parts if re.fullmatch(r"x[124]", part)), 1)
+        lanes = np.arange(self._registers.threads) % WARP < 8 * count
+        made = _Made("shared", "load" if given.root == "ldmatrix" else "store", 16, "matrix")
+
+        def matrices(mask: Mask | None) -> None:
+            mask = self._followed(given, mask, in_address)
+            rows = lanes if mask is None else lanes & mask
+            self._note(given, made, self._registers.spread(address()), rows)
+            for name in given.targets:
+                self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+
+        return matrices

@@ -1,0 +1,135 @@
+"""Explain a PTX kernel with the arguments of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from smembench.explain.compiled import as_compiled
+from smembench.explain.costs import Costs
+from smembench.explain.foreign import (
+    Argument,
+    ArrayArgument,
+    Dimensions,
+    as_text,
+    check_launch,
+    costs_of,
+)
+from smembench.explain.ptx.memory import SPACING, GlobalArray
+from smembench.explain.ptx.program import TYPES, Parameter, PtxKernel
+from smembench.explain.ptx.registers import Launch
+from smembench.explain.ptx.trace import trace
+from smembench.model.errors import UsageError
+from smembench.model.text import number_of
+from smembench.toolchains.machine_code import MachineCode
+
+
+class Call(NamedTuple):
+    """A launch of a kernel: grid and block in 1 to 3 dimensions, arguments, and bytes of dynamic shared memory."""
+
+    grid: Dimensions
+    block: Dimensions
+    arguments: Sequence[Argument]
+    shared_bytes: int = 0
+
+
+def explain_ptx(
+    kernel: PtxKernel,
+    call: Call,
+    *,
+    title: str,
+    filename: str,
+    code: tuple[str | None, MachineCode | None] = (None, None),
+) -> Costs:
+    """Trace a PTX kernel on a block of each kind, and add up what its accesses cost.
+
+    Args:
+        kernel: its parameters bear the names that are shown.
+        call: the launch, with an argument for each parameter.
+        title: what the kernel is called.
+        filename: the source file of its lines.
+        code: a compute capability, and what the kernel is compiled to for it, where they are known.
+
+    Raises:
+        UsageError: for arguments that it does not take, a grid or a block that no GPU takes, and what is not traced.
+    """
+    grid, block, arguments, shared_bytes = call
+    check_launch(grid, block)
+    names = [parameter.name for parameter in kernel.parameters]
+    if len(arguments) != len(names):
+        given = number_of(len(arguments), "argument")
+        raise UsageError(f"{title}: takes ({', '.join(names)}), not {given}; give one for each name")
+    arrays: list[GlobalArray] = []
+    parameters = {}
+    for parameter, argument in zip(kernel.parameters, arguments, strict=True):
+        if parameter.bytes != np.dtype(TYPES[parameter.type]).itemsize:
+            parameters[parameter.name] = _structure(parameter, argument)
+        elif isinstance(argument, ArrayArgument):
+            parameters[parameter.name] = _placed(arrays, parameter, argument)
+        else:
+            parameters[parameter.name] = _scalar(parameter, argument)
+    x, y, z = (*grid, 1, 1)[:3]
+    width, height, depth = (*block, 1, 1)[:3]
+    launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes)
+    capability, machine_code = code
+    lined = () if machine_code is None else machine_code.lined
+    traced = trace(kernel, launch, arrays, filename, lined)
+    if machine_code is not None and not lined:
+        (traced,) = as_compiled([traced], machine_code.memory)
+    return costs_of(
+        traced,
+        f"{title} · grid {as_text(grid)} · block {as_text(block)}",
+        sizes={array.name: array.bytes for array in arrays},
+        shared_bytes=max((array.base + array.bytes for array in traced.shared), default=shared_bytes),
+        launched=(prod(grid), prod(block)),
+        code=(capability, machine_code),
+    )
+
+
+def _structure(parameter: Parameter, argument: Argument) -> bytes:
+    """The bytes of a structure, given as an array with its data.
+
+    Raises:
+        UsageError: for anything else, and for another number of bytes.
+    """
+    data = argument.data if isinstance(argument, ArrayArgument) else None
+    if data is None or data.nbytes != parameter.bytes:
+        raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
+    return np.ascontiguousarray(data).tobytes()
+
+
+def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgument) -> bytes:
+    """The bytes of a pointer to an array, which is added to ``arrays``."""
+    if parameter.bytes != 8:
+        raise UsageError(f"{parameter.name}: is no pointer but {parameter.bytes} bytes; give a number")
+    begin = (len(arrays) + 1) * SPACING
+    data = None if argument.data is None else np.ascontiguousarray(argument.data).view(np.uint8).ravel().copy()
+    arrays.append(GlobalArray(parameter.name, begin, prod(argument.shape) * argument.dtype.itemsize, data))
+    return begin.to_bytes(8, "little")
+
+
+def _scalar(parameter: Parameter, argument: float | complex | np.generic) -> bytes:
+    """The bytes of a number as the kernel gets it.
+
+    Raises:
+        UsageError: for a number whose type PTX does not tell, and one that does not fit.
+    """
+    kind = np.dtype(TYPES[parameter.type])
+    if isinstance(argument, np.generic):
+        if argument.nbytes != parameter.bytes:
+            raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument.dtype} has {argument.nbytes}")
+        return argument.tobytes()
+    if isinstance(argument, complex) or parameter.bytes > 8:
+        raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
+    if isinstance(argument, float) and kind.kind != "f":
+        ways = f"write float32 {argument} or float64 {argument}"
+        raise UsageError(f"{parameter.name}: PTX does not tell its type; {ways}")
+    if kind.kind == "f":
+        return np.array(argument, kind).tobytes()
+    try:
+        return int(argument).to_bytes(parameter.bytes, "little", signed=argument < 0)
+    except OverflowError:
+        raise UsageError(f"{parameter.name}: {argument} does not fit in {parameter.bytes} bytes") from None

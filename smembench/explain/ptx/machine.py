@@ -1,0 +1,247 @@
+"""Run a PTX kernel on addresses: the threads of a block as NumPy arrays, group by group.
+
+Threads at the smallest program counter run first, so that groups which parted meet again. Only what addresses,
+branches and barriers depend on is computed; the rest, such as the sums of a product, is skipped. What is loaded from
+arrays without data is unknown, and so is what is computed from it. An access, a branch or a barrier that depends on it
+is noted and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from smembench.explain.mistakes import WARP_SYNCS, Mistake
+from smembench.explain.ptx.accesses import Accesses, Traced
+from smembench.explain.ptx.memory import Memory
+from smembench.explain.ptx.needed import MEMORY, needed
+from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel, readable
+from smembench.explain.ptx.registers import Launch, Mask, Registers
+from smembench.explain.ptx.values import Run, of_values
+from smembench.model.errors import UsageError
+
+_IGNORED = (
+    "membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard", "applypriority", "pmevent", "griddepcontrol",
+    "createpolicy", "setmaxnreg",
+)  # fmt: skip
+"""Instructions that neither access memory nor give values that are followed."""
+_CALLS = {"vprintf", "__assertfail"}
+"""Functions that are called without an effect on memory that a trace follows."""
+MOST_STEPS = 2_000_000
+"""Instructions of a block that are run, at most."""
+
+_Barrier = tuple[int, int, int]
+"""Where threads go on behind a barrier, its number, and for how many threads it waits, 0 for all."""
+
+
+class Machine:
+    """Runs blocks of a launch, one after the other; ``widths`` are those of ``merged.Merging``.
+
+    Raises:
+        UsageError: for an instruction that cannot be run, and a kernel that does too much.
+    """
+
+    def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory, widths: Mapping[int, int]) -> None:
+        self.memory = memory
+        self._kernel = kernel
+        self._registers = Registers(kernel, launch, memory)
+        self.threads = self._registers.threads
+        self._needed = needed(kernel, memory.has_data)
+        self._accesses = Accesses(self._registers, self._needed, widths)
+        self._blocks, self._block_at = self._compiled()
+
+    def run(self, index: tuple[int, int, int]) -> Traced:
+        """Run a block and return what it did."""
+        self._registers.enter(index)
+        self._accesses.enter()
+        self.memory.enter(self.threads)
+        with np.errstate(all="ignore"):
+            self._run()
+        return self._accesses.found
+
+    def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
+        """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
+        code = self._kernel.code
+        begins = {0, *self._kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.root in ENDS}
+        begins.discard(len(code))
+        ordered = sorted(begins)
+        blocks = []
+        for begin, end in zip(ordered, [*ordered[1:], len(code)], strict=True):
+            last = code[end - 1] if code[end - 1].root in ENDS else None
+            inside = code[begin : end - 1] if last is not None else code[begin:end]
+            made = ((each, self._instruction(each)) for each in inside)
+            blocks.append(([(each, run) for each, run in made if run is not None], last))
+        at = {begin: number for number, begin in enumerate(ordered)}
+        return blocks, at | {len(code): len(ordered)}
+
+    def _instruction(self, given: Instruction) -> Run | None:
+        """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
+        root = given.root
+        if (root == "st" and given.space == "param") or (root == "call" and _CALLS.intersection(given.operands)):
+            return None
+        if root in MEMORY and not (root == "ld" and given.space == "param"):
+            return self._accesses.of_memory(given)
+        if root in _IGNORED or not self._needed.registers.intersection(given.targets):
+            if root not in _IGNORED and (root == "call" or not given.targets):
+                raise self._registers.refused(given.called_from.line, given.opcode)
+            return None
+        return of_values(given, self._registers)
+
+    def _run(self) -> None:
+        everyone = np.ones(self.threads, np.bool_)
+        running: dict[int, Mask] = {0: everyone}
+        waiting: dict[_Barrier, Mask] = {}
+        steps = 0
+        while running or waiting:
+            if not running:
+                self._release(running, waiting)
+                continue
+            number = min(running)
+            mask = running.pop(number)
+            if number >= len(self._blocks):
+                continue
+            inside, last = self._blocks[number]
+            steps += len(inside) + 1
+            if steps > MOST_STEPS:
+                raise UsageError(
+                    f"{readable(self._kernel.name)}: a block runs more than {MOST_STEPS} instructions; give less work"
+                )
+            whole = None if mask.all() else mask
+            for instruction, run in inside:
+                guarded = self._guarded(instruction, whole)
+                if guarded is None or guarded.any():
+                    run(guarded)
+            self._go_on(number, last, mask, (running, waiting))
+
+    def _guarded(self, given: Instruction, mask: Mask | None) -> Mask | None:
+        """The threads of a mask whose predicate is true; None for all."""
+        if not given.guard:
+            return mask
+        taken = self._predicate(given)
+        if mask is not None:
+            taken = taken & mask
+        return None if taken.all() else taken
+
+    def _predicate(self, given: Instruction) -> Mask:
+        taken, unknown = self._registers.predicate(given.guard, negated=given.negated)
+        if unknown is not None:
+            self._accesses.note_unknown(given, "a branch")
+        return taken
+
+    def _go_on(
+        self,
+        number: int,
+        last: Instruction | None,
+        mask: Mask,
+        at: tuple[dict[int, Mask], dict[_Barrier, Mask]],
+    ) -> None:
+        """Where the threads of a mask go after a piece of code."""
+        running, _ = at
+        taken = mask
+        if last is None:
+            _join(running, number + 1, mask)
+            return
+        if last.guard:
+            chosen = self._predicate(last)
+            unknown = self._registers.unknown_in([last.guard])
+            if unknown is not None and last.root == "bra" and self._target(last) > number:
+                chosen = chosen | unknown  # past what depends on data
+            taken = mask & chosen
+            if (rest := mask & ~chosen).any():
+                _join(running, number + 1, rest)
+            if not taken.any():
+                return
+        if last.root == "bra":
+            _join(running, self._target(last), taken)
+        elif last.root in ("bar", "barrier"):
+            self._wait(number, last, taken, at)
+        elif last.root == "brx":
+            self._by_index(last, taken, running)
+
+    def _by_index(self, last: Instruction, taken: Mask, running: dict[int, Mask]) -> None:
+        """``brx.idx``: to labels of a table; past all of them where the index depends on data."""
+        table = self._kernel.tables.get(last.operands[1])
+        if table is None:
+            raise self._registers.refused(last.called_from.line, last.opcode)
+        targets = [self._block_at[self._kernel.labels[label]] for label in table]
+        index = np.broadcast_to(self._registers.operand(last.operands[0], "u4")(), self.threads)
+        unknown = self._registers.unknown_in(last.sources)
+        if unknown is not None and (taken & unknown).any():
+            self._accesses.note_unknown(last, "a branch")
+            _join(running, max(targets), taken & unknown)
+            taken = taken & ~unknown
+        for number, target in enumerate(targets):
+            if (chosen := taken & (index == number)).any():
+                _join(running, target, chosen)
+
+    def _target(self, branch: Instruction) -> int:
+        return self._block_at[self._kernel.labels[branch.operands[-1]]]
+
+    def _wait(
+        self, number: int, last: Instruction, mask: Mask, at: tuple[dict[int, Mask], dict[_Barrier, Mask]]
+    ) -> None:
+        running, waiting = at
+        if "warp" in last.parts:
+            self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
+            _join(running, number + 1, mask)
+            return
+        operands = last.operands[1:] if "red" in last.parts else last.operands
+        numbers = (text for text in operands if self._kernel.type_of(text.lstrip("!")) != "pred")
+        constants = [self._registers.operand(text, "u4")() for text in numbers]
+        if any(np.ndim(value) for value in constants):
+            raise self._registers.refused(last.called_from.line, last.opcode)
+        name, count = (*(int(value) for value in constants), 0, 0)[:2]
+        if "arrive" in last.parts:
+            _join(running, number + 1, mask)
+        _join(waiting, (number + 1, name, count), mask)
+
+    def _release(self, running: dict[int, Mask], waiting: dict[_Barrier, Mask]) -> None:
+        """Let those go on that wait for a barrier that all have reached; with a mistake, if not all have."""
+        names = sorted({name for _, name, _ in waiting})
+        for name in names:
+            groups = {key: mask for key, mask in waiting.items() if key[1] == name}
+            arrived = np.logical_or.reduce([*groups.values()])
+            lines = {self._line_before(key[0]) for key in groups}
+            others = np.logical_or.reduce([np.zeros_like(arrived), *(m for k, m in waiting.items() if k[1] != name)])
+            if len(lines) > 1 or ((others & ~arrived).any() and not any(key[2] for key in groups)):
+                smallest = min(groups.values(), key=lambda mask: int(mask.sum()))
+                line = next(self._line_before(key[0]) for key, mask in groups.items() if mask is smallest)
+                text = (
+                    f"{smallest.sum()} of the block's {self.threads} threads reach this barrier; all must that have "
+                    "not returned"
+                )
+                self._accesses.found.mistakes.add(Mistake(line, "barrier", text))
+            behind = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
+            self._accesses.order = np.where(arrived, behind, self._accesses.order)
+            for key, mask in groups.items():
+                instruction = self._blocks[key[0] - 1][1]
+                if instruction is None or "arrive" not in instruction.parts:
+                    self._reduced(instruction, arrived)
+                    _join(running, key[0], mask)
+                del waiting[key]
+            self._accesses.found.barriers += 1
+
+    def _line_before(self, number: int) -> int:
+        last = self._blocks[number - 1][1]
+        return last.called_from.line if last is not None else 0
+
+    def _reduced(self, given: Instruction | None, arrived: Mask) -> None:
+        """The result of ``barrier.red``: over all threads that have arrived."""
+        if given is None or "red" not in given.parts:
+            return
+        source = given.operands[-1]
+        value = np.broadcast_to(self._registers.operand(source, "?")(), self.threads)
+        found: Any = np.uint32((value & arrived).sum())
+        if "and" in given.parts:
+            found = np.bool_(value[arrived].all())
+        elif "or" in given.parts:
+            found = np.bool_(value[arrived].any())
+        unknown = self._registers.unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
+        missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
+        self._registers.write(given.operands[0], found, arrived, missing)
+
+
+def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
+    into[at] = into[at] | mask if at in into else mask

@@ -1,0 +1,268 @@
+"""Memory of a traced block: where arrays lie, and the contents that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.explain.mistakes import Mistake
+from smembench.explain.ptx.operations import OPAQUE
+from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.requests import Integers
+
+SPACING = 2**40
+"""Bytes between arrays: more than any has, and a multiple of every alignment."""
+_WINDOWS = {"shared": 1 << 56, "local": 1 << 57}
+"""Where shared and local memory lie among generic addresses."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class GlobalArray:
+    """An array in global or constant memory: its name, first byte, size in bytes, and content if that is known."""
+
+    name: str
+    begin: int
+    bytes: int
+    data: NDArray[np.uint8] | None
+    space: str = "global"
+
+
+@dataclass(slots=True)
+class _Content:
+    """Bytes, and which of them are known; None for all."""
+
+    data: NDArray[np.uint8]
+    known: Mask | None = None
+
+    def mark(self, places: Integers, known: Any) -> None:
+        """Note whether bytes are known, by row of places."""
+        if self.known is None:
+            if np.all(known):
+                return
+            self.known = np.ones(len(self.data), np.bool_)
+        self.known[places] = np.broadcast_to(known, len(places))[:, None]
+
+
+class Memory:
+    """Global arrays, and the shared and local memory of one block."""
+
+    def __init__(self, kernel: PtxKernel, arrays: Sequence[GlobalArray], dynamic_bytes: int) -> None:
+        self.kernel = kernel
+        self.arrays = list(arrays)
+        self._places: dict[str, int] = {}
+        for variable in kernel.variables.values():
+            if variable.space in ("global", "const"):
+                begin = (len(self.arrays) + 1) * SPACING
+                space = "const" if variable.space == "const" else "global"
+                self.arrays.append(GlobalArray(variable.name, begin, variable.bytes, variable.data, space))
+                self._places[variable.name] = begin
+            else:
+                self._places[variable.name] = variable.begin
+        dynamic = [each.begin for each in kernel.variables.values() if each.space == "shared" and not each.bytes]
+        self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
+        self.has_data = any(array.data is not None for array in self.arrays)
+        self._global = {
+            number: _Content(array.data) for number, array in enumerate(self.arrays) if array.data is not None
+        }
+        self._shared = self._local = _Content(np.zeros(0, np.uint8))
+
+    def enter(self, threads: int) -> None:
+        """Begin a block of so many threads."""
+        self._shared, self._local = (
+            _Content(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
+            for size in (self.shared_bytes + 16, threads * (self.kernel.local_bytes + 16))
+        )
+
+    def address_of(self, name: str) -> int:
+        """Where a variable begins in its space."""
+        return self._places[name]
+
+    def window(self, space: str) -> int:
+        """What is added to an address in a space to make it generic."""
+        return _WINDOWS.get(space, 0)
+
+    def array_at(self, address: int) -> GlobalArray | None:
+        """The global array at an address, or that which it misses by less than half of the distance to the next."""
+        number = _number(address)
+        return self.arrays[number] if 0 <= number < len(self.arrays) else None
+
+    def shared_name(self, address: int) -> str:
+        """The variable in shared memory at an address, or the one before it."""
+        inside = [each for each in self.kernel.variables.values() if each.space == "shared" and each.begin <= address]
+        return max(inside, key=lambda each: each.begin).name if inside else "shared"
+
+    def apart(self, space: str, addresses: Integers, mask: Mask | None) -> list[Mask | None]:
+        """The threads of an access by the space that they reach, which generic addresses may differ in."""
+        if mask is not None and not mask.any():
+            return []
+        if space != "generic":
+            return [mask]
+        spaces = np.searchsorted(sorted(_WINDOWS.values()), addresses, side="right")
+        found = np.unique(spaces if mask is None else spaces[mask])
+        if len(found) == 1:
+            return [mask]
+        return [spaces == each if mask is None else mask & (spaces == each) for each in found]
+
+    def located(self, space: str, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
+        """The space of an access, and the addresses in it, for generic ones by where the first lies."""
+        if space != "generic":
+            return space, addresses
+        active = addresses if mask is None else addresses[mask]
+        first = int(active.flat[0])
+        for name, begin in sorted(_WINDOWS.items(), key=lambda item: -item[1]):
+            if first >= begin:
+                return name, addresses - begin
+        return "global", addresses
+
+    def load(
+        self, space: str, addresses: Integers, element: np.dtype[Any], mask: Mask | None = None
+    ) -> tuple[Any, Any]:
+        """The elements at addresses, and where they are unknown; None if nowhere."""
+        views = [view for view in self._views(space, addresses, element.itemsize, mask) if view[0] is not None]
+        if not views:
+            return np.zeros((), element)[()], np.bool_(True)
+        value, unknown = np.zeros(addresses.shape, element), np.ones(addresses.shape, np.bool_)
+        for content, inside, places in views:
+            value[inside] = np.ascontiguousarray(content.data[places]).view(element)[:, 0]
+            unknown[inside] = False if content.known is None else ~content.known[places].all(1)
+        if mask is not None:
+            unknown &= mask
+        return value, unknown if unknown.any() else None
+
+    def store(
+        self,
+        space: str,
+        addresses: Integers,
+        value: Any,
+        who: tuple[Any, Any],
+    ) -> None:
+        """Store a value by thread; ``who``: mask, and where the value is unknown."""
+        mask, unknown = who
+        value = np.broadcast_to(value, addresses.shape)
+        for content, inside, places in self._views(space, addresses, value.dtype.itemsize, mask):
+            if content is not None:
+                content.data[places] = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
+                content.mark(places, True if unknown is None else ~unknown[inside])
+
+    def update(
+        self,
+        parts: Sequence[str],
+        space: str,
+        addresses: Integers,
+        values: Sequence[Any],
+        who: tuple[Any, Any],
+    ) -> tuple[Any, Any]:
+        """Combine values with what is there, thread by thread; what each found, and where that is unknown.
+
+        An atomic operation whose arithmetic is not followed, or with an unknown value, leaves what is unknown.
+        """
+        mask, unknown = who
+        operands = [np.broadcast_to(value, addresses.shape) for value in values[: 2 if "cas" in parts else 1]]
+        element = operands[0].dtype
+        found, missing = self.load(space, addresses, element, mask)
+        found, followed = np.broadcast_to(found, addresses.shape).copy(), not OPAQUE.intersection(parts)
+        for content, inside, places in self._views(space, addresses, element.itemsize, mask):
+            if content is None:
+                continue
+            if not followed or (unknown is not None and unknown[inside].any()):
+                content.mark(places, False)
+                missing = inside if missing is None else missing | inside
+                continue
+            for thread, place in zip(np.flatnonzero(inside), places, strict=True):
+                found[thread] = before = content.data[place].view(element)[0]
+                after = _combined(parts, before, *(operand[thread] for operand in operands))
+                content.data[place] = np.array([after], element).view(np.uint8)
+        return found, missing
+
+    def forget(self, space: str, addresses: Integers, width: int, mask: Mask | None) -> None:
+        """What a copy brought is not known."""
+        for content, _, places in self._views(space, addresses, width, mask):
+            if content is not None:
+                content.mark(places, False)
+
+    def _views(
+        self, space: str, addresses: Integers, width: int, mask: Mask | None
+    ) -> list[tuple[Any, Mask, Integers]]:
+        """What an access of a mask reaches: contents, None if unknown; the threads inside of each, and their bytes."""
+        active = np.ones(addresses.shape, np.bool_) if mask is None else mask
+        parts: list[tuple[_Content | None, Mask, Integers]]
+        if space == "shared":
+            parts = [(self._shared, active, addresses)]
+        elif space == "local":
+            each = len(self._local.data) // max(len(addresses), 1)
+            parts = [(self._local, active, addresses + np.arange(len(addresses)) * each)]
+        else:
+            numbers = _number(addresses)
+            parts = [
+                (self._global.get(int(number)), active & (numbers == number), addresses - (number + 1) * SPACING)
+                for number in np.unique(numbers[active])
+            ]
+        found: list[tuple[Any, Mask, Integers]] = []
+        for content, who, at in parts:
+            size = SPACING if content is None else len(content.data)
+            inside = who & (at >= 0) & (at + width <= size)
+            found.append((content, inside, at[inside][:, None] + np.arange(width)))
+        return found
+
+    def _extent(self, space: str, number: int) -> tuple[str, int, int]:
+        """Name, first byte and size of shared memory, or of the array with a number."""
+        if space == "shared":
+            return "shared memory", 0, self.shared_bytes
+        if 0 <= number < len(self.arrays):
+            array = self.arrays[number]
+            return array.name, array.begin, array.bytes
+        return "global memory", 0, 0
+
+    def holds(self, space: str, begin: int, end: int) -> bool:
+        """Whether one array, or shared memory, has all bytes from ``begin`` to ``end``."""
+        _, first, size = self._extent(space, 0 if space == "shared" else int(_number(begin)))
+        return bool(first <= begin and end <= first + size)
+
+    def outside(self, line: int, space: str, kind: str, addresses: Integers, width: int) -> Mistake | None:
+        """The mistake of the first thread that accesses what belongs to no array; NOWHERE for inactive ones."""
+        active = addresses >= 0
+        numbers = np.zeros_like(addresses) if space == "shared" else _number(addresses)
+        for number in np.unique(numbers[active]):  # threads of one access may reach different arrays
+            who = active & (numbers == number)
+            name, begin, size = self._extent(space, int(number))
+            beyond = who & ((addresses < begin) | (addresses + width > begin + size))
+            if beyond.any():
+                break
+        else:
+            return None
+        thread = int(np.argmax(beyond))
+        at = int(addresses[thread]) - begin
+        verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
+        text = f"thread {thread} {verb} {width} bytes at byte {at} of {name}, which has {size} bytes"
+        return Mistake(line, "outside", text)
+
+
+def _number(address: Any) -> Any:
+    """The number of the array that is nearest to an address; those before an array are misses of it."""
+    return (address + SPACING // 2) // SPACING - 1
+
+
+def _combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -> Any:
+    """What an atomic operation leaves."""
+    if "add" in parts:
+        return before + value
+    if "exch" in parts:
+        return value
+    if "cas" in parts:
+        return other if before == value else before
+    if "inc" in parts:
+        return before.dtype.type(0) if before >= value else before + before.dtype.type(1)
+    if "dec" in parts:
+        return value if before == 0 or before > value else before - before.dtype.type(1)
+    for name, compute in (("min", min), ("max", max)):
+        if name in parts:
+            return compute(before, value)
+    return {"and": before & value, "or": before | value, "xor": before ^ value}[
+        next(p for p in parts if p in ("and", "or", "xor"))
+    ]

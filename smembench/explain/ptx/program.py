@@ -1,0 +1,168 @@
+"""PTX kernels: instructions with their lines, parameters, registers and variables (PTX ISA, "Syntax")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+TYPES: Mapping[str, str] = {
+    "pred": "?",
+    **{
+        f"{kind}{bits}": f"{letter}{bits // 8}"
+        for kind, letter in (("u", "u"), ("s", "i"), ("b", "u"))
+        for bits in (8, 16, 32, 64)
+    },
+    "f16": "f2",
+    "f32": "f4",
+    "f64": "f8",
+    "bf16": "u2",
+    "f16x2": "u4",
+    "bf16x2": "u4",
+    "tf32": "u4",
+    "b128": "V16",
+}
+"""NumPy's types of PTX's; what NumPy lacks is kept as bits."""
+
+ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
+"""Instructions after which threads may go on elsewhere, or wait."""
+
+ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:([+-])\s*(-?\w+))?\s*\]")
+"""An address: a register, variable or number, and an offset with its sign."""
+
+NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
+
+
+class Place(NamedTuple):
+    """A line of a source file, by the file's number; 0 where it is not known."""
+
+    file: int = 0
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Instruction:
+    """An instruction.
+
+    Attributes:
+        opcode: with its modifiers, such as ``ld.shared.v4.f32``; ``parts`` are these one by one.
+        operands: as they are written.
+        guard: the register of its predicate, "" without one; ``negated`` as by ``@!``.
+        space: the state space of a memory access; ``generic`` if none is written.
+        place: the statement; ``called_from`` the line of the kernel into which it was inlined, else the same.
+        targets, sources: registers that it writes, and that it reads beside those of addresses and the guard.
+    """
+
+    opcode: str
+    operands: list[str]
+    guard: str
+    negated: bool
+    place: Place
+    called_from: Place
+    parts: tuple[str, ...] = ()
+    space: str = "generic"
+    targets: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The opcode without modifiers."""
+        return self.parts[0]
+
+    @property
+    def types(self) -> list[str]:
+        """The types among its modifiers."""
+        return [part for part in self.parts[1:] if part in TYPES]
+
+    @property
+    def addresses(self) -> list[str]:
+        """Its operands in brackets."""
+        return [operand for operand in self.operands if operand.startswith("[")]
+
+
+class Parameter(NamedTuple):
+    """A parameter of a kernel: PTX type and size; a structure is of type ``b8`` with many bytes."""
+
+    name: str
+    type: str
+    bytes: int
+
+
+class Variable(NamedTuple):
+    """A variable in shared, local, global or constant memory; ``begin`` is its offset in shared and local memory."""
+
+    space: str
+    name: str
+    bytes: int
+    begin: int = 0
+    data: NDArray[np.uint8] | None = None
+
+
+@dataclass(slots=True)
+class PtxKernel:
+    """A kernel: ``labels`` are numbers of instructions, ``registers`` types by name or by prefix, as declared.
+
+    ``tables`` are the labels that ``brx.idx`` chooses from. ``shared_bytes`` are those of its static variables;
+    dynamic shared memory follows them.
+    """
+
+    name: str
+    parameters: list[Parameter]
+    code: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+    shared_bytes: int = 0
+    local_bytes: int = 0
+
+    def type_of(self, register: str) -> str | None:
+        """The PTX type of a register; None for what is no register."""
+        found = self.registers.get(register)
+        return found if found is not None else self.registers.get(register.rstrip("0123456789"))
+
+    def registers_in(self, text: str) -> list[str]:
+        """The registers that a text names."""
+        return [name for name in NAME.findall(text) if self.type_of(name) is not None]
+
+
+def split(text: str) -> list[str]:
+    """Operands apart by commas, those inside of brackets and braces left together."""
+    found, depth, begin = [], 0, 0
+    for number, character in enumerate(text):
+        if character in "{[(":
+            depth += 1
+        elif character in "}])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            found.append(text[begin:number].strip())
+            begin = number + 1
+    return [*found, text[begin:].strip()] if text.strip() else []
+
+
+def elements(text: str) -> list[str]:
+    """The registers of a vector, or the one register."""
+    return split(text.strip("{} "))
+
+
+def results(given: Instruction) -> list[str]:
+    """The targets as written, of which ``_`` takes nothing: ``%p|%q``."""
+    return [text.strip() for text in given.operands[0].split("|")]
+
+
+def readable(name: str) -> str:
+    """A name without the mangling of C++: ``scale`` for ``_Z5scalePffi``, ``tile`` for ``_ZZ4kindvE4tile``."""
+    if not name.startswith("_Z"):
+        return name
+    if name.startswith("_ZZ"):  # of a variable in a function: what follows it
+        ends = (match for match in re.finditer(r"E(\d+)", name) if len(name) - match.end() == int(match[1]))
+        return next((name[match.end() :] for match in ends), name)
+    parts, rest = [], name[2:].removeprefix("N")
+    while match := re.match(r"\d+", rest):
+        parts.append(rest[match.end() :][: int(match[0])])
+        rest = rest[match.end() + int(match[0]) :]
+    return "::".join(parts) or name

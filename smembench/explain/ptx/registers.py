@@ -1,0 +1,191 @@
+"""Registers of a block's threads: their values, and where these are unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.explain.ptx.memory import Memory
+from smembench.explain.ptx.program import ADDRESS, TYPES, PtxKernel, readable
+from smembench.model.errors import UsageError
+from smembench.model.hardware import WARP
+
+Mask = NDArray[np.bool_]
+
+
+class Launch(NamedTuple):
+    """How a kernel is launched; ``parameters`` are the bytes of its parameters by name."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    parameters: Mapping[str, bytes]
+    dynamic_bytes: int = 0
+
+
+class Registers:
+    """Values by name, each a scalar or an array with an element per thread."""
+
+    def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory) -> None:
+        self.kernel, self.launch, self.memory = kernel, launch, memory
+        self.threads = prod(launch.block)
+        self._values: dict[str, Any] = {}
+        self._unknown: dict[str, Any] = {}
+        self._special = self._specials()
+
+    def enter(self, index: tuple[int, int, int]) -> None:
+        """Begin a block."""
+        self._values.clear()
+        self._unknown.clear()
+        for axis, value in zip("xyz", index, strict=True):
+            self._special[f"%ctaid.{axis}"] = np.uint32(value)
+
+    def spread(self, value: Any) -> Any:
+        """A value with an element per thread."""
+        return value if np.shape(value) else np.broadcast_to(value, self.threads)
+
+    def refused(self, line: int, what: str) -> UsageError:
+        """The error for what is not traced."""
+        return UsageError(f"{readable(self.kernel.name)}, line {line}: {what} is not traced")
+
+    def operand(self, text: str, kind: str) -> Callable[[], Any]:
+        """A function that returns an operand in NumPy's type ``kind``."""
+        text, wanted = text.strip(), np.dtype(kind)
+        if text.startswith(("!", "-")) and self.kernel.type_of(text[1:]) is not None:
+            inner = self.operand(text[1:], kind)
+            return lambda: ~inner() if text[0] == "!" else -inner()
+        if text in self._special:
+            special = self._special
+            return lambda: seen_as(special[text], wanted)
+        declared = self.kernel.type_of(text)
+        if declared is not None:
+            registers, nothing = self._values, np.zeros((), TYPES[declared])[()]
+            return lambda: seen_as(registers.get(text, nothing), wanted)
+        name, _, offset = text.partition("+")
+        if name in self.kernel.variables:
+            value = np.uint64(self.memory.address_of(name) + int(offset or "0", 0))
+            return lambda: seen_as(value, wanted)
+        if name in self.launch.parameters:
+            raise UsageError(
+                f"{readable(self.kernel.name)}: the address of parameter {name} is taken, which is not traced"
+            )
+        constant = _constant(text, wanted)
+        return lambda: constant
+
+    def unknown_in(self, names: Sequence[str]) -> Mask | None:
+        """Where any of these registers is unknown; None where none is."""
+        if not self._unknown:
+            return None
+        found: Any = None
+        for name in names:
+            one = self._unknown.get(name)
+            if one is not None:
+                found = one if found is None else found | one
+        return None if found is None else np.broadcast_to(found, self.threads)
+
+    def write(self, name: str, value: Any, mask: Mask | None, unknown: Any = None) -> None:
+        """Give a register a value in the threads of a mask, all if None; ``unknown`` is where it is not known."""
+        declared = np.dtype(TYPES[self.kernel.type_of(name) or "b32"])
+        if value.dtype.itemsize != declared.itemsize or value.dtype.kind == "b" != declared.kind:
+            value = value.astype(
+                f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
+            )
+        if mask is not None:
+            before = seen_as(self._values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
+            value = np.where(mask, value, before)
+        self._values[name] = value
+        if unknown is None and name not in self._unknown:
+            return
+        now = np.bool_(False) if unknown is None else unknown
+        if mask is not None:
+            now = np.where(mask, now, self._unknown.get(name, np.bool_(False)))
+        if np.any(now):
+            self._unknown[name] = now
+        else:
+            self._unknown.pop(name, None)
+
+    def address(self, text: str) -> tuple[Callable[[], Any], list[str]]:
+        """A function that returns the address in brackets, and the registers in it."""
+        match = ADDRESS.fullmatch(text)
+        if match is None:
+            raise UsageError(f"{readable(self.kernel.name)}: the address {text} is not traced")
+        offset = int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1)
+        declared = self.kernel.type_of(match[1])
+        kind = "u8" if declared is None else f"u{np.dtype(TYPES[declared]).itemsize}"
+        base = self.operand(match[1], kind)
+        names = [match[1]] if declared is not None else []
+        return lambda: np.asarray(base()).astype(np.int64) + offset, names
+
+    def predicate(self, name: str, *, negated: bool) -> tuple[Mask, Mask | None]:
+        """The threads whose predicate is known and true, and those in which it is unknown; None for nowhere."""
+        value = np.broadcast_to(self._values.get(name, np.bool_(False)), self.threads)
+        taken = ~value if negated else value
+        unknown = self.unknown_in([name])
+        return (taken, None) if unknown is None else (taken & ~unknown, unknown)
+
+    def _specials(self) -> dict[str, Any]:
+        numbers = np.arange(self.threads, dtype=np.uint32)
+        x, y, _ = self.launch.block
+        found: dict[str, Any] = {
+            "%tid.x": numbers % np.uint32(x),
+            "%tid.y": numbers // np.uint32(x) % np.uint32(y),
+            "%tid.z": numbers // np.uint32(x * y),
+            "%laneid": numbers % np.uint32(WARP),
+            "%warpid": numbers // np.uint32(WARP),
+            "%nwarpid": np.uint32(-(-self.threads // WARP)),
+            "%dynamic_smem_size": np.uint32(self.launch.dynamic_bytes),
+            "%total_smem_size": np.uint32(self.kernel.shared_bytes + self.launch.dynamic_bytes),
+            "WARP_SZ": np.uint32(WARP),
+            **{f"%{name}": np.uint32(0) for name in ("clock", "clock_hi", "smid", "nsmid", "gridid")},
+            **{f"%{name}": np.uint64(0) for name in ("clock64", "globaltimer")},
+            "%cluster_ctarank": np.uint32(0),
+            "%cluster_nctarank": np.uint32(1),
+        }
+        lane = numbers % np.uint32(WARP)
+        one = np.uint32(1)
+        below = (one << lane) - one
+        masks = {"lt": below, "le": below | one << lane, "eq": one << lane, "gt": ~(below | one << lane), "ge": ~below}
+        found.update({f"%lanemask_{name}": value for name, value in masks.items()})
+        for axis, threads, blocks in zip("xyz", self.launch.block, self.launch.grid, strict=True):
+            found[f"%ntid.{axis}"], found[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
+            found[f"%ctaid.{axis}"] = np.uint32(0)
+            found[f"%clusterid.{axis}"] = found[f"%cluster_ctaid.{axis}"] = np.uint32(0)
+            found[f"%nclusterid.{axis}"], found[f"%cluster_nctaid.{axis}"] = np.uint32(blocks), np.uint32(1)
+        return found
+
+
+def seen_as(value: Any, wanted: np.dtype[Any]) -> Any:
+    """A value in another type: the same bits, or the lowest of them."""
+    if value.dtype == wanted:
+        return value
+    if value.dtype.kind == "b" or wanted.kind == "b":
+        return value.astype(wanted)
+    if value.dtype.itemsize == wanted.itemsize:
+        return value.view(wanted)
+    narrow = value if value.dtype.kind in "iu" else value.view(f"u{value.dtype.itemsize}")
+    unsigned = narrow.astype(f"u{wanted.itemsize}")
+    return unsigned.view(wanted)
+
+
+def _constant(text: str, wanted: np.dtype[Any]) -> Any:
+    """A constant of PTX: an integer, or the bits of a floating-point number after 0f or 0d."""
+    if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", text):
+        value: Any = np.uint32(int(match[1], 16)).view("f4") if match[1] else np.uint64(int(match[2], 16)).view("f8")
+        return (
+            value.view(f"u{value.dtype.itemsize}").astype(wanted)
+            if wanted.kind in "iu" and value.dtype.itemsize == wanted.itemsize
+            else value.astype(wanted)
+        )
+    try:
+        number = int(text.rstrip("U"), 0)
+    except ValueError:
+        raise UsageError(f"operand {text!r} is not traced") from None
+    if wanted.kind == "b":
+        return np.bool_(number)
+    if wanted.kind == "f":
+        return wanted.type(number)
+    return np.uint64(number & (1 << 64) - 1).astype(f"u{wanted.itemsize}").view(wanted)

@@ -1,0 +1,152 @@
+"""Traces of PTX kernels: blocks of each kind are run, and their accesses become those of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smembench.explain.mistakes import Made, Mistake, in_shared_memory
+from smembench.explain.ptx.accesses import Record, Traced
+from smembench.explain.ptx.kinds import kinds_of_grid
+from smembench.explain.ptx.machine import Machine
+from smembench.explain.ptx.memory import GlobalArray, Memory
+from smembench.explain.ptx.merged import Merging, merging
+from smembench.explain.ptx.program import PtxKernel, readable
+from smembench.explain.ptx.registers import Launch
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.trace import Trace
+from smembench.explain.unknown import Unfollowed
+from smembench.model.groups import grouped
+from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
+from smembench.toolchains.source_lines import Lined
+
+_SPACES = {"const": "constant"}
+
+
+@dataclass(slots=True)
+class _Block:
+    """What a block did, and two keys: which accesses, and how their addresses lie in sectors and banks."""
+
+    accesses: list[Accesses]
+    structure: Hashable
+    alignment: Hashable
+    found: Traced
+    made: list[Made]
+
+
+def trace(
+    kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], filename: str, lined: Sequence[Lined] = ()
+) -> Trace:
+    """Trace a kernel on one block of each kind.
+
+    Args:
+        kernel: the kernel.
+        launch: grid, block and parameters.
+        arrays: the arrays that its parameters point to, ``SPACING`` bytes apart.
+        filename: the source file of the lines.
+        lined: the loads and stores of the machine code, whose widths the accesses get; empty if they are not known.
+
+    Raises:
+        UsageError: for what cannot be traced.
+    """
+    memory = Memory(kernel, arrays, launch.dynamic_bytes)
+    compiled = merging(kernel, lined) if lined else Merging({})
+    machine = Machine(kernel, launch, memory, compiled.widths)
+    blocks: dict[tuple[int, ...], _Block] = {}
+
+    def block(index: tuple[int, ...]) -> _Block:
+        if index not in blocks:
+            x, y, z = index
+            blocks[index] = _of_block(machine.run((x, y, z)), machine)
+        return blocks[index]
+
+    kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment)
+    chosen = [block(index) for index in kinds]
+    accesses = [
+        each._replace(weight=weight)
+        for one, weight in zip(chosen, kinds.values(), strict=True)
+        for each in one.accesses
+    ]
+    mistakes: set[Mistake] = set().union(*(_mistakes(one, machine) for one in chosen))
+    unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
+    if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
+        mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
+    first = {(each.line, each.kind): each for each in sorted(mistakes, reverse=True)}
+    return Trace(
+        tuple(accesses),
+        tuple(_shared_arrays(memory)),
+        filename,
+        tuple(kinds),
+        tuple(sorted(first.values())),
+        tuple(sorted(unfollowed)),
+        unmatched=compiled.unmatched,
+    )
+
+
+def _of_block(found: Traced, machine: Machine) -> _Block:
+    sites = grouped(found.records, lambda record: _site(record, machine))
+    threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
+    accesses: list[Accesses] = []
+    made: list[Made] = []
+    structure, alignment = [], []
+    for site, records in sites.items():
+        rows = np.stack([record.addresses for record in records])
+        structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
+        period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
+        alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
+        if site.space == "shared" and site.way != "matrix":
+            inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
+            made.append(Made(site, inside, np.stack([record.order for record in records])))
+        whole = np.full((len(rows), padded), NOWHERE)
+        whole[:, :threads] = rows
+        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
+    barriers = Accesses(
+        AccessSite(0, "barrier", "barrier", "", 1), np.zeros((found.barriers, padded // WARP, WARP), np.int64), 1
+    )
+    return _Block(
+        [*accesses, barriers] if found.barriers else accesses,
+        frozenset(structure),
+        hash(tuple(alignment)),
+        found,
+        made,
+    )
+
+
+def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
+    """The mistakes of a block's threads."""
+    mistakes = {*block.found.mistakes, *in_shared_memory(block.made)}
+    for accesses in block.accesses:
+        site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
+        if site.space == "barrier" or not len(active):
+            continue
+        if not machine.memory.holds(site.space, int(active.min()), int(active.max()) + site.width):
+            for row in accesses.addresses.reshape(len(accesses.addresses), -1):
+                if mistake := machine.memory.outside(site.line, site.space, site.kind, row, site.width):
+                    mistakes.add(mistake)
+    return mistakes
+
+
+def _site(record: Record, machine: Machine) -> AccessSite:
+    given = record.instruction
+    first = int(record.addresses.max(initial=0))
+    if record.space == "shared":
+        name = readable(machine.memory.shared_name(first))
+    else:
+        array = machine.memory.array_at(first)
+        name = array.name if array is not None else record.space
+    space = _SPACES.get(record.space, record.space)
+    place = given.place.line if space == "shared" else 0
+    return AccessSite(given.called_from.line, space, record.kind, name, record.width, record.way, place)
+
+
+def _shared_arrays(memory: Memory) -> list[SharedArray]:
+    """The variables in shared memory, dynamic ones to its end."""
+    found = []
+    for variable in memory.kernel.variables.values():
+        if variable.space == "shared":
+            size = variable.bytes or memory.shared_bytes - variable.begin
+            found.append(SharedArray(readable(variable.name), (size,), 1, variable.begin))
+    return found

@@ -1,0 +1,153 @@
+"""Instructions that compute values, as functions of the threads that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from smembench.explain.ptx.operations import operation
+from smembench.explain.ptx.program import ADDRESS, TYPES, Instruction, results, split
+from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.ptx.warps import across_lanes
+
+Run = Callable[[Mask | None], None]
+
+OPAQUE = ("isspacep", "mma", "wmma", "dp4a", "dp2a", "testp", "addc", "subc", "madc", "szext")
+"""Instructions whose results are unknown."""
+_ACROSS_LANES = ("shfl", "vote", "activemask", "match", "redux", "elect")
+
+
+def of_values(given: Instruction, registers: Registers) -> Run:
+    """A function that computes an instruction's targets.
+
+    Raises:
+        UsageError: for an instruction that is not traced.
+    """
+    if given.root == "ld":
+        return _parameter(given, registers)
+    if given.root == "mov" and ("{" in given.operands[0] or "{" in given.operands[1]):
+        return _packed(given, registers)
+    if given.root in ("mov", "cvta"):
+        return _moved(given, registers)
+    if given.root in _ACROSS_LANES:
+        return _across_lanes(given, registers)
+    return _computed(given, registers)
+
+
+def _computed(given: Instruction, registers: Registers) -> Run:
+    found = operation(given.parts)
+    names, targets = given.sources, given.targets
+    if found is None or len(found.types) != len(given.operands) - 1:
+        if given.root not in OPAQUE and "." not in given.opcode:
+            raise registers.refused(given.called_from.line, given.opcode)
+        return _opaque(given, registers)
+    operands = [registers.operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
+    compute, written = found.compute, results(given)
+
+    def run(mask: Mask | None) -> None:
+        value = compute(*(operand() for operand in operands))
+        unknown = registers.unknown_in(names)
+        if isinstance(value, list):
+            for name, each in zip(written, value, strict=False):
+                if name != "_":
+                    registers.write(name, each, mask, unknown)
+        else:
+            registers.write(targets[0], value, mask, unknown)
+
+    return run
+
+
+def _opaque(given: Instruction, registers: Registers) -> Run:
+    """A function that leaves the targets unknown."""
+
+    def run(mask: Mask | None) -> None:
+        for name in given.targets:
+            nothing = np.zeros((), TYPES[registers.kernel.type_of(name) or "b32"])[()]
+            registers.write(name, nothing, mask, np.bool_(True))
+
+    return run
+
+
+def _moved(given: Instruction, registers: Registers) -> Run:
+    """``mov`` and ``cvta``, which adds or takes away where a space lies among generic addresses."""
+    (target,) = given.targets
+    source = registers.operand(given.operands[1], TYPES[given.types[-1]])
+    window = np.uint64(registers.memory.window(given.space)) if given.root == "cvta" else np.uint64(0)
+    if given.root == "mov" and given.operands[1] in registers.kernel.variables:
+        window = np.uint64(0)
+    away = "to" in given.parts
+
+    def run(mask: Mask | None) -> None:
+        value = source()
+        if window:
+            value = value - window if away else value + window
+        registers.write(target, value, mask, registers.unknown_in(given.sources))
+
+    return run
+
+
+def _packed(given: Instruction, registers: Registers) -> Run:
+    """``mov`` between a register and the registers of its parts, the lowest first."""
+    whole = np.dtype(f"u{np.dtype(TYPES[given.types[-1]]).itemsize}")
+    source, target = given.operands[1], given.operands[0]
+    texts = split((source if "{" in source else target).strip("{} "))
+    part = np.dtype(f"u{whole.itemsize // len(texts)}")
+    shifts = [whole.type(8 * part.itemsize * number) for number in range(len(texts))]
+    if "{" in source:
+        operands = [registers.operand(text, part.str[1:]) for text in texts]
+
+        def pack(mask: Mask | None) -> None:
+            value: Any = whole.type(0)
+            for operand, shift in zip(operands, shifts, strict=True):
+                value = value | operand().astype(whole) << shift
+            registers.write(given.targets[0], value, mask, registers.unknown_in(given.sources))
+
+        return pack
+    operand = registers.operand(source, whole.str[1:])
+
+    def unpack(mask: Mask | None) -> None:
+        value, unknown = operand(), registers.unknown_in(given.sources)
+        for name, shift in zip(texts, shifts, strict=True):
+            if name != "_":
+                registers.write(name, (value >> shift).astype(part), mask, unknown)
+
+    return unpack
+
+
+def _parameter(given: Instruction, registers: Registers) -> Run:
+    match = ADDRESS.fullmatch(given.operands[1])
+    if match is None:
+        raise registers.refused(given.called_from.line, given.opcode)
+    if match[1] not in registers.launch.parameters:  # the result of a call
+        return _opaque(given, registers)
+    kind, begin = np.dtype(TYPES[given.types[-1]]), int(match[3] or "0", 0)
+    content = registers.launch.parameters[match[1]]
+    values = []
+    for number in range(len(given.targets)):
+        at = begin + number * kind.itemsize
+        values.append(np.frombuffer(content[at : at + kind.itemsize], kind)[0])
+
+    def run(mask: Mask | None) -> None:
+        for name, value in zip(given.targets, values, strict=True):
+            registers.write(name, value, mask)
+
+    return run
+
+
+def _across_lanes(given: Instruction, registers: Registers) -> Run:
+    compute = across_lanes(given, registers.operand, registers.threads)
+    if compute is None:
+        raise registers.refused(given.called_from.line, given.opcode)
+
+    def run(mask: Mask | None) -> None:
+        active = np.ones(registers.threads, np.bool_) if mask is None else mask
+        unknown = registers.unknown_in(given.sources)
+        if unknown is not None:  # any lane's value may reach any other
+            unknown = np.ones(registers.threads, np.bool_)
+        for name, value in zip(results(given), compute(active), strict=False):
+            if name != "_":
+                registers.write(name, value, mask, unknown)
+
+    return run

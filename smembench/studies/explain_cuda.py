@@ -1,0 +1,99 @@
+"""Explain a kernel in a file of CUDA C++ or of PTX: compile it, find it, trace it with the given arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from smembench.explain.costs import Costs
+from smembench.explain.ptx.costs import Call, explain_ptx
+from smembench.explain.ptx.parse import alone, parse
+from smembench.explain.ptx.program import PtxKernel, readable
+from smembench.model.errors import UsageError
+from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.machine_code import parse as parse_code
+from smembench.toolchains.nvrtc import Compiled, compile_source, from_ptx
+
+_SUFFIXES = (".cu", ".ptx")
+
+
+def is_cuda_file(target: str) -> bool:
+    """Whether a kernel is named as ``kernel.cu:name`` or ``kernel.ptx:name``."""
+    path, colon, name = target.partition(":")
+    return (path if colon else name or target).endswith(_SUFFIXES)
+
+
+def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
+    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are NVRTC's, such as ``-DN=4``.
+
+    Raises:
+        UsageError: for a file that cannot be read or compiled, a kernel that it does not have, and as ``explain_ptx``.
+    """
+    text, _, name = target.partition(":")
+    path = Path(text)
+    try:
+        source = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "is no text"
+        raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
+    if path.suffix == ".cu":
+        _check_declared(path, source, name)
+        compiled = compile_source(source, path, capability, [name], options)
+    elif options:
+        raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
+    else:
+        compiled = Compiled(source, {})
+    module = parse(compiled.ptx)
+    wanted = compiled.names.get(name, name)
+    kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
+    if kernel is None:
+        raise _unknown(path, name, map(readable, module.kernels))
+    if path.suffix == ".cu":
+        _name_parameters(kernel, source, name)
+    return explain_ptx(
+        kernel,
+        call,
+        title=f"{name} in {path.name}",
+        filename=str(path if path.suffix == ".cu" else module.files.get(1, path)),
+        code=(capability, _machine_code(compiled, kernel.name, capability)),
+    )
+
+
+_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
+_KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
+
+
+def _check_declared(path: Path, source: str, name: str) -> None:
+    """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
+    known = dict.fromkeys(_KERNEL.findall(source))
+    if not name or (known and name.partition("<")[0].rpartition("::")[2] not in known):
+        raise _unknown(path, name, known)
+
+
+def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
+    asked = f"has no kernel {name!r}" if name else f"name a kernel in it, {path}:NAME"
+    return UsageError(f"{path}: {asked}; it has {', '.join(sorted(known)) or 'none'}")
+
+
+def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:
+    if compiled.code is None:
+        code = from_ptx(alone(compiled.ptx, name), capability)
+        return None if code is None else parse_code("", code)
+    return parse_code("", compiled.code, kernel=name)
+
+
+def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
+    """Call the parameters as the source does, where its declaration is found and has as many."""
+    declared = re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(([^()]*)\)\s*\{{", source)
+    if declared is None:
+        return
+    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in declared[1].split(",")]
+    names = [each[-1].lstrip("*") for each in words if each]
+    if len(names) == len(kernel.parameters) == len(set(names)):
+        renamed = dict(zip((each.name for each in kernel.parameters), names, strict=True))
+        for instruction in kernel.code:
+            if instruction.root == "ld" and instruction.space == "param":
+                old, new = next(((o, n) for o, n in renamed.items() if f"[{o}" in instruction.operands[1]), ("", ""))
+                instruction.operands[1] = re.sub(rf"\[{re.escape(old)}\b", f"[{new}", instruction.operands[1])
+        kernel.parameters = [each._replace(name=renamed[each.name]) for each in kernel.parameters]

@@ -1,0 +1,172 @@
+"""Mistakes of kernels in CUDA C++, and what depends on data that was not given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smembench.explain.costs import Costs
+from smembench.explain.foreign import Argument, ArrayArgument
+from smembench.explain.ptx.costs import Call, explain_ptx
+from smembench.explain.ptx.parse import Module, parse
+from smembench.model.errors import UsageError
+from smembench.toolchains.nvrtc import compile_source
+
+pytest.importorskip("cuda.bindings.nvrtc")
+
+SOURCE = r"""
+#define TRANSPOSE(name, BARRIER, EXTRA) \
+extern "C" __global__ void name(float *out, const float *in, int n) { \
+    __shared__ float tile[32][33]; \
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y; \
+    tile[threadIdx.y][threadIdx.x] = in[y * n + x + EXTRA]; \
+    BARRIER; \
+    out[(blockIdx.x * 32 + threadIdx.y) * n + blockIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y]; \
+}
+TRANSPOSE(right, __syncthreads(), 0)
+TRANSPOSE(racing, , 0)
+TRANSPOSE(outside, __syncthreads(), 1)
+extern "C" __global__ void unwritten(float *out) {
+    __shared__ float some[64];
+    if (threadIdx.x < 32) some[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x];
+}
+extern "C" __global__ void divergent(float *out) {
+    __shared__ float some[64];
+    some[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x < 40) __syncthreads();
+    out[threadIdx.x] = some[63 - threadIdx.x];
+}
+extern "C" __global__ void returned(float *out, int n) {
+    __shared__ float some[64];
+    if (threadIdx.x >= n) return;
+    some[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = some[n - 1 - threadIdx.x];
+}
+extern "C" __global__ void gathered(float *out, const float *in, const int *index, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && index[i] >= 0) out[i] = in[index[i]];
+}
+extern "C" __global__ void halved(float *out, const int *counts) {
+    for (int i = threadIdx.x; i < counts[blockIdx.x]; i += 32) out[i] = 0;
+}
+extern "C" __global__ void far(float *out, int n) {
+    __shared__ float some[64];
+    some[threadIdx.x + n] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x];
+}
+extern "C" __global__ void copied(float *out, const float *in) {
+    __shared__ alignas(16) float some[64 * 4];
+    unsigned to = (unsigned)__cvta_generic_to_shared(&some[threadIdx.x * 4]);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(in + threadIdx.x * 4));
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x];
+}
+extern "C" __global__ void waiting(float *out) {
+    __shared__ unsigned long long barrier;
+    asm volatile("mbarrier.init.shared.b64 [%0], 32;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)));
+}
+extern "C" __global__ void endless(int *flag) {
+    while (true) *flag += 1;
+}
+extern "C" __global__ void summed(float *out, const float *in, float factor, double more) {
+    *out = *in * factor + more;
+}
+"""
+FLOATS = ArrayArgument((64, 64), np.dtype("float32"))
+
+
+@pytest.fixture(scope="module")
+def module() -> Module:
+    return parse(compile_source(SOURCE, Path("mistakes.cu"), "9.0", []).ptx)
+
+
+def run(module: Module, name: str, arguments: Sequence[Argument], grid: int = 1, block: int = 64) -> Costs:
+    return explain_ptx(module.kernels[name], Call((grid,), (block,), arguments), title=name, filename="mistakes.cu")
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("right", []), ("racing", ["race"]), ("outside", ["outside"])], ids=lambda each: str(each)
+)
+def test_mistakes_of_a_transpose_are_named_with_their_kind(module: Module, name: str, kinds: list[str]) -> None:
+    found = explain_ptx(
+        module.kernels[name], Call((2, 2), (32, 32), [FLOATS, FLOATS, 64]), title=name, filename="mistakes.cu"
+    )
+    assert [mistake.kind for mistake in found.trace.mistakes] == kinds
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("unwritten", {"unwritten"}), ("divergent", {"barrier", "race"})])
+def test_loads_of_nothing_and_divergent_barriers_are_mistakes(module: Module, name: str, kinds: set[str]) -> None:
+    found = run(module, name, [ArrayArgument((64,), np.dtype("float32"))])
+    assert {mistake.kind for mistake in found.trace.mistakes} <= kinds
+    assert found.trace.mistakes
+
+
+def test_threads_that_have_returned_need_not_reach_a_barrier(module: Module) -> None:
+    found = run(module, "returned", [ArrayArgument((40,), np.dtype("float32")), 40])
+    assert found.trace.mistakes == ()
+
+
+def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: Module) -> None:
+    index = np.arange(64, dtype=np.int32)[::-1].copy() * 2
+    floats = ArrayArgument((128,), np.dtype("float32"))
+    unknown = run(module, "gathered", [floats, floats, ArrayArgument((64,), np.dtype("int32")), 64])
+    assert {each.what for each in unknown.trace.unfollowed} <= {"an address", "a branch"}
+    assert unknown.trace.unfollowed
+    known = run(module, "gathered", [floats, floats, ArrayArgument(index.shape, index.dtype, index), 64])
+    assert known.trace.unfollowed == ()
+    (load,) = (access for access in known.memory if (access.site.kind, access.site.array[-1]) == ("load", "1"))
+    assert load.sectors == 8  # 32 lanes, two floats apart
+
+
+def test_a_loop_over_data_that_was_not_given_is_left(module: Module) -> None:
+    found = run(module, "halved", [FLOATS, ArrayArgument((1,), np.dtype("int32"))])
+    assert [each.what for each in found.trace.unfollowed] == ["a branch"]
+
+
+def test_an_index_far_outside_of_shared_memory_is_named(module: Module) -> None:
+    found = run(module, "far", [ArrayArgument((64,), np.dtype("float32")), 10**6])
+    assert [mistake.kind for mistake in found.trace.mistakes] == ["outside", "unwritten"]
+
+
+def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(module: Module) -> None:
+    found = run(
+        module, "copied", [ArrayArgument((64,), np.dtype("float32")), ArrayArgument((256,), np.dtype("float32"))]
+    )
+    assert found.trace.mistakes == ()
+    (store,) = (access for access in found.shared if access.site.way == "asynchronous")
+    (load,) = (access for access in found.memory if access.site.way == "asynchronous")
+    assert (store.wavefronts, load.sectors) == (4, 16)
+
+
+def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:
+    with pytest.raises(UsageError, match=r"waiting, line \d+: mbarrier.init.shared.b64 is not traced"):
+        run(module, "waiting", [FLOATS])
+
+
+def test_a_loop_without_an_end_is_told(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("smembench.explain.ptx.machine.MOST_STEPS", 10_000)
+    with pytest.raises(UsageError, match="endless: a block runs more than"):
+        run(module, "endless", [ArrayArgument((1,), np.dtype("int32"))])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([FLOATS], "summed: takes .* not 1 argument"),
+        ([FLOATS, FLOATS, FLOATS, 1.0], "is no pointer"),
+        ([FLOATS, FLOATS, np.float64(1), 1.0], "has 4 bytes; float64 has 8"),
+        ([FLOATS, 2**64, 1.0, 1.0], "does not fit in 8 bytes"),
+        ([FLOATS, FLOATS, 1j, 1.0], "is not taken for it"),
+    ],
+)
+def test_arguments_that_a_kernel_does_not_take(module: Module, arguments: Sequence[Argument], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(module, "summed", arguments)
