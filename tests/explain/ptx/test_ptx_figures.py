@@ -127,6 +127,15 @@ def own() -> Compiled:
     return compile_source(SUMS, Path("own.cu"), "9.0", [])
 
 
+def test_a_tree_of_interleaved_sums_has_the_wavefronts_that_an_h100_counted(own: Compiled) -> None:
+    """Of one block of 256 threads: 95 of loads and 55 of stores (Nsight Compute, 2026-11-27)."""
+    floats = ArrayArgument((256,), np.dtype("float32"))
+    call = Call((1, 1), (256,), [floats, floats, 1, 256, 256], 4 * 256)
+    found = explain_ptx(parse(own.ptx).kernels["sums"], call, title="sums", filename="own.cu")
+    assert figures(found)["shared", "load"][1] == 95
+    assert figures(found)["shared", "store"][1] == 55
+
+
 def traced(kernel: PtxKernel, call: Call) -> Counter[tuple[AccessSite, float]]:
     found = explain_ptx(kernel, call, title="own", filename="own.cu")
     assert not found.trace.mistakes
