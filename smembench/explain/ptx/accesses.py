@@ -86,6 +86,11 @@ class Accesses:
         """Note that ``what`` depends on data that was not given."""
         self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
 
+    def note_branch(self, given: Instruction, mask: Mask) -> None:
+        """Record that threads come to a place where an access may be skipped."""
+        addresses = np.where(mask, 0, NOWHERE)
+        self.found.records.append(Record(given, "branch", "branch", 1, "", addresses, self.order))
+
     def _plain_access(self, given: Instruction) -> Run:
         kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
         types = given.types

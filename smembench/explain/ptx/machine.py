@@ -51,6 +51,7 @@ class Machine:
         self._needed = needed(kernel, memory.has_data)
         self._accesses = Accesses(self._registers, self._needed, widths)
         self._blocks, self._block_at = self._compiled()
+        self._skipped = _skipped(kernel)
 
     def run(self, index: tuple[int, int, int]) -> Traced:
         """Run a block and return what it did."""
@@ -110,6 +111,8 @@ class Machine:
                 )
             whole = None if mask.all() else mask
             for instruction, run in inside:
+                if instruction.guard and instruction.root in MEMORY:
+                    self._accesses.note_branch(instruction, mask)
                 guarded = self._guarded(instruction, whole)
                 if guarded is None or guarded.any():
                     run(guarded)
@@ -144,6 +147,8 @@ class Machine:
             _join(running, number + 1, mask)
             return
         if last.guard:
+            for instruction in self._skipped.get(id(last), ()):
+                self._accesses.note_branch(instruction, mask)
             chosen = self._predicate(last)
             unknown = self._registers.unknown_in([last.guard])
             if unknown is not None and last.root == "bra" and self._target(last) > number:
@@ -245,3 +250,19 @@ class Machine:
 
 def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
     into[at] = into[at] | mask if at in into else mask
+
+
+def _skipped(kernel: PtxKernel) -> dict[int, list[Instruction]]:
+    """By branch, by its ``id``: of each line an access to shared memory that it and no branch behind it may skip."""
+    forward = [
+        (number, kernel.labels[each.operands[-1]])
+        for number, each in enumerate(kernel.code)
+        if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
+    ]
+    found: dict[int, dict[int, Instruction]] = {}
+    for number, each in enumerate(kernel.code):
+        if each.root in MEMORY and each.space in ("shared", "generic"):
+            around = [branch for branch, target in forward if branch < number < target]
+            if around:
+                found.setdefault(id(kernel.code[around[-1]]), {}).setdefault(each.place.line, each)
+    return {branch: [*lines.values()] for branch, lines in found.items()}

@@ -120,7 +120,7 @@ def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     mistakes = {*block.found.mistakes, *in_shared_memory(block.made)}
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
-        if site.space == "barrier" or not len(active):
+        if site.space in ("barrier", "branch") or not len(active):
             continue
         if not machine.memory.holds(site.space, int(active.min()), int(active.max()) + site.width):
             for row in accesses.addresses.reshape(len(accesses.addresses), -1):
@@ -132,13 +132,15 @@ def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
 def _site(record: Record, machine: Machine) -> AccessSite:
     given = record.instruction
     first = int(record.addresses.max(initial=0))
-    if record.space == "shared":
+    if record.space == "branch":
+        name = ""
+    elif record.space == "shared":
         name = readable(machine.memory.shared_name(first))
     else:
         array = machine.memory.array_at(first)
         name = array.name if array is not None else record.space
     space = _SPACES.get(record.space, record.space)
-    place = given.place.line if space == "shared" else 0
+    place = given.place.line if space in ("shared", "branch") else 0
     return AccessSite(given.called_from.line, space, record.kind, name, record.width, record.way, place)
 
 
