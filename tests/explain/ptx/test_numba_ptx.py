@@ -1,0 +1,89 @@
+"""Numba's kernels traced by the PTX that is linked for a launch: figures as from the Python they are written in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import pytest
+
+from programs import case_of, numba_kernel
+from smembench.explain.costs import Costs
+from smembench.explain.foreign import costs_of
+from smembench.explain.ptx.memory import SPACING, GlobalArray
+from smembench.explain.ptx.parse import parse
+from smembench.explain.ptx.registers import Launch
+from smembench.explain.ptx.trace import trace
+from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import NumbaKernel
+from smembench.model.case import Case
+from smembench.model.formats import carried
+from smembench.studies.explain import explained
+from smembench.toolchains.machine_code import machine_code
+from smembench.toolchains.numba import by_nvvm
+
+pytest.importorskip("cuda.bindings.nvjitlink")
+
+SMS = 132
+
+
+def linked(case: Case, program: NumbaKernel) -> str:
+    """What nvJitLink hands to ptxas."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True, lineinfo=True, no_cache=True)
+    code = Linker(ObjectCode.from_ltoir(by_nvvm(case, program, "9.0")), options=options).link("ptx").code
+    return bytes(code).decode().rstrip("\0")
+
+
+def by_ptx(case: Case) -> Costs:
+    program, problem = numba_kernel(case).on(SMS), PROBLEMS[case.problem]
+    (kernel,) = parse(linked(case, program)).kernels.values()
+    arrays: list[GlobalArray] = []
+    values: list[int] = []
+    for name, length, dtype in zip(problem.arrays, problem.lengths(case), problem.array_types(case), strict=True):
+        size, begin = np.dtype(carried(dtype)).itemsize, (len(arrays) + 1) * SPACING
+        arrays.append(GlobalArray(name, begin, length * size, None))
+        values += [0, 0, length, size, begin, length, size]
+    values += problem.scalars(case)
+    parameters = {
+        each.name: int(value).to_bytes(each.bytes, "little")
+        for each, value in zip(kernel.parameters, values, strict=True)
+    }
+    code = machine_code(case, "9.0")
+    assert code is not None
+    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes)
+    traced = trace(kernel, launch, arrays, "kernel.py", code.lined)
+    assert not traced.mistakes
+    assert not traced.unfollowed
+    sizes = {array.name: array.bytes for array in arrays}
+    launched = prod(program.grid), prod(program.block)
+    return costs_of(traced, case.kernel, sizes=sizes, shared_bytes=0, launched=launched, code=(None, code))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "transposeSmem",
+        "transposeSmemPad",
+        "transposeStreamed",
+        "naive",
+        "tiled1D",
+        "sumInterleaved",
+        "sumSequential",
+        "sumPersistent",
+    ],
+)
+def test_linked_ptx_costs_what_its_python_costs(name: str) -> None:
+    """At ragged sizes, with the accesses that the machine code has and the warps that come to it without a lane."""
+    (kernel,) = (each for each in registry.kernels("cuda") if (each.name, each.compiler) == (name, "numba"))
+    case = case_of(kernel, 517, 389, 72)
+    if kernel.problem == "reduction":
+        case = replace(case, m=1, n=517 * 389)
+    python, ptx = explained(case, "9.0", SMS), by_ptx(case)
+    for kind in ("load", "store"):
+        assert ptx.wavefronts(kind) == pytest.approx(python.wavefronts(kind))
+        assert ptx.sectors(kind) == pytest.approx(python.sectors(kind))
+    assert ptx.load_requests == python.load_requests
