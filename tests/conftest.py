@@ -58,6 +58,8 @@ NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
 QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
 """Options of the shortest run."""
 BLOCK = Block(32, 32)
+SIMULATED_PART = "SMEMBENCH_TESTS_SIMULATED_PART"
+"""The variable that says which of how many parts of its tests a process of the simulator has, such as 0/3."""
 
 _SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)
 """What any compiler can compile, if it is there."""
@@ -91,9 +93,16 @@ def assert_failed(rows: Mapping[str, Mapping[str, str]], expected: Mapping[str, 
         assert rows[kernel]["elapsed_ms"] == rows[kernel]["effective_gb_s"] == ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The simulator's process begins first: it works for minutes, and the others would wait for it at the end."""
-    items.sort(key=lambda item: item.name != "test_cuda_kernels_in_the_simulator")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The simulator's processes begin first: they work long, and the others would wait for them at the end.
+
+    Each of them has one test in so many, from its own on, so that none is left out and no part is much longer.
+    """
+    if part := os.environ.get(SIMULATED_PART):
+        first, parts = map(int, part.split("/"))
+        config.hook.pytest_deselected(items=[item for i, item in enumerate(items) if i % parts != first])
+        items[:] = items[first::parts]
+    items.sort(key=lambda item: not item.name.startswith("test_cuda_kernels_in_the_simulator"))
 
 
 @pytest.hookimpl(wrapper=True)
