@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,12 +25,15 @@ from programs import numba_kernel
 from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
+from smembench.kernels.registry import kernel_of
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Measurement, Sample, Status
 from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from smembench.toolchains import numba
+from smembench.toolchains.machine_code import variant
+from smembench.toolchains.settings import settings as settings_of_compilers
 from warm import WarmPython
 
 if TYPE_CHECKING:
@@ -55,6 +58,8 @@ NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
 QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
 """Options of the shortest run."""
 BLOCK = Block(32, 32)
+SIMULATED_PART = "SMEMBENCH_TESTS_SIMULATED_PART"
+"""The variable that says which of how many parts of its tests a process of the simulator has, such as 0/3."""
 
 _SMALL = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, BLOCK)
 """What any compiler can compile, if it is there."""
@@ -88,9 +93,16 @@ def assert_failed(rows: Mapping[str, Mapping[str, str]], expected: Mapping[str, 
         assert rows[kernel]["elapsed_ms"] == rows[kernel]["effective_gb_s"] == ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The simulator's process begins first: it works for minutes, and the others would wait for it at the end."""
-    items.sort(key=lambda item: item.name != "test_cuda_kernels_in_the_simulator")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The simulator's processes begin first: they work long, and the others would wait for them at the end.
+
+    Each of them has one test in so many, from its own on, so that none is left out and no part is much longer.
+    """
+    if part := os.environ.get(SIMULATED_PART):
+        first, parts = map(int, part.split("/"))
+        config.hook.pytest_deselected(items=[item for i, item in enumerate(items) if i % parts != first])
+        items[:] = items[first::parts]
+    items.sort(key=lambda item: not item.name.startswith("test_cuda_kernels_in_the_simulator"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -109,9 +121,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The salt of anonymous runs is not the user's, nor is the machine code that is kept."""
+    """The salt of anonymous runs is not the user's, nor is the machine code that is kept: all workers' together."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ["XDG_CACHE_HOME"] = str(_shared(tmp_path_factory) / "cache")
+
+
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this run of the tests, in which each worker of pytest-xdist has one."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="session")
@@ -220,27 +238,36 @@ def rows(measured: Measured) -> Rows:
     return make
 
 
-@pytest.fixture(scope="session")
-def by_nvvm() -> Generator[Callable[[Case], bytes]]:
-    """What NVVM makes of a CUDA case for compute capability 9.0; skips where it is not there.
-
-    It compiles each variant of a kernel once for all tests, also where the program asks for it.
-    """
-    really, compiled = numba.by_nvvm, dict[tuple[object, ...], bytes]()
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """What NVVM makes of a variant of the package's kernels is kept for all tests and all workers."""
+    really, folder = numba.by_nvvm, _shared(tmp_path_factory) / "nvvm"
+    folder.mkdir(exist_ok=True)
 
     def once(case: Case, program: NumbaKernel, capability: str) -> bytes:
-        variant = (replace(case, m=1, n=1, k=None, cache="warm"), program.variant, capability)
-        if variant not in compiled:
-            compiled[variant] = really(case, program, capability)
-        return compiled[variant]
+        if kernel_of(case).file:
+            return really(case, program, capability)
+        decides = (variant(case, program, capability), settings_of_compilers())
+        path = folder / sha256(repr(decides).encode()).hexdigest()
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # or two workers would compile it at the same time
+            if not path.exists():
+                path.write_bytes(really(case, program, capability))
+        return path.read_bytes()
 
-    try:
-        once(_SMALL, numba_kernel(_SMALL), "9.0")
-    except Exception as error:
-        pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba, "by_nvvm", once)
-        yield lambda case: once(case, numba_kernel(case), "9.0")
+        yield
+
+
+@pytest.fixture(scope="session")
+def by_nvvm(_compiled_once: None) -> Callable[[Case], bytes]:
+    """What NVVM makes of a CUDA case for compute capability 9.0; skips where it is not there."""
+    try:
+        numba.by_nvvm(_SMALL, numba_kernel(_SMALL), "9.0")
+    except Exception as error:
+        pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
+    return lambda case: numba.by_nvvm(case, numba_kernel(case), "9.0")
 
 
 @pytest.fixture(scope="session")

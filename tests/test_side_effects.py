@@ -1,21 +1,27 @@
 """The package in somebody else's program: whatever is called, their kernels and every other module are as before.
 
 Each entry point is called in a process of its own, in which users' kernels are compiled before or only afterwards.
+Those processes are forked from one that has imported the libraries.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -29,6 +35,7 @@ LAZY = {
     *(("cuda.core._linker", name) for name in ("_inited", "_use_nvjitlink_backend", "_nvjitlink_input_types")),
 }
 """What a library makes when it is first used."""
+END = "-- answered --"
 
 
 def measure_on_the_cpu() -> object:
@@ -52,9 +59,13 @@ def explain_a_function() -> object:
 
 
 def tune_on_the_cpu() -> object:
+    """Among two candidates, since each is compiled: another block beside the kernel's own."""
     import smembench
+    from smembench.studies import tune
 
-    return smembench.tune("transpose", device="cpu", n=64, max_seconds=0.01, samples=3).best.problem
+    with patch.object(tune, "SIDES", (16,)):
+        found = smembench.tune("transpose", kernel="naiveGmem", device="cpu", n=64, max_seconds=0.01, samples=3)
+    return found.best.problem
 
 
 def compare_compilers() -> object:
@@ -66,11 +77,17 @@ def compare_compilers() -> object:
 
 
 def lesson(name: str) -> object:
-    from smembench.studies.lesson.experiment import load
-    from smembench.studies.lesson.run import results
+    """Of the experiments with a process of their own only the first is run: the others are started as it is."""
+    from smembench.studies.lesson import run
 
-    assert load(name)
-    return [result.found.text for result in results(name, "cpu", 1, lambda experiment: None)]
+    isolated, found = run.isolated, list[Any]()
+
+    def first(*which: Any) -> Any:
+        found.extend([] if found else [isolated(*which)])
+        return found[0]
+
+    with patch.object(run, "isolated", first):
+        return [result.found.text for result in run.results(name, "cpu", 1, lambda experiment: None)]
 
 
 LESSONS = sorted(path.stem for path in (ROOT / "smembench/studies/lesson").glob("*.py"))
@@ -109,16 +126,12 @@ def numbas_own() -> None:
 
 
 def alone() -> dict[str, str]:
-    """What Numba makes of the users' kernels in a process that does not import the package."""
-    numbas_own()
+    """What Numba makes of the users' kernels, in ``of_numba`` in a process that does not import the package."""
     return {kernel.__name__: hashlib.sha256(ptx(kernel).encode()).hexdigest() for kernel, _ in KERNELS}
 
 
-def before_and_after(entry: str) -> None:
-    """Call an entry point; print what changed, and what Numba makes of the users' kernels afterwards."""
-    for library in ("pandas", "pydantic", "cuda.core", "scipy.special", "scipy.optimize", "rich.console"):
-        import_module(library)  # what another library's import changes is its own affair
-    numbas_own()
+def before_and_after(entry: str) -> object:
+    """Call an entry point: what changed, and what Numba makes of the users' kernels afterwards."""
     held = registered()
     before = {(module, name): value for module, name, value in attributes()}
     ENTRIES[entry]()
@@ -132,31 +145,71 @@ def before_and_after(entry: str) -> None:
         and not name.startswith("__")
         and (module, name) not in LAZY
     ]
-    print(json.dumps([changed, [held, registered()], alone()]))
+    return [changed, [held, registered()], alone()]
 
 
-def in_a_process(what: str) -> Any:
-    code = f"import test_side_effects as t, json; {what}"
-    path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "CUDA_VISIBLE_DEVICES": "", "PATH": "/usr/bin:/bin"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=path, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout.splitlines()[-1])
+def serve() -> None:
+    """Answer each line in a process of its own: what an entry point changes, or what Numba makes without any."""
+    for library in ("pandas", "pydantic", "cuda.core", "scipy.special", "scipy.optimize", "rich.console"):
+        import_module(library)  # what another library's import changes is its own affair
+    with suppress(Exception):  # without NVIDIA's libraries the first answer says why
+        numbas_own()
+    assert "smembench" not in sys.modules
+    for line in sys.stdin:
+        if os.fork() == 0:
+            signal.alarm(300)
+            entry = line.strip()
+            try:
+                answer = before_and_after(entry) if entry else alone()
+            except BaseException:
+                answer = traceback.format_exc()
+            print("\n" + json.dumps(answer), flush=True)
+            os._exit(0)
+        os.wait()
+        print(END, flush=True)
+
+
+Ask = Callable[[str], Any]
 
 
 @pytest.fixture(scope="module")
-def of_numba() -> Any:
+def in_a_process() -> Iterator[Ask]:
+    path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "CUDA_VISIBLE_DEVICES": "", "PATH": "/usr/bin:/bin"}
+    server = subprocess.Popen(
+        [sys.executable, "-c", "import test_side_effects as t; t.serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=path,
+    )
+
+    def ask(entry: str) -> Any:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        print(entry, file=server.stdin, flush=True)
+        lines = [*iter(server.stdout.readline, f"{END}\n")]
+        answer = json.loads(lines[-1]) if lines else "its process ended"
+        assert not isinstance(answer, str), answer
+        return answer
+
+    yield ask
+    server.communicate()
+
+
+@pytest.fixture(scope="module")
+def of_numba(in_a_process: Ask) -> Any:
     try:
-        return in_a_process("t.numbas_own(); print(json.dumps(t.alone()))")
+        return in_a_process("")
     except AssertionError as error:
         pytest.skip(f"needs NVIDIA's compiler libraries: {str(error)[-80:]}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_an_entry_point_changes_no_other_module_and_no_users_kernel(entry: str, of_numba: dict[str, str]) -> None:
-    changed, (held, holds), kernels = in_a_process(f"t.before_and_after({entry!r})")
+def test_an_entry_point_changes_no_other_module_and_no_users_kernel(
+    entry: str, in_a_process: Ask, of_numba: dict[str, str]
+) -> None:
+    changed, (held, holds), kernels = in_a_process(entry)
     assert changed == []
     assert holds == held
     assert kernels == of_numba

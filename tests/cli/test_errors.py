@@ -173,7 +173,7 @@ REFUSED = [
     ("ladder matmul --diff tiled --dtype float32,float64", "--dtype float32,float64: give one"),
     ("ladder matmul --diff tiled --device cpu", "--device cpu"),
     ("ladder matmul --diff tiled --csv x.csv --run {documents}", "--csv x.csv: nothing is measured with --run"),
-    ("ladder matmul --diff serpentine --run {documents}", "no case of both unrolled and serpentine"),
+    ("ladder matmul --diff tiled1D --run {documents}", "no case of both tiled and tiled1D"),
     ("ladder matmul --run {documents}", "--run goes with --diff; show --ladder"),
     ("lesson barier", "did you mean barrier?"),
     ("lesson barrier --runs 0", "--runs"),

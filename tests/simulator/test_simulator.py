@@ -10,22 +10,26 @@ from pathlib import Path
 import pytest
 
 import simulated
+from conftest import SIMULATED_PART
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 
+PARTS = 3
+"""Processes, so that several workers have a share of what takes longest."""
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(SIMULATED, reason="this is that process")
-def test_cuda_kernels_in_the_simulator() -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_cuda_kernels_in_the_simulator(part: int) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", Path(__file__).parent],
         capture_output=True,
         text=True,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1", SIMULATED_PART: f"{part}/{PARTS}"},
         cwd=Path(__file__).parents[2],
         check=False,
     )
