@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.bulk_copy import COPY, LOAD, lower_copy, start_copy, type_copy
-from smembench.kernels.intrinsics.bulk_store import STORE, TILE_STORE, lower_store, start_store, type_store
-from smembench.kernels.intrinsics.lowering import register
+from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, start_copy
+from smembench.kernels.intrinsics.bulk_store import STORE, STORE_OPERANDS, start_store
+from smembench.kernels.intrinsics.lowering import Ptx
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.types import Array, Index
 
@@ -21,12 +21,12 @@ def copying_rows(apart: int) -> DeviceFunction:
     if apart == 1:
         return start_copy
 
+    @Ptx(_with_three_coordinates(COPY, "$3", apart), *COPY_OPERANDS)
     def start(
         tile: Array, place: Index, source: Index, column: Index, row: Index, barriers: Array, index: Index
     ) -> None:
         start_copy(tile, place, source, column, row, barriers, index)
 
-    register(start, type_copy, lower_copy(_with_three_coordinates(LOAD, "$3", apart)), *COPY)
     return start
 
 
@@ -36,10 +36,10 @@ def storing_rows(apart: int) -> DeviceFunction:
     if apart == 1:
         return start_store
 
+    @Ptx(_with_three_coordinates(STORE, "$2", apart), *STORE_OPERANDS)
     def start(target: Index, column: Index, row: Index, tile: Array, place: Index) -> None:
         start_store(target, column, row, tile, place)
 
-    register(start, type_store, lower_store(_with_three_coordinates(STORE, "$2", apart)), *TILE_STORE)
     return start
 
 
