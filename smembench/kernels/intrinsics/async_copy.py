@@ -17,7 +17,6 @@ from smembench.kernels.intrinsics.lowering import (
     BYTES_IF,
     GLOBAL,
     LITERAL,
-    PLACE,
     SHARED,
     WIDE,
     WORD,
@@ -109,7 +108,4 @@ def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> 
             to = Value(place.kind, builder.add(place.ir, WIDE(offset)))
             code.emit(instruction, tile, to, array, at)
 
-    def fits(tile: Type, place: Type, array: Type, index: Type, stride: Type) -> bool:
-        return bool(place == types.uint64 and index == stride == types.uint32)
-
-    return register(start, lower, *PLACE, *PLACE, types.Integer, fits=fits)
+    return register(start, lower, types.Array, types.uint64, types.Array, types.uint32, types.uint32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.lowering import PLACE, WIDE, Code, Ptx, Type, Value, changed, loaded, register, types
+from smembench.kernels.intrinsics.lowering import WIDE, Code, Ptx, Value, changed, loaded, register, types
 from smembench.kernels.intrinsics.vector import copy_vector, emit_copy
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
@@ -36,10 +36,7 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
         for place, offset in copies:
             emit_copy(code, target, place, source, Value(at.kind, code.builder.add(at.ir, WIDE(offset))))
 
-    def fits(target: Type, source: Type, at: Type) -> bool:
-        return bool(at == types.uint64)
-
-    return register(copy, lower, types.Array, *PLACE, fits=fits)
+    return register(copy, lower, types.Array, types.Array, types.uint64)
 
 
 @cache

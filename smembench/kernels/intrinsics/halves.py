@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import FLOAT, PLACE, VALUE, Code, Ptx, Type, Value, register, types
+from smembench.kernels.intrinsics.lowering import FLOAT, VALUE, Code, Ptx, Value, register, types
 from smembench.kernels.numba_cuda import DeviceFunction, device, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats
@@ -43,7 +43,7 @@ def widened(dtype: str) -> DeviceFunction:
             return code.emit(_FROM_BFLOAT16, given, result=types.float32)
         return code.builder.fpext(code.builder.bitcast(given.ir, _HALF), FLOAT)
 
-    return register(widen, lower, types.Number, fits=lambda given: given == number(dtype), result=types.float32)
+    return register(widen, lower, number(dtype), result=types.float32)
 
 
 @cache
@@ -60,7 +60,7 @@ def narrowed(dtype: str) -> DeviceFunction:
             return code.emit(_TO_BFLOAT16, given, result=types.uint16)
         return code.builder.bitcast(code.builder.fptrunc(given.ir, _HALF), ir.IntType(16))
 
-    return register(narrow, lower, types.Float, fits=lambda given: given == types.float32, result=number(dtype))
+    return register(narrow, lower, types.float32, result=number(dtype))
 
 
 @cache
@@ -79,10 +79,7 @@ def store_pair(dtype: str) -> DeviceFunction:
             both = code.joined(FLOAT, [one.ir, other.ir])
         code.store(both, place, 2 * array.kind.dtype.bitwidth // 8)
 
-    def fits(array: Type, index: Type, one: Type, other: Type) -> bool:
-        return bool(array.dtype == number(dtype) and one == other == types.float32)
-
-    return register(store, lower, *PLACE, types.Float, types.Float, fits=fits)
+    return register(store, lower, number(dtype)[::1], types.Integer, types.float32, types.float32)
 
 
 def rounded_pair(dtype: str) -> Ptx:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=DeviceFunction)
 Type: TypeAlias = "NumbaType"
+Wanted: TypeAlias = "Type | type[Type]"
+"""A type, a class of types, or an array's type for any array with such elements."""
 Result: TypeAlias = "Type | Callable[..., Type | None]"
 
 types: Any = numba.types  # its stub lacks UniTuple
@@ -64,7 +66,7 @@ class Operand(NamedTuple):
     """
 
     kind: str
-    arguments: tuple[type[Type], ...]
+    arguments: tuple[Wanted, ...]
     parameters: tuple[Any, ...] = ()
     written: bool = False
     read: bool = True
@@ -141,10 +143,18 @@ class Ptx:
         return register(function, lower, *arguments, **self._typing)
 
 
+def _suits(kind: Type, wanted: Wanted) -> bool:
+    if isinstance(wanted, type):
+        return isinstance(kind, wanted)
+    if isinstance(wanted, types.Array):
+        return isinstance(kind, types.Array) and kind.dtype == wanted.dtype
+    return bool(kind == wanted)
+
+
 def register(
     function: Function,
     lower: Callable[..., ir.Value | None],
-    *arguments: type[Type],
+    *arguments: Wanted,
     fits: Callable[..., bool] | None = None,
     result: Result = types.void,
 ) -> Function:
@@ -153,13 +163,13 @@ def register(
     Args:
         function: what the simulator and a trace run.
         lower: gets ``Code`` and a ``Value`` for each argument.
-        arguments: what their types are.
-        fits: whether the types suit beyond that.
+        arguments: their types.
+        fits: whether these suit each other, too.
         result: the function's type, or what gives it by the types of the arguments.
     """
 
     def typer(*kinds: Type) -> Type | None:
-        if not all(map(isinstance, kinds, arguments)) or (fits and not fits(*kinds)):
+        if not all(map(_suits, kinds, arguments)) or (fits and not fits(*kinds)):
             return None
         return result if isinstance(result, types.Type) else result(*kinds)
 
@@ -169,11 +179,10 @@ def register(
         return context.get_dummy_value() if emitted is None else emitted
 
     intrinsic: Any = function
-    typed: Any = typer
-    typed.__signature__ = inspect.signature(function)
+    typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     template = {"key": function, "generic": lambda self: typer}
     intrinsic._numba_type_ = types.Function(type(function.__name__, (CallableTemplate,), template))
-    LOWERINGS.append((lowering, function, tuple(arguments)))
+    LOWERINGS.append((lowering, function, (types.VarArg(types.Any),)))
     return function
 
 

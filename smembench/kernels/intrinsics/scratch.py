@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from smembench.kernels.intrinsics.lowering import ARRAY, GLOBAL, INTEGER, Code, Ptx, Type, Value, register, types
+from smembench.kernels.intrinsics.lowering import ARRAY, GLOBAL, INTEGER, Code, Ptx, Value, register, types
 from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.numba_cuda import DeviceFunction, number
 from smembench.kernels.types import Array, Index
@@ -78,8 +78,4 @@ def _lower_wait(code: Code, counts: Value, index: Value, wanted: Value) -> Any:
     return code.context.get_constant(types.uint32, 1)
 
 
-def _counted(counts: Type, index: Type, wanted: Type) -> bool:
-    return bool(counts.dtype == wanted == types.uint32)
-
-
-register(wait_for_count, _lower_wait, types.Array, types.Integer, types.Integer, fits=_counted, result=types.uint32)
+register(wait_for_count, _lower_wait, types.uint32[::1], types.Integer, types.uint32, result=types.uint32)

@@ -54,10 +54,6 @@ def _vector_at(array: Type, index: Type) -> Type | None:
     return vector_of(array)
 
 
-def _pair_at(array: Type, index: Type) -> Type | None:
-    return vector_of(array) and types.UniTuple(array.dtype, PAIR)
-
-
 def _is_vector(array: Type, index: Type, values: Type) -> bool:
     return bool(values == vector_of(array))
 
@@ -165,7 +161,7 @@ def emit_copy(code: Code, target: Value, place: Value | int, source: Value, inde
 
 
 register(load_vector, _load, *PLACE, result=_vector_at)
-register(load_pair, _load, *PLACE, result=_pair_at)
+register(load_pair, _load, *PLACE, result=lambda array, index: vector_of(array) and types.UniTuple(array.dtype, PAIR))
 register(store_vector, _store, *PLACE, types.UniTuple, fits=_is_vector)
 register(clear_vector, _clear, *PLACE, fits=lambda array, index: vector_of(array) is not None)
 register(copy_vector, emit_copy, *PLACE, *PLACE, fits=same_vectors)

@@ -27,7 +27,6 @@ from smembench.kernels.intrinsics.lowering import (
     LITERAL,
     Code,
     Ptx,
-    Type,
     Value,
     changed,
     register,
@@ -42,7 +41,7 @@ from smembench.kernels.intrinsics.operands import (
     operand_b,
     places_of_elements,
 )
-from smembench.kernels.numba_cuda import DeviceFunction, cuda
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.formats import FLOAT8, TF32, widened
 from smembench.model.problem import ITEMSIZE
@@ -147,10 +146,7 @@ def products(
     def lower(code: Code, sums: Value, tiles: Value, at_left: Value, at_right: Value, thread: Value) -> None:
         code.emit(instruction, sums, first, tiles, at_left, tiles, at_right)
 
-    def fits(sums: Type, tiles: Type, at_left: Type, at_right: Type, thread: Type) -> bool:
-        return bool(sums.dtype == types.float32 and tiles.dtype.bitwidth == 8 * ITEMSIZE[dtype])
-
-    return register(start, lower, types.Array, types.Array, *[types.Integer] * 3, fits=fits)
+    return register(start, lower, types.float32[::1], number(dtype)[::1], *[types.Integer] * 3)
 
 
 @cache
