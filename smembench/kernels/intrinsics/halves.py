@@ -38,6 +38,7 @@ def widened(dtype: str) -> DeviceFunction:
     def widen(number: Scalar) -> Any:
         return formats.widened(np.asarray(number), dtype, "float32")[()]
 
+    # LLVM knows float16, and orders its own conversions otherwise than PTX text.
     def lower(code: Code, given: Value) -> Any:
         if dtype == "bfloat16":
             return code.emit(_FROM_BFLOAT16, given, result=types.float32)
@@ -72,6 +73,7 @@ def store_pair(dtype: str) -> DeviceFunction:
         array[index : index + 2] = both
 
     def lower(code: Code, array: Value, index: Value, one: Value, other: Value) -> None:
+        # The address before the conversion, and a store for which LLVM finds the space: otherwise machine code changes.
         place = code.pointer(array, index)
         if dtype in HALVES:
             both = code.emit(rounded_pair(dtype), other, one, result=types.uint32)

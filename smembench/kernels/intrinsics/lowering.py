@@ -200,27 +200,26 @@ class Code:
         """Emit PTX text as inline assembly, with arguments as a call's or known indices; returns its result."""
         given = iter(args)
         places: list[ir.Value] = []
-        operands: list[ir.Value] = []
+        read: list[ir.Value] = []
         kept: list[ir.Value] = []
-        constraints = []
         for operand in ptx.operands:
             made = getattr(self, operand.kind)(*islice(given, len(operand.arguments)), *operand.parameters)
-            values = made if isinstance(made, list) else [made]
-            if operand.written:
-                places += values
-                kept += map(self.builder.load, values) if operand.read else ()
-            else:
-                operands += values
-                constraints += [_letter(value.type) for value in values]
+            if not operand.written:
+                read += made if isinstance(made, list) else [made]
+                continue
+            places += made
+            if operand.read:
+                kept += [self.builder.load(place) for place in made]
         results = self._registers_of(result)
-        outputs = [*results, *(place.type.pointee for place in places)]
-        constraints = [*(f"={_letter(kind)}" for kind in outputs), *constraints, *map(str, range(len(kept)))]
-        constraints += ["~{memory}"] * (ptx.volatile and ptx.memory)
-        function = ir.FunctionType(_together(outputs), [value.type for value in (*operands, *kept)])
+        outputs = results + [place.type.pointee for place in places]
+        constraints = [f"={_letter(kind)}" for kind in outputs] + [_letter(value.type) for value in read]
+        constraints += [str(index) for index in range(len(kept))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
+        function = ir.FunctionType(_together(outputs), [value.type for value in read + kept])
         text = _filled(ptx.text, args)
         assembly = ir.InlineAsm(function, text, ",".join(constraints), side_effect=ptx.volatile)
-        found = self.builder.call(assembly, [*operands, *kept])
+        found = self.builder.call(assembly, read + kept)
 
+        # One by one, each stored at once: LLVM looks only so far back for a value, and would duplicate other blocks.
         def output(index: int) -> ir.Value:
             return found if len(outputs) == 1 else self.builder.extract_value(found, index)
 

@@ -176,6 +176,7 @@ def store_matrices_transposed(dtype: str) -> DeviceFunction:
     return store_transposed
 
 
+# As loads of vectors are: LLVM finds the array's space.
 def _load_two(code: Code, tile: Value, index: Value) -> Any:
     return code.load(code.pointer(tile, index), WORD, WORD.width // 8)
 

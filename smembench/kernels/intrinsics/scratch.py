@@ -73,6 +73,7 @@ def meet(counts: Array, blocks: Index) -> None:
     """
 
 
+# The result is a constant for LLVM, which sees a loop of one pass.
 def _lower_wait(code: Code, counts: Value, index: Value, wanted: Value) -> Any:
     code.emit(_WAIT, counts, index, wanted)
     return code.context.get_constant(types.uint32, 1)

@@ -137,9 +137,7 @@ def _span(array: Array, index: Index, elements: int = 0) -> slice:
     return slice(index, index + count)
 
 
-# As PTX text these would need to be told the space of the array; LLVM finds it, and keeps local arrays in registers.
-
-
+# PTX text would have to name the space of the array. LLVM finds it, and keeps local arrays in registers.
 def _load(code: Code, array: Value, index: Value) -> ir.Value:
     size = code.result.count * array.kind.dtype.bitwidth // 8
     words = ir.VectorType(WORD, size // 4)
