@@ -35,7 +35,6 @@ from smembench.kernels.intrinsics.lowering import (
     PLACE,
     SHARED,
     UNUSED,
-    VALUE,
     WORD,
     Code,
     Ptx,
@@ -72,7 +71,6 @@ def _words_of_halves(fragments: Type, place: Type, tile: Type, index: Type, lane
     return bool(fragments.dtype == types.uint32 and tile.dtype.bitwidth == 16)
 
 
-@Ptx("mov.b32 $0, {$1, $2};", VALUE, VALUE, fits=_halves, result=types.uint32, volatile=False)
 def pack(low: Scalar, high: Scalar) -> Any:
     """Two 16-bit elements as a register."""
     first, second = (int(np.asarray(half).view(np.uint16)) for half in (low, high))
@@ -176,9 +174,16 @@ def store_matrices_transposed(dtype: str) -> DeviceFunction:
     return store_transposed
 
 
+# As PTX text it would change the order of loads in mmaPlain.
+def _pack(code: Code, low: Value, high: Value) -> Any:
+    first, second = (code.builder.zext(half.ir, WORD) for half in (low, high))
+    return code.builder.or_(first, code.builder.shl(second, WORD(16)))
+
+
 # As loads of vectors are: LLVM finds the array's space.
 def _load_two(code: Code, tile: Value, index: Value) -> Any:
     return code.load(code.pointer(tile, index), WORD, WORD.width // 8)
 
 
+register(pack, _pack, types.Number, types.Number, fits=_halves, result=types.uint32)
 register(load_two, _load_two, *PLACE, fits=lambda tile, index: tile.dtype.bitwidth == 16, result=types.uint32)
