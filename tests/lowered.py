@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
@@ -159,7 +160,9 @@ class Builder:
         return Value(None)
 
 
-def execute(intrinsic: Callable[..., Any], types: Sequence[Any], args: Sequence[Any], result: Any = None) -> Any:
+def execute(
+    intrinsic: Callable[..., Any], types: Sequence[Any], args: Sequence[Any], result: Any = numba.types.void
+) -> Any:
     """Run an intrinsic's lowering on arguments of Numba types: arrays, numbers, and tuples of them.
 
     ``result`` is the Numba type of a tuple that it returns, whose elements are returned.

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 DeviceFunction = Callable[..., Any]
-"""A function that kernels call, and that ``device`` or ``register`` gave a type for Numba."""
+"""A function that kernels call, and that ``device``, ``Ptx`` or ``register`` gave a type for Numba."""
 
 Function = TypeVar("Function", bound=DeviceFunction)
 

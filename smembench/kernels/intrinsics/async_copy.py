@@ -12,17 +12,35 @@ from __future__ import annotations
 
 from functools import cache
 
-from llvmlite import ir
-
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
-from smembench.kernels.intrinsics.vector import BYTES, clear_vector, copy_vector, pointer_to, type_copy, vector_of
+from smembench.kernels.intrinsics.lowering import (
+    BYTES,
+    BYTES_IF,
+    GLOBAL,
+    LITERAL,
+    SHARED,
+    WIDE,
+    WORD,
+    Code,
+    Ptx,
+    Type,
+    Value,
+    register,
+    types,
+)
+from smembench.kernels.intrinsics.vector import clear_vector, copy_vector, same_vectors
 from smembench.kernels.numba_cuda import DeviceFunction, uint32, uint64
 from smembench.kernels.types import Array, Index
 
-_SHARED_SPACE = 3
-"""Address space of shared memory in NVVM IR, where a pointer to it has 32 bits."""
+
+def _elements_fit(tile: Type, place: Type, array: Type, index: Type) -> bool:
+    return same_vectors(tile, place, array, index) and array.dtype.bitwidth >= 32
 
 
+_VECTOR = Ptx(f"cp.async.cg.shared.global [$0], [$1], {BYTES};", SHARED, GLOBAL, fits=same_vectors)
+_ELEMENT = Ptx("cp.async.ca.shared.global [$0], [$1], %bytes;", SHARED, GLOBAL, fits=_elements_fit)
+
+
+@_VECTOR
 def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy the ``vector_width`` elements of a global array from ``index`` on into a tile from ``place`` on.
 
@@ -32,6 +50,13 @@ def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> 
     copy_vector(tile, place, array, index)
 
 
+@Ptx(
+    f"cp.async.cg.shared.global [$1], [$2], {BYTES}, $0;",
+    BYTES_IF,
+    SHARED,
+    GLOBAL,
+    fits=lambda inside, *copy: same_vectors(*copy),
+)
 def copy_vector_async_if(inside: bool, tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy as ``copy_vector_async`` does, or, outside, to store zeros without accessing the global array.
 
@@ -44,73 +69,20 @@ def copy_vector_async_if(inside: bool, tile: Array, place: Index, array: Array, 
         clear_vector(tile, place)
 
 
+@_ELEMENT
 def copy_element_async(tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy one element of a global array into a tile: 4 or 8 bytes, through the L1 (``.ca``)."""
     tile[place] = array[index]
 
 
+@Ptx("cp.async.commit_group;")
 def commit_copies() -> None:
     """``cp.async.commit_group``: commit the copies started since the last commit as a group, which may be empty."""
 
 
+@Ptx("cp.async.wait_group %literal;", LITERAL)
 def wait_for_copies(newest: int) -> None:
     """``cp.async.wait_group``: wait until all groups of this thread but the ``newest``, a constant, are complete."""
-
-
-def _type_commit(_context: Context) -> Typer:
-    return lambda: types.void
-
-
-def _type_wait(_context: Context) -> Typer:
-    def typer(newest: Type) -> Type | None:
-        return types.void if isinstance(newest, types.IntegerLiteral) else None
-
-    return typer
-
-
-def _type_element(_context: Context) -> Typer:
-    def typer(tile: Type, place: Type, array: Type, index: Type) -> Type | None:
-        if vector_of(tile) is None or vector_of(array) != vector_of(tile) or array.dtype.bitwidth < 32:
-            return None
-        return types.void if isinstance(place, types.Integer) and isinstance(index, types.Integer) else None
-
-    return typer
-
-
-def _emit(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, size: int) -> None:
-    """Start to copy ``size`` bytes from one pointer to another."""
-    cache = "cg" if size == BYTES else "ca"
-    target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
-    assembly = f"cp.async.{cache}.shared.global [$0], [$1], {size};"
-    assemble(builder, assembly, "r,l,", builder.ptrtoint(target, ir.IntType(32)), source)
-
-
-def _lower_vector(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    return _start(context, builder, signature, args, BYTES)
-
-
-def _type_if(context: Context) -> Typer:
-    copies = type_copy(context)
-
-    def typer(inside: Type, tile: Type, place: Type, array: Type, index: Type) -> Type | None:
-        return copies(tile, place, array, index) if inside == types.boolean else None
-
-    return typer
-
-
-def _lower_if(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    word = ir.IntType(32)
-    target = pointer_to(context, builder, *signature.args[1:3], *args[1:3])
-    target = builder.addrspacecast(target, target.type.pointee.as_pointer(_SHARED_SPACE))
-    source = pointer_to(context, builder, *signature.args[3:], *args[3:])
-    size = builder.select(args[0], word(BYTES), word(0))
-    assembly = f"cp.async.cg.shared.global [$0], [$1], {BYTES}, $2;"
-    assemble(builder, assembly, "r,l,r,", builder.ptrtoint(target, word), source, size)
-    return context.get_dummy_value()
-
-
-def _lower_element(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    return _start(context, builder, signature, args, signature.args[0].dtype.bitwidth // 8)
 
 
 @cache
@@ -121,58 +93,19 @@ def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> 
     a vector, or an element. Copies from one row share an address up to a constant. Lowered as one function: inlining a
     call per copy takes Numba most of its compile time.
     """
-    copy = copy_vector_async if vectors else copy_element_async
+    copy, instruction = (copy_vector_async, _VECTOR) if vectors else (copy_element_async, _ELEMENT)
 
     def start(tile: Array, place: Index, array: Array, index: Index, stride: Index) -> None:
         for below, along, offset in copies:
             at = uint64(index + uint32(below) * stride)
             copy(tile, place + uint64(offset), array, at + along)
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        narrow, wide = ir.IntType(32), ir.IntType(64)
-        tile_type, index_type, array_type, *_ = signature.args
-        tile, place, array, index, stride = args
-        size = BYTES if vectors else tile_type.dtype.bitwidth // 8
+    def lower(code: Code, tile: Value, place: Value, array: Value, index: Value, stride: Value) -> None:
+        builder = code.builder
         for below, along, offset in copies:
-            row = builder.zext(builder.add(index, builder.mul(stride, ir.Constant(narrow, below))), wide)
-            at = builder.add(row, ir.Constant(wide, along))
-            to = builder.add(place, ir.Constant(wide, offset))
-            _emit(
-                builder,
-                pointer_to(context, builder, tile_type, index_type, tile, to),
-                pointer_to(context, builder, array_type, index_type, array, at),
-                size,
-            )
-        return context.get_dummy_value()
+            row = builder.zext(builder.add(index.ir, builder.mul(stride.ir, WORD(below))), WIDE)
+            at = Value(place.kind, builder.add(row, WIDE(along)))
+            to = Value(place.kind, builder.add(place.ir, WIDE(offset)))
+            code.emit(instruction, tile, to, array, at)
 
-    def typer(tile: Type, place: Type, array: Type, index: Type, stride: Type) -> Type | None:
-        return types.void if place == types.uint64 and index == stride == types.uint32 else None
-
-    register(start, lambda _context: typer, lower, *_PLACES, types.Integer)
-    return start
-
-
-def _start(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values, size: int) -> ir.Value:
-    target = pointer_to(context, builder, *signature.args[:2], *args[:2])
-    source = pointer_to(context, builder, *signature.args[2:], *args[2:])
-    _emit(builder, target, source, size)
-    return context.get_dummy_value()
-
-
-def _lower_commit(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    assemble(builder, "cp.async.commit_group;")
-    return context.get_dummy_value()
-
-
-def _lower_wait(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    assemble(builder, f"cp.async.wait_group {signature.args[0].literal_value};")
-    return context.get_dummy_value()
-
-
-_PLACES = (types.Array, types.Integer, types.Array, types.Integer)
-
-register(copy_vector_async, type_copy, _lower_vector, *_PLACES)
-register(copy_vector_async_if, _type_if, _lower_if, types.Boolean, *_PLACES)
-register(copy_element_async, _type_element, _lower_element, *_PLACES)
-register(commit_copies, _type_commit, _lower_commit)
-register(wait_for_copies, _type_wait, _lower_wait, types.IntegerLiteral)
+    return register(start, lower, types.Array, types.uint64, types.Array, types.uint32, types.uint32)

@@ -17,20 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import (
-    Context,
-    Signature,
-    Type,
-    Typer,
-    Values,
-    assemble,
-    register,
-    register_instruction,
-    types,
-)
-from smembench.kernels.intrinsics.vector import pointer_to
+from smembench.kernels.intrinsics.lowering import INTEGER, MAP, SHARED, Ptx
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device
 from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.kernels.types import Array, Index
@@ -47,15 +35,12 @@ ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
 TILES = "tile_accesses"
 """The name of what records accesses to tiles, in a trace's ``cuda``."""
 
-_SHARED, _SHARED_POINTER = 3, ir.IntType(32)
-
-_WAIT = (
-    "{ .reg .pred done; again${:uid}: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
-    "@!done bra again${:uid}; }"
-)
-LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];"
+COPY_OPERANDS = (SHARED, MAP, INTEGER, INTEGER, SHARED)
+COPY = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];"
+"""The instruction of ``start_copy``, and its operands."""
 
 
+@Ptx("mbarrier.init.shared::cta.b64 [$0], $1;", SHARED, INTEGER)
 def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
     """``mbarrier.init``: set up a barrier for ``arrivals`` per phase, before ``publish_barriers``."""
     if isinstance(barriers, np.ndarray):
@@ -64,28 +49,39 @@ def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
         _trace(barriers, index, "store")
 
 
+@Ptx("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;")
 def publish_barriers() -> None:
     """``fence.mbarrier_init``: make new barriers visible to copies; before the block's next ``cuda.syncthreads``."""
 
 
+@Ptx("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", MAP)
 def acquire_map(source: Any) -> None:
     """Make a tensor map that the host wrote visible to copies; for the thread that starts them, before the first."""
 
 
+@Ptx("prefetch.tensormap [$0];", MAP)
 def prefetch_map(source: Any) -> None:
     """Fetch a tensor map before its first use; after ``acquire_map`` of others, which would wait for it."""
 
 
+@Ptx("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", SHARED, INTEGER)
 def expect_bytes(barriers: Array, index: Index, count: Index) -> None:
     """``mbarrier.arrive.expect_tx``: arrive at a barrier, and announce ``count`` bytes to it."""
     _change(barriers, index, 1, count)
 
 
+@Ptx("mbarrier.arrive.shared::cta.b64 _, [$0];", SHARED)
 def arrive(barriers: Array, index: Index) -> None:
     """``mbarrier.arrive``: arrive at a barrier."""
     _change(barriers, index, 1, 0)
 
 
+@Ptx(
+    "{ .reg .pred done; again${:uid}: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
+    "@!done bra again${:uid}; }",
+    SHARED,
+    INTEGER,
+)
 def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
     """``mbarrier.try_wait.parity``: wait until the phase of this parity has ended, as the one before the first has."""
     if not isinstance(barriers, np.ndarray):
@@ -96,6 +92,7 @@ def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
         cuda.nanosleep(0)
 
 
+@Ptx(COPY, *COPY_OPERANDS)
 def start_copy(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
@@ -178,88 +175,3 @@ def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
     barriers[index] = _State(
         state.arrivals, state.arrivals if ended else missing, missing_bytes, state.phase ^ ended
     ).word
-
-
-def shared_address(
-    context: Context, builder: ir.IRBuilder, kind: Type, index_kind: Type, array: ir.Value, index: ir.Value
-) -> ir.Value:
-    """The address of an element of a shared array in shared memory's own space, 32 bits."""
-    pointer = pointer_to(context, builder, kind, index_kind, array, index)
-    inside = builder.addrspacecast(pointer, pointer.type.pointee.as_pointer(_SHARED))
-    return builder.ptrtoint(inside, _SHARED_POINTER)
-
-
-def _type_barrier(_context: Context) -> Typer:
-    return lambda barriers, index: types.void
-
-
-def _type_map(_context: Context) -> Typer:
-    return lambda source: types.void
-
-
-def _type_count(_context: Context) -> Typer:
-    return lambda barriers, index, count: types.void
-
-
-def type_copy(_context: Context) -> Typer:
-    """The typing of ``start_copy``."""
-    return lambda tile, place, source, column, row, barriers, index: types.void
-
-
-def lower_on_barrier(assembly: str, constraints: str) -> Any:
-    """Lowers a call on a barrier: its address, then the other arguments as 32-bit integers."""
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        at = shared_address(context, builder, *signature.args[:2], *args[:2])
-        rest = [narrow(builder, arg) for arg in args[2:]]
-        assemble(builder, assembly, constraints, at, *rest)
-        return context.get_dummy_value()
-
-    return lower
-
-
-def narrow(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """An integer, truncated to 32 bits."""
-    return value if value.type == _SHARED_POINTER else builder.trunc(value, _SHARED_POINTER)
-
-
-def lower_copy(assembly: str) -> Any:
-    """Lowers the start of a copy of a tile: its place, the map, where in the matrix, and the barrier."""
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        tile, place, source, column, row, barriers, index = args
-        kinds = signature.args
-        to = shared_address(context, builder, kinds[0], kinds[1], tile, place)
-        at = shared_address(context, builder, kinds[5], kinds[6], barriers, index)
-        assemble(builder, assembly, "r,l,r,r,r,", to, source, narrow(builder, column), narrow(builder, row), at)
-        return context.get_dummy_value()
-
-    return lower
-
-
-def _lower_on_map(assembly: str) -> Any:
-    """Lowers a call on a tensor map."""
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        assemble(builder, assembly, "l,", args[0])
-        return context.get_dummy_value()
-
-    return lower
-
-
-BARRIER = (types.Array, types.Integer)
-COPY = (*BARRIER, *[types.Integer] * 3, *BARRIER)
-"""Types of a barrier, and of the arguments of a copy."""
-_COUNT = (*BARRIER, types.Integer)
-_INIT = "mbarrier.init.shared::cta.b64 [$0], $1;"
-_ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;"
-_EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"
-
-register(set_barrier, _type_count, lower_on_barrier(_INIT, "r,r,"), *_COUNT)
-register_instruction(publish_barriers, "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;")
-register(acquire_map, _type_map, _lower_on_map(_ACQUIRE), types.Integer)
-register(prefetch_map, _type_map, _lower_on_map("prefetch.tensormap [$0];"), types.Integer)
-register(expect_bytes, _type_count, lower_on_barrier(_EXPECT, "r,r,"), *_COUNT)
-register(arrive, _type_barrier, lower_on_barrier("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,"), *BARRIER)
-register(wait_for_phase, _type_count, lower_on_barrier(_WAIT, "r,r,"), *_COUNT)
-register(start_copy, type_copy, lower_copy(LOAD), *COPY)

@@ -15,32 +15,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import TILES, narrow, shared_address
+from smembench.kernels.intrinsics.bulk_copy import TILES
 from smembench.kernels.intrinsics.deferred import Groups
-from smembench.kernels.intrinsics.lowering import (
-    Context,
-    Signature,
-    Typer,
-    Values,
-    assemble,
-    register,
-    register_instruction,
-    types,
-)
+from smembench.kernels.intrinsics.lowering import INTEGER, LITERAL, MAP, SHARED, Ptx
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
 _STORES = Groups("the TMA")
 
+STORE_OPERANDS = (MAP, INTEGER, INTEGER, SHARED)
 STORE = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];"
+"""The instruction of ``start_store``, and its operands."""
 
 
+@Ptx("fence.proxy.async.shared::cta;")
 def publish_tile() -> None:
     """``fence.proxy.async``: make what this thread stored in shared memory visible to the TMA."""
 
 
+@Ptx(STORE, *STORE_OPERANDS)
 def start_store(target: Any, column: Index, row: Index, tile: Array, place: Index) -> None:
     """``cp.async.bulk.tensor``: start to write a tile in shared memory to (row, column) of a mapped matrix."""
     if isinstance(tile, np.ndarray):
@@ -49,48 +43,24 @@ def start_store(target: Any, column: Index, row: Index, tile: Array, place: Inde
         getattr(cuda, TILES).stored(tile, target, column, row)
 
 
+@Ptx("cp.async.bulk.commit_group;")
 def commit_stores() -> None:
     """``cp.async.bulk.commit_group``: commit the stores started since the last commit as a group."""
     _STORES.commit()
 
 
+@Ptx("cp.async.bulk.wait_group.read %literal;", LITERAL)
 def finish_stores(newest: int) -> None:
     """``cp.async.bulk.wait_group.read``: wait until the tiles of all groups but the ``newest`` have been read."""
     _STORES.finish(newest)
 
 
+@Ptx("cp.async.bulk.wait_group 0; fence.proxy.async.global;")
 def complete_stores() -> None:
     """Wait until all tiles that this thread committed are written, for copies after a barrier of all blocks."""
     finish_stores(0)
 
 
+@Ptx("fence.proxy.async.global;")
 def see_stores() -> None:
     """After that barrier of all blocks: let this thread's copies read the tiles that other blocks wrote."""
-
-
-def type_store(_context: Context) -> Typer:
-    """The typing of ``start_store``."""
-    return lambda target, column, row, tile, place: types.void
-
-
-def lower_store(assembly: str) -> Any:
-    """Lowers the start of writing a tile: the map, where in the matrix, and the tile's place."""
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        target, column, row, tile, place = args
-        source = shared_address(context, builder, signature.args[3], signature.args[4], tile, place)
-        assemble(builder, assembly, "l,r,r,r,", target, narrow(builder, column), narrow(builder, row), source)
-        return context.get_dummy_value()
-
-    return lower
-
-
-TILE_STORE = (*[types.Integer] * 3, types.Array, types.Integer)
-"""Types of the arguments of ``start_store``."""
-
-register(start_store, type_store, lower_store(STORE), *TILE_STORE)
-register_instruction(publish_tile, "fence.proxy.async.shared::cta;")
-register_instruction(commit_stores, "cp.async.bulk.commit_group;")
-register_instruction(complete_stores, "cp.async.bulk.wait_group 0; fence.proxy.async.global;")
-register_instruction(see_stores, "fence.proxy.async.global;")
-register_instruction(finish_stores, "cp.async.bulk.wait_group.read {};", constant=True)

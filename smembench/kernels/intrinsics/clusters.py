@@ -11,39 +11,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.intrinsics.bulk_copy import (
-    BARRIER,
-    COPY,
-    TILES,
-    arrive,
-    lower_copy,
-    lower_on_barrier,
-    start_copy,
-    type_copy,
-)
-from smembench.kernels.intrinsics.lowering import (
-    Context,
-    Typer,
-    register,
-    register_instruction,
-    types,
-)
+from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, TILES, arrive, start_copy
+from smembench.kernels.intrinsics.lowering import INTEGER, SHARED, Ptx
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
 CLUSTER_BLOCKS = "cluster_blocks"
 """The name of the number of blocks per cluster in a trace's ``cuda``."""
 
+_MASKED = COPY.replace("::bytes", "::bytes.multicast::cluster").replace("[$4]", "[$4], mask")
 _TO_ALL = (
     "{ .reg .b32 blocks, all; .reg .b16 mask; mov.u32 blocks, %cluster_nctarank; shl.b32 all, 1, blocks; "
-    "sub.u32 all, all, 1; cvt.u16.u32 mask, all; "
-    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-    "[$0], [$1, {$2, $3}], [$4], mask; }"
+    f"sub.u32 all, all, 1; cvt.u16.u32 mask, all; {_MASKED} }}"
 )
 _ARRIVE = "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [there]; }"
-_MEET = "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
 
 
+@Ptx("barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;")
 def meet_cluster() -> None:
     """``barrier.cluster``: wait for all threads of the cluster; barriers that they published are then set up for all.
 
@@ -52,6 +36,7 @@ def meet_cluster() -> None:
     cuda.syncthreads()
 
 
+@Ptx(_TO_ALL, *COPY_OPERANDS)
 def start_copy_to_all(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
@@ -62,15 +47,7 @@ def start_copy_to_all(
         start_copy(tile, place, source, column, row, barriers, index)
 
 
+@Ptx(_ARRIVE, SHARED, INTEGER)
 def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
     """``mapa``, ``mbarrier.arrive``: arrive at the barrier of the cluster's block of this rank."""
     arrive(barriers, index)
-
-
-def _type_arrival(_context: Context) -> Typer:
-    return lambda barriers, index, rank: types.void
-
-
-register_instruction(meet_cluster, _MEET)
-register(start_copy_to_all, type_copy, lower_copy(_TO_ALL), *COPY)
-register(arrive_at, _type_arrival, lower_on_barrier(_ARRIVE, "r,r,"), *BARRIER, types.Integer)

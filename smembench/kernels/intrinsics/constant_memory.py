@@ -8,9 +8,9 @@ would hide the name, so such a program is compiled with ``lto=False``.
 
 from __future__ import annotations
 
-from llvmlite import ir
+from typing import Any
 
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, register, types
+from smembench.kernels.intrinsics.lowering import Code, Type, Value, register, types
 from smembench.kernels.types import Array
 
 _ADDRESS_SPACE = 4
@@ -26,33 +26,12 @@ def constant_array(array: Array, name: str, count: int) -> Array:
     return array
 
 
-def _type(_context: Context) -> Typer:
-    def typer(array: Type, name: Type, count: Type) -> Type | None:
-        literal = isinstance(name, types.StringLiteral) and isinstance(count, types.IntegerLiteral)
-        return types.Array(array.dtype, 1, "C", readonly=True) if literal and isinstance(array, types.Array) else None
-
-    return typer
+def _lower(code: Code, array: Value, name: Value, count: Value) -> Any:
+    return code.module_array(name.kind.literal_value, code.result, count.kind.literal_value, _ADDRESS_SPACE)
 
 
-def _lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    _, name, count = signature.args
-    element = context.get_data_type(signature.return_type.dtype)
-    size = context.get_abi_sizeof(element)
-    space = ir.ArrayType(element, count.literal_value)
-    variable = ir.GlobalVariable(builder.module, space, name.literal_value, addrspace=_ADDRESS_SPACE)
-    variable.initializer = ir.Constant(space, None)
-    variable.align = size
-    array = context.make_array(signature.return_type)(context, builder)
-    generic = builder.addrspacecast(variable, space.as_pointer())
-    context.populate_array(
-        array,
-        data=builder.bitcast(generic, array.data.type),
-        shape=[context.get_constant(types.intp, count.literal_value)],
-        strides=[context.get_constant(types.intp, size)],
-        itemsize=context.get_constant(types.intp, size),
-        meminfo=None,
-    )
-    return array._getvalue()
+def _in_constant_memory(array: Type, name: Type, count: Type) -> Type:
+    return types.Array(array.dtype, 1, "C", readonly=True)
 
 
-register(constant_array, _type, _lower, types.Array, types.StringLiteral, types.IntegerLiteral)
+register(constant_array, _lower, types.Array, types.StringLiteral, types.IntegerLiteral, result=_in_constant_memory)

@@ -8,30 +8,20 @@ from __future__ import annotations
 
 from functools import cache
 
-from llvmlite import ir
-
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Values, assemble, register, types
-from smembench.kernels.intrinsics.vector import copy_vector, emit_copy, pointer_to
+from smembench.kernels.intrinsics.lowering import WIDE, Code, Ptx, Value, changed, loaded, register, types
+from smembench.kernels.intrinsics.vector import copy_vector, emit_copy
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
 
-_ASSEMBLY = {"float": ("f", "fma.rn.f32"), "double": ("d", "fma.rn.f64")}
-"""LLVM type to assembly constraint and instruction."""
+_MULTIPLY_ADD = Ptx("fma.rn.f%bits $0, $1, $2, $0;", changed(1), loaded(1), loaded(1), memory=False)
 
 
+@Ptx("bar.warp.sync 0xffffffff;")
 def scheduling_barrier() -> None:
     """Scheduling barrier: the compiler moves no memory access across it. ``bar.warp.sync``, a NOP in SASS.
 
     Without it ptxas moves loads from global memory down to shortly before their values are stored.
     """
-
-
-def _lower_scheduling_barrier(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    assemble(builder, "bar.warp.sync 0xffffffff;")
-    return context.get_dummy_value()
-
-
-register(scheduling_barrier, lambda _context: lambda: types.void, _lower_scheduling_barrier)
 
 
 @cache
@@ -42,20 +32,11 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
         for place, offset in copies:
             copy_vector(target, place, source, uint64(at + uint64(offset)))
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        (target_type, source_type, index), (target, source, at) = signature.args, args
+    def lower(code: Code, target: Value, source: Value, at: Value) -> None:
         for place, offset in copies:
-            wide = builder.add(at, ir.Constant(ir.IntType(64), offset))
-            begin = pointer_to(context, builder, source_type, index, source, wide)
-            end = pointer_to(context, builder, target_type, index, target, ir.Constant(ir.IntType(64), place))
-            emit_copy(builder, end, begin)
-        return context.get_dummy_value()
+            emit_copy(code, target, place, source, Value(at.kind, code.builder.add(at.ir, WIDE(offset))))
 
-    def typer(target: Type, source: Type, at: Type) -> Type | None:
-        return types.void if at == types.uint64 else None
-
-    register(copy, lambda _context: typer, lower, types.Array, types.Array, types.Integer)
-    return copy
+    return register(copy, lower, types.Array, types.Array, types.uint64)
 
 
 @cache
@@ -72,29 +53,10 @@ def outer_product(
         for i, j in results:
             accumulators[i * across + j] += a[first_a + i] * b[first_b + j]
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        kinds = zip(signature.args, args, strict=True)
-        sums, a, b = (context.make_array(kind)(context, builder, array).data for kind, array in kinds)
-
-        def at(data: ir.Value, index: int) -> ir.Value:
-            return builder.gep(data, [ir.Constant(ir.IntType(64), index)])
-
-        rows = [builder.load(at(a, first_a + i)) for i in range(1 + max(i for i, _ in results))]
-        columns = [builder.load(at(b, first_b + j)) for j in range(across)]
+    def lower(code: Code, accumulators: Value, a: Value, b: Value) -> None:
         for i, j in results:
-            place = at(sums, i * across + j)
-            factors = (columns[j], rows[i]) if b_first else (rows[i], columns[j])
-            builder.store(_multiply_add(builder, *factors, builder.load(place)), place)
-        return context.get_dummy_value()
+            factors = [(a, first_a + i), (b, first_b + j)]
+            one, other = reversed(factors) if b_first else factors
+            code.emit(_MULTIPLY_ADD, accumulators, i * across + j, *one, *other)
 
-    register(product, lambda _context: lambda accumulators, a, b: types.void, lower, *[types.Array] * 3)
-    return product
-
-
-def _multiply_add(builder: ir.IRBuilder, x: ir.Value, y: ir.Value, addend: ir.Value) -> ir.Value:
-    kind = addend.type
-    letter, instruction = _ASSEMBLY[str(kind)]
-    function = ir.FunctionType(kind, [kind] * 3)
-    constraints = f"=&{letter},{letter},{letter},0"
-    assembly = ir.InlineAsm(function, f"{instruction} $0, $1, $2, $0;", constraints, side_effect=True)
-    return builder.call(assembly, [x, y, addend])
+    return register(product, lower, *[types.Array] * 3)

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, register, types
-from smembench.kernels.intrinsics.vector import pointer_to
+from smembench.kernels.intrinsics.lowering import FLOAT, VALUE, Code, Ptx, Value, register, types
 from smembench.kernels.numba_cuda import DeviceFunction, device, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats
 from smembench.model.formats import HALVES
 
-_WORD, _FLOAT, _HALF = ir.IntType(32), ir.FloatType(), ir.HalfType()
+PTX = {"bfloat16": "bf16", "float16": "f16"}
+"""Types in PTX."""
+_HALF = ir.HalfType()
+_FROM_BFLOAT16 = Ptx("{ .reg .b32 wide; cvt.u32.u16 wide, $1; shl.b32 $0, wide, 16; }", VALUE, volatile=False)
+_TO_BFLOAT16 = Ptx("cvt.rn.bf16.f32 $0, $1;", VALUE, volatile=False)
 
 
 def _same(number: Scalar) -> Scalar:
@@ -35,14 +38,13 @@ def widened(dtype: str) -> DeviceFunction:
     def widen(number: Scalar) -> Any:
         return formats.widened(np.asarray(number), dtype, "float32")[()]
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        if dtype == "float16":
-            return builder.fpext(builder.bitcast(args[0], _HALF), _FLOAT)
-        bits = builder.shl(builder.zext(args[0], _WORD), _WORD(16))
-        return builder.bitcast(bits, _FLOAT)
+    # LLVM knows float16, and orders its own conversions otherwise than PTX text.
+    def lower(code: Code, given: Value) -> Any:
+        if dtype == "bfloat16":
+            return code.emit(_FROM_BFLOAT16, given, result=types.float32)
+        return code.builder.fpext(code.builder.bitcast(given.ir, _HALF), FLOAT)
 
-    register(widen, _typed(number(dtype), types.float32), lower, types.Number)
-    return widen
+    return register(widen, lower, number(dtype), result=types.float32)
 
 
 @cache
@@ -54,14 +56,12 @@ def narrowed(dtype: str) -> DeviceFunction:
     def narrow(number: Scalar) -> Any:
         return formats.rounded(np.asarray(number, np.float32), dtype)[()]
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        if dtype == "float16":
-            return builder.bitcast(builder.fptrunc(args[0], _HALF), ir.IntType(16))
-        rounding = ir.InlineAsm(ir.FunctionType(ir.IntType(16), [_FLOAT]), "cvt.rn.bf16.f32 $0, $1;", "=h,f")
-        return builder.call(rounding, args)
+    def lower(code: Code, given: Value) -> Any:
+        if dtype == "bfloat16":
+            return code.emit(_TO_BFLOAT16, given, result=types.uint16)
+        return code.builder.bitcast(code.builder.fptrunc(given.ir, _HALF), ir.IntType(16))
 
-    register(narrow, _typed(types.float32, number(dtype)), lower, types.Number)
-    return narrow
+    return register(narrow, lower, types.float32, result=number(dtype))
 
 
 @cache
@@ -72,28 +72,18 @@ def store_pair(dtype: str) -> DeviceFunction:
         both: Any = formats.rounded(np.array([one, other], np.float32), dtype)
         array[index : index + 2] = both
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        array, index, one, other = args
-        if dtype == "float32":
-            zero, first = ir.Constant(ir.VectorType(_FLOAT, 2), ir.Undefined), ir.Constant(_WORD, 0)
-            both = builder.insert_element(builder.insert_element(zero, one, first), other, ir.Constant(_WORD, 1))
+    def lower(code: Code, array: Value, index: Value, one: Value, other: Value) -> None:
+        # The address before the conversion, and a store for which LLVM finds the space: otherwise machine code changes.
+        place = code.pointer(array, index)
+        if dtype in HALVES:
+            both = code.emit(rounded_pair(dtype), other, one, result=types.uint32)
         else:
-            kind = {"float16": "f16x2", "bfloat16": "bf16x2"}[dtype]
-            packing = ir.InlineAsm(ir.FunctionType(_WORD, [_FLOAT, _FLOAT]), f"cvt.rn.{kind}.f32 $0, $1, $2;", "=r,f,f")
-            both = builder.call(packing, [other, one])
-        pointer = pointer_to(context, builder, signature.args[0], signature.args[1], array, index)
-        builder.store(both, builder.bitcast(pointer, both.type.as_pointer()))
-        return context.get_dummy_value()
+            both = code.joined(FLOAT, [one.ir, other.ir])
+        code.store(both, place, 2 * array.kind.dtype.bitwidth // 8)
 
-    def typer(array: Type, index: Type, one: Type, other: Type) -> Type | None:
-        return types.void if array.dtype == number(dtype) and one == other == types.float32 else None
-
-    register(store, lambda _context: typer, lower, types.Array, types.Integer, types.Float, types.Float)
-    return store
+    return register(store, lower, number(dtype)[::1], types.Integer, types.float32, types.float32)
 
 
-def _typed(given: Type, result: Type) -> Any:
-    def typing(_context: Context) -> Typer:
-        return lambda number: result if number == given else None
-
-    return typing
+def rounded_pair(dtype: str) -> Ptx:
+    """Two float32, the upper half first, as a register of two elements of this type."""
+    return Ptx(f"cvt.rn.{PTX[dtype]}x2.f32 $0, $1, $2;", VALUE, VALUE, volatile=False)

@@ -28,11 +28,24 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import shared_address
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
-from smembench.kernels.intrinsics.vector import BYTES, pointer_to
+from smembench.kernels.intrinsics.halves import PTX
+from smembench.kernels.intrinsics.lowering import (
+    BYTES,
+    PLACE,
+    SHARED,
+    UNUSED,
+    WORD,
+    Code,
+    Ptx,
+    Type,
+    Value,
+    changed,
+    loaded,
+    register,
+    types,
+    written,
+)
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats
@@ -42,9 +55,20 @@ MATRICES = 4
 """8×8 matrices per ``ldmatrix``, and registers that they fill."""
 A_REGISTERS, B_REGISTERS, SUMS = 4, 2, 4
 """Registers of a fragment of A, of one of B, and of their sums, per lane."""
-_PTX = {"bfloat16": "bf16", "float16": "f16"}
-_WORD, _FLOAT = ir.IntType(32), ir.FloatType()
-_PLACES = (types.Array, types.Integer, types.Array, types.Integer, types.Integer)
+_LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];"
+_MULTIPLY = "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {$0,$1,$2,$3}, {$4,$5,$6,$7}, {$8,$9}, {$0,$1,$2,$3};"
+_STORE = (
+    "{ .reg .b32 a, b, c, d; cvt.rn.%sx2.f32 a, $2, $1; cvt.rn.%sx2.f32 b, $4, $3; cvt.rn.%sx2.f32 c, $6, $5; "
+    "cvt.rn.%sx2.f32 d, $8, $7; stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {a, b, c, d}; }"
+)
+
+
+def _halves(low: Type, high: Type) -> bool:
+    return bool(low == high and low.bitwidth == 16)
+
+
+def _words_of_halves(fragments: Type, place: Type, tile: Type, index: Type, lane: Type) -> bool:
+    return bool(fragments.dtype == types.uint32 and tile.dtype.bitwidth == 16)
 
 
 def pack(low: Scalar, high: Scalar) -> Any:
@@ -58,6 +82,7 @@ def load_two(tile: Array, index: Index) -> Any:
     return pack(*tile[index : index + 2])
 
 
+@Ptx(_LOAD, written(MATRICES), SHARED, UNUSED, fits=_words_of_halves)
 def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
     """``ldmatrix``: load four matrices into registers from ``place`` on; this lane's row begins at ``index``.
 
@@ -70,6 +95,7 @@ def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lan
         fragments[place + matrix] = pack(*(_at(given, lane % 4 * 2 + half) for half in (0, 1)))
 
 
+@Ptx(_LOAD.replace(".x4", ".x4.trans"), written(MATRICES), SHARED, UNUSED, fits=_words_of_halves)
 def load_matrices_transposed(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
     """As load_matrices, each matrix transposed.
 
@@ -100,6 +126,10 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
     The sums of the product of A's i-th and B's j-th begin at ``4 * (i * across + j)`` in ``accumulators``.
     """
 
+    instruction = Ptx(
+        _MULTIPLY.replace("%s", PTX[dtype]), changed(SUMS), loaded(A_REGISTERS), loaded(B_REGISTERS), memory=False
+    )
+
     def multiply(accumulators: Array, a: Array, b: Array, lane: Index) -> None:
         mine = [tuple(a[i] for i in range(A_REGISTERS * down)), tuple(b[i] for i in range(B_REGISTERS * across))]
 
@@ -116,66 +146,12 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        kinds = zip(signature.args[:3], args[:3], strict=True)
-        sums, a, b = (context.make_array(kind)(context, builder, array).data for kind, array in kinds)
+    def lower(code: Code, sums: Value, a: Value, b: Value, lane: Value) -> None:
+        for i in range(down):
+            for j in range(across):
+                code.emit(instruction, sums, SUMS * (i * across + j), a, A_REGISTERS * i, b, B_REGISTERS * j)
 
-        def at(data: ir.Value, index: int) -> ir.Value:
-            return builder.gep(data, [ir.Constant(ir.IntType(64), index)])
-
-        def loaded(data: ir.Value, first: int, count: int) -> list[ir.Value]:
-            return [builder.load(at(data, first + i)) for i in range(count)]
-
-        result = ir.LiteralStructType([_FLOAT] * SUMS)
-        given = [_WORD] * (A_REGISTERS + B_REGISTERS) + [_FLOAT] * SUMS
-        assembly = ir.InlineAsm(
-            ir.FunctionType(result, given),
-            f"mma.sync.aligned.m16n8k16.row.col.f32.{_PTX[dtype]}.{_PTX[dtype]}.f32 "
-            "{$0,$1,$2,$3}, {$4,$5,$6,$7}, {$8,$9}, {$0,$1,$2,$3};",
-            "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3",
-            side_effect=True,
-        )
-        rows = [loaded(a, A_REGISTERS * i, A_REGISTERS) for i in range(down)]
-        columns = [loaded(b, B_REGISTERS * j, B_REGISTERS) for j in range(across)]
-        for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
-                first = SUMS * (i * across + j)
-                found = builder.call(assembly, [*row, *column, *loaded(sums, first, SUMS)])
-                for place in range(SUMS):
-                    builder.store(builder.extract_value(found, place), at(sums, first + place))
-        return context.get_dummy_value()
-
-    register(
-        multiply, lambda _context: lambda accumulators, a, b, lane: types.void, lower, *[types.Array] * 3, types.Integer
-    )
-    return multiply
-
-
-@cache
-def store_two(dtype: str) -> DeviceFunction:
-    """``(array, index, low, high)``: round two sums to this type and store them from an even ``index`` on, at once."""
-
-    def store(array: Array, index: Index, low: Scalar, high: Scalar) -> None:
-        array[index : index + 2] = tuple(formats.rounded(np.array([low, high], np.float32), dtype))
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        pointer = pointer_to(context, builder, *signature.args[:2], *args[:2])
-        both = _rounded_pair(builder, dtype, *args[2:])
-        stored = builder.store(both, builder.bitcast(pointer, _WORD.as_pointer()))
-        stored.align = 4
-        return context.get_dummy_value()
-
-    def typer(array: Type, index: Type, low: Type, high: Type) -> Type | None:
-        return types.void if array.dtype == number(dtype) and low == high == types.float32 else None
-
-    register(store, lambda _context: typer, lower, types.Array, types.Integer, types.Float, types.Float)
-    return store
-
-
-def _rounded_pair(builder: ir.IRBuilder, dtype: str, low: ir.Value, high: ir.Value) -> ir.Value:
-    """Two float32 as a register of two elements of this type; the first operand becomes the upper half."""
-    kind = ir.FunctionType(_WORD, [_FLOAT, _FLOAT])
-    return builder.call(ir.InlineAsm(kind, f"cvt.rn.{_PTX[dtype]}x2.f32 $0, $1, $2;", "=r,f,f"), [high, low])
+    return register(multiply, lower, *[types.Array] * 3, types.Integer)
 
 
 @cache
@@ -186,84 +162,28 @@ def store_matrices_transposed(dtype: str) -> DeviceFunction:
     column g, rows 2t and 2t+1.
     """
 
+    def fits(tile: Type, index: Type, sums: Type, first: Type, lane: Type) -> bool:
+        return bool(tile.dtype == number(dtype) and sums.dtype == types.float32)
+
+    @Ptx(_STORE.replace("%s", PTX[dtype]), SHARED, loaded(2 * MATRICES), UNUSED, fits=fits)
     def store_transposed(tile: Array, index: Index, sums: Array, first: Index, lane: Index) -> None:
         mine = tuple(formats.rounded(np.asarray(sums[first : first + 2 * MATRICES], np.float32), dtype))
         given = [cuda.shfl_sync(ALL_LANES, mine, 4 * column + lane % 8 // 2) for column in range(8)]
         tile[_row(tile, index)] = tuple(_at(each, lane // 8 * 2 + lane % 2) for each in given)
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        kinds = signature.args
-
-        def loaded(number: int) -> ir.Value:
-            place = builder.add(args[3], ir.Constant(args[3].type, number))
-            pointer = pointer_to(context, builder, kinds[2], kinds[3], args[2], place)
-            return builder.load(builder.bitcast(pointer, _FLOAT.as_pointer()))
-
-        pairs = [_rounded_pair(builder, dtype, loaded(2 * i), loaded(2 * i + 1)) for i in range(MATRICES)]
-        address = shared_address(context, builder, kinds[0], kinds[1], args[0], args[1])
-        assembly = "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};"
-        assemble(builder, assembly, "r,r,r,r,r,", address, *pairs)
-        return context.get_dummy_value()
-
-    def typer(tile: Type, index: Type, sums: Type, first: Type, lane: Type) -> Type | None:
-        return types.void if tile.dtype == number(dtype) and sums.dtype == types.float32 else None
-
-    register(store_transposed, lambda _context: typer, lower, *_PLACES)
     return store_transposed
 
 
-def _type_pack(_context: Context) -> Typer:
-    return lambda low, high: types.uint32 if low == high and low.bitwidth == 16 else None
+# As PTX text it would change the order of loads in mmaPlain.
+def _pack(code: Code, low: Value, high: Value) -> Any:
+    first, second = (code.builder.zext(half.ir, WORD) for half in (low, high))
+    return code.builder.or_(first, code.builder.shl(second, WORD(16)))
 
 
-def _lower_pack(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    low, high = (builder.zext(arg, _WORD) for arg in args)
-    return builder.or_(low, builder.shl(high, _WORD(16)))
+# As loads of vectors are: LLVM finds the array's space.
+def _load_two(code: Code, tile: Value, index: Value) -> Any:
+    return code.load(code.pointer(tile, index), WORD, WORD.width // 8)
 
 
-def _type_load_two(_context: Context) -> Typer:
-    def typer(tile: Type, index: Type) -> Type | None:
-        return types.uint32 if tile.dtype.bitwidth == 16 and isinstance(index, types.Integer) else None
-
-    return typer
-
-
-def _lower_load_two(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    pointer = builder.bitcast(pointer_to(context, builder, *signature.args, *args), _WORD.as_pointer())
-    loaded = builder.load(pointer)
-    loaded.align = 4
-    return loaded
-
-
-def _type_load_matrices(_context: Context) -> Typer:
-    def typer(fragments: Type, place: Type, tile: Type, index: Type, lane: Type) -> Type | None:
-        known = fragments.dtype == types.uint32 and tile.dtype.bitwidth == 16
-        return types.void if known and isinstance(index, types.Integer) else None
-
-    return typer
-
-
-def _lowering_of(shape: str) -> Any:
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        address = shared_address(context, builder, *signature.args[2:4], *args[2:4])
-        words = ir.LiteralStructType([_WORD] * MATRICES)
-        assembly = ir.InlineAsm(
-            ir.FunctionType(words, [_WORD]),
-            f"ldmatrix.sync.aligned.m8n8.x4{shape}.shared.b16 {{$0, $1, $2, $3}}, [$4];",
-            "=r,=r,=r,=r,r,~{memory}",
-            side_effect=True,
-        )
-        found = builder.call(assembly, [address])
-        for matrix in range(MATRICES):
-            place = builder.add(args[1], ir.Constant(args[1].type, matrix))
-            target = pointer_to(context, builder, signature.args[0], signature.args[1], args[0], place)
-            builder.store(builder.extract_value(found, matrix), builder.bitcast(target, _WORD.as_pointer()))
-        return context.get_dummy_value()
-
-    return lower
-
-
-register(pack, _type_pack, _lower_pack, types.Number, types.Number)
-register(load_two, _type_load_two, _lower_load_two, types.Array, types.Integer)
-register(load_matrices, _type_load_matrices, _lowering_of(""), *_PLACES)
-register(load_matrices_transposed, _type_load_matrices, _lowering_of(".trans"), *_PLACES)
+register(pack, _pack, types.Number, types.Number, fits=_halves, result=types.uint32)
+register(load_two, _load_two, *PLACE, fits=lambda tile, index: tile.dtype.bitwidth == 16, result=types.uint32)

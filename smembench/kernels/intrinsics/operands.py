@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
 from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, row_bytes_of
+from smembench.kernels.intrinsics.lowering import PLACE
+from smembench.kernels.intrinsics.lowering import Operand as PtxOperand
 from smembench.model.case import BY_ROWS
 from smembench.model.problem import ITEMSIZE
 
@@ -21,8 +22,6 @@ STEP_BYTES = 32
 """Bytes along k of one instruction."""
 _SWIZZLES = {128: 1 << 62, 64: -1 << 63}
 """In a descriptor, by the bytes of swizzled rows: bits 62 and 63 of a signed constant."""
-_ADDRESSES = 0x3FFFF
-"""The bits of a shared address that a descriptor takes; the higher ones tell the blocks of a cluster apart."""
 
 
 class Operand(NamedTuple):
@@ -68,13 +67,10 @@ def places_of_elements(operand: Operand, which: Any, itemsize: int, depth: int) 
     return which // piece * piece * depth + places_in_tile(itemsize, along, which % piece, operand.swizzle)
 
 
-def descriptor(builder: ir.IRBuilder, address: ir.Value, operand: Operand) -> ir.Value:
-    """Where a swizzled operand begins and its strides, in units of 16 bytes."""
-    wide, word = ir.IntType(64), ir.IntType(32)
-    within = builder.and_(address, ir.Constant(word, _ADDRESSES))
-    start = builder.zext(builder.lshr(within, ir.Constant(word, 4)), wide)
+def described(operand: Operand) -> PtxOperand:
+    """A swizzled operand in PTX text: where it begins and its strides, in units of 16 bytes."""
     strides = operand.leading // CHUNK << 16 | operand.stride // CHUNK << 32
-    return builder.or_(start, ir.Constant(wide, _SWIZZLES[operand.swizzle] | strides))
+    return PtxOperand("descriptor", PLACE, (_SWIZZLES[operand.swizzle] | strides,))
 
 
 def advance(operand: Operand, step_k: int) -> int:

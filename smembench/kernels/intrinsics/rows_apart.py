@@ -7,44 +7,35 @@ row modulo the distance, and the row divided by it. Otherwise ``bulk_copy`` and 
 from __future__ import annotations
 
 from functools import cache
+from types import FunctionType
 
-from smembench.kernels.intrinsics.bulk_copy import COPY, LOAD, lower_copy, start_copy, type_copy
-from smembench.kernels.intrinsics.bulk_store import STORE, TILE_STORE, lower_store, start_store, type_store
-from smembench.kernels.intrinsics.lowering import register
+from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, start_copy
+from smembench.kernels.intrinsics.bulk_store import STORE, STORE_OPERANDS, start_store
+from smembench.kernels.intrinsics.lowering import Operand, Ptx
 from smembench.kernels.numba_cuda import DeviceFunction
-from smembench.kernels.types import Array, Index
 
 
 @cache
 def copying_rows(apart: int) -> DeviceFunction:
     """``start_copy`` of tiles whose rows lie ``apart`` rows of the matrix from each other, a power of two."""
-    if apart == 1:
-        return start_copy
-
-    def start(
-        tile: Array, place: Index, source: Index, column: Index, row: Index, barriers: Array, index: Index
-    ) -> None:
-        start_copy(tile, place, source, column, row, barriers, index)
-
-    register(start, type_copy, lower_copy(_with_three_coordinates(LOAD, "$3", apart)), *COPY)
-    return start
+    return _with_three_coordinates(start_copy, COPY, COPY_OPERANDS, "$3", apart)
 
 
 @cache
 def storing_rows(apart: int) -> DeviceFunction:
     """``start_store`` of tiles whose rows lie ``apart`` rows of the matrix from each other, a power of two."""
+    return _with_three_coordinates(start_store, STORE, STORE_OPERANDS, "$2", apart)
+
+
+def _with_three_coordinates(
+    start: DeviceFunction, text: str, operands: tuple[Operand, ...], row: str, apart: int
+) -> DeviceFunction:
+    """An intrinsic with two coordinates, in PTX the second ``row``, as one with three."""
     if apart == 1:
-        return start_store
-
-    def start(target: Index, column: Index, row: Index, tile: Array, place: Index) -> None:
-        start_store(target, column, row, tile, place)
-
-    register(start, type_store, lower_store(_with_three_coordinates(STORE, "$2", apart)), *TILE_STORE)
-    return start
-
-
-def _with_three_coordinates(assembly: str, row: str, apart: int) -> str:
-    """A PTX instruction with two coordinates, the second ``row``, as one with three."""
-    wide = assembly.replace(".2d.", ".3d.").replace(row, "first, far")
-    bits = apart.bit_length() - 1
-    return f"{{ .reg .b32 first, far; and.b32 first, {row}, {apart - 1}; shr.u32 far, {row}, {bits}; {wide} }}"
+        return start
+    assert isinstance(start, FunctionType)
+    wide, bits = text.replace(".2d.", ".3d.").replace(row, "first, far"), apart.bit_length() - 1
+    instruction = Ptx(
+        f"{{ .reg .b32 first, far; and.b32 first, {row}, {apart - 1}; shr.u32 far, {row}, {bits}; {wide} }}", *operands
+    )
+    return instruction(FunctionType(start.__code__, start.__globals__))

@@ -11,15 +11,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import Context, Signature, Type, Typer, Values, assemble, register, types
+from smembench.kernels.intrinsics.lowering import ARRAY, GLOBAL, INTEGER, Code, Ptx, Value, register, types
 from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
-from smembench.kernels.intrinsics.vector import BYTES, pointer_to
 from smembench.kernels.numba_cuda import DeviceFunction, number
 from smembench.kernels.types import Array, Index
-
-_GLOBAL_SPACE = 1
 
 _MEET = (
     "{ .reg .u32 found, others; .reg .pred less, last; sub.u32 others, $1, 1; red.release.gpu.global.add.u32 [$0], 1;"
@@ -29,6 +25,13 @@ _MEET = (
 )
 """Blocks count themselves, and again when they go on; the last of these sets the first count back."""
 
+_WAIT = Ptx(
+    "{ .reg .u32 found; .reg .pred less;"
+    " wait_${:uid}: ld.acquire.gpu.global.u32 found, [$0]; setp.lt.u32 less, found, $1; @less bra wait_${:uid}; }",
+    GLOBAL,
+    INTEGER,
+)
+
 
 @cache
 def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
@@ -36,7 +39,7 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
 
     In the simulator: an array of NumPy that is made at the first call, for all launches of a process.
     """
-    kind, itemsize = types.Array(number(dtype), 1, "C"), np.dtype(dtype).itemsize
+    kind = types.Array(number(dtype), 1, "C")
 
     @cache
     def simulated() -> Any:
@@ -46,25 +49,7 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
         found: Array = of_module(name, elements, dtype) if traced() else simulated()
         return found
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        from numba.cuda.np.arrayobj import populate_array
-
-        space = ir.ArrayType(context.get_data_type(kind.dtype), elements)
-        variable = builder.module.globals.get(f"smembench_{name}")
-        if variable is None:
-            variable = ir.GlobalVariable(builder.module, space, f"smembench_{name}", addrspace=_GLOBAL_SPACE)
-            variable.initializer, variable.align, variable.linkage = ir.Constant(space, None), BYTES, "internal"
-        made = context.make_array(kind)(context, builder)
-        data = builder.bitcast(builder.addrspacecast(variable, space.as_pointer()), made.data.type)
-        shape, strides = (context.get_constant(types.intp, value) for value in (elements, itemsize))
-        populate_array(made, data=data, shape=[shape], strides=[strides], itemsize=itemsize, meminfo=None)
-        return made._getvalue()
-
-    def typer() -> Type:
-        return kind
-
-    register(array, lambda _context: typer, lower)
-    return array
+    return register(array, lambda code: code.module_array(f"smembench_{name}", kind, elements), result=kind)
 
 
 def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
@@ -79,6 +64,7 @@ def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
     return wanted if found == wanted else 0
 
 
+@Ptx(_MEET, ARRAY, INTEGER)
 def meet(counts: Array, blocks: Index) -> None:
     """Wait until all ``blocks`` of a persistent grid have come here; for one thread of each.
 
@@ -87,34 +73,10 @@ def meet(counts: Array, blocks: Index) -> None:
     """
 
 
-def _lower_wait(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    place = builder.ptrtoint(pointer_to(context, builder, *signature.args[:2], *args[:2]), ir.IntType(64))
-    wait = (
-        "{ .reg .u32 found; .reg .pred less;"
-        " wait_${:uid}: ld.acquire.gpu.global.u32 found, [$0]; setp.lt.u32 less, found, $1; @less bra wait_${:uid}; }"
-    )
-    assemble(builder, wait, "l,r,", place, args[2])
-    return context.get_constant(types.uint32, 1)
+# The result is a constant for LLVM, which sees a loop of one pass.
+def _lower_wait(code: Code, counts: Value, index: Value, wanted: Value) -> Any:
+    code.emit(_WAIT, counts, index, wanted)
+    return code.context.get_constant(types.uint32, 1)
 
 
-def _type_wait(_context: Context) -> Typer:
-    def typer(counts: Type, index: Type, wanted: Type) -> Type | None:
-        known = isinstance(counts, types.Array) and counts.dtype == wanted == types.uint32
-        return types.uint32 if known and isinstance(index, types.Integer) else None
-
-    return typer
-
-
-def _lower_meet(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    array = context.make_array(signature.args[0])(context, builder, args[0])
-    place = builder.ptrtoint(array.data, ir.IntType(64))
-    assemble(builder, _MEET, "l,r,", place, args[1])
-    return context.get_dummy_value()
-
-
-def _type_meet(_context: Context) -> Typer:
-    return lambda counts, blocks: types.void if blocks == types.uint32 else None
-
-
-register(meet, _type_meet, _lower_meet, types.Array, types.Integer)
-register(wait_for_count, _type_wait, _lower_wait, types.Array, types.Integer, types.Integer)
+register(wait_for_count, _lower_wait, types.uint32[::1], types.Integer, types.uint32, result=types.uint32)

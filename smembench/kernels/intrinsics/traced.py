@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-
-from smembench.kernels.intrinsics.lowering import Context, Signature, Values, register, types
+from smembench.kernels.intrinsics.lowering import register, types
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
@@ -30,8 +28,4 @@ def load_waiting(array: Array, index: Index) -> Any:
     return array[index]
 
 
-def _lower_traced(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    return context.get_constant(types.boolean, False)
-
-
-register(traced, lambda _context: lambda: types.boolean, _lower_traced)
+register(traced, lambda code: code.context.get_constant(types.boolean, False), result=types.boolean)

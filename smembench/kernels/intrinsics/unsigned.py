@@ -92,35 +92,24 @@ _NARROW = {
 }
 
 
-def _adapted(operation: Operation, applies: Callable[[], bool]) -> type[Any]:
-    """A typing template: an ``int`` is converted to the unsigned type of the other operand, and then Numba decides."""
+def _rule(operation: Operation, applies: Callable[[], bool]) -> type[Any]:
+    """A typing template: two ``uint32`` give one, and an ``int`` is converted to the other operand's unsigned type."""
 
-    class Adapted(AbstractTemplate):  # type: ignore[misc]
+    class Rule(AbstractTemplate):  # type: ignore[misc]
         key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
             kind = common(*args) if len(args) == 2 and applies() else None
+            if kind == types.uint32 and operation in _NARROW:
+                return signature(kind, kind, kind)
             if kind is None or args == (kind, kind):
                 return None
             return self.context.resolve_function_type(operation, (kind, kind), {})
 
-    return Adapted
-
-
-def _narrowed(operation: Operation, applies: Callable[[], bool]) -> type[Any]:
-    """A typing template: ``uint32`` gives ``uint32``."""
-
-    class Narrowed(AbstractTemplate):  # type: ignore[misc]
-        key, prefer_literal = operation, True
-
-        def generic(self, args: Any, kws: Any) -> Any:
-            fits = len(args) == 2 and applies() and common(*args) == types.uint32
-            return signature(types.uint32, types.uint32, types.uint32) if fits else None
-
         def get_impl_key(self, sig: Any) -> Any:
-            return _NARROW[operation]
+            return _NARROW.get(operation, operation) if sig.return_type == types.uint32 else operation
 
-    return Narrowed
+    return Rule
 
 
 @contextmanager
@@ -143,9 +132,9 @@ def applied(context: Any, function: Operation) -> Iterator[None]:
 
     axes = Dim3(context)
     operations: list[Operation] = [*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max]
-    rules = {operation: _templates(operation, applies) for operation in operations}
+    rules = {operation: _rule(operation, applies) for operation in operations}
     for operation, rule in rules.items():
-        _replace(context, operation, (*rule, *context.resolve_value_type(operation).templates))
+        _replace(context, operation, (rule, *context.resolve_value_type(operation).templates))
     context._attributes[dim3].insert(0, axes)
     try:
         yield
@@ -153,13 +142,8 @@ def applied(context: Any, function: Operation) -> Iterator[None]:
         context._attributes[dim3].remove(axes)
         for operation, rule in rules.items():
             # What Numba has learned of an operation meanwhile stays.
-            kept = [each for each in context.resolve_value_type(operation).templates if each not in rule]
+            kept = [each for each in context.resolve_value_type(operation).templates if each is not rule]
             _replace(context, operation, kept)
-
-
-def _templates(operation: Operation, applies: Callable[[], bool]) -> list[type[Any]]:
-    adapted = _adapted(operation, applies)
-    return [_narrowed(operation, applies), adapted] if operation in _NARROW else [adapted]
 
 
 def _replace(context: Any, operation: Operation, templates: Sequence[type[Any]]) -> None:

@@ -19,19 +19,17 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llvmlite import ir
 
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES, narrow, shared_address
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
 from smembench.kernels.intrinsics.lowering import (
-    Context,
-    Signature,
-    Type,
-    Typer,
-    Values,
-    assemble,
+    INTEGER,
+    LITERAL,
+    Code,
+    Ptx,
+    Value,
+    changed,
     register,
-    register_instruction,
     types,
 )
 from smembench.kernels.intrinsics.operands import (
@@ -39,11 +37,11 @@ from smembench.kernels.intrinsics.operands import (
     Operand,
     advance,
     depth_of,
-    descriptor,
+    described,
     operand_b,
     places_of_elements,
 )
-from smembench.kernels.numba_cuda import DeviceFunction, cuda
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.formats import FLOAT8, TF32, widened
 from smembench.model.problem import ITEMSIZE
@@ -62,10 +60,10 @@ _OWN_GROUP = (
     "{ .reg .u32 group; mov.u32 group, %tid.x; "
     f"div.u32 group, group, {GROUP}; shfl.sync.idx.b32 $0, group, 0, 31, -1; }}"
 )
-_FLOAT = ir.FloatType()
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 
 
+@Ptx(_OWN_GROUP, result=types.uint32, memory=False)
 def own_group() -> Index:
     """The number of this thread's warp group in its block, along x.
 
@@ -76,30 +74,36 @@ def own_group() -> Index:
     return group
 
 
+@Ptx(f"bar.sync $0, {GROUP};", INTEGER)
 def meet_group(number: Index) -> None:
     """Barrier of this warp group alone (``bar.sync``); its number in the block, not 0, is that of the barrier."""
     if hasattr(cuda, GROUP_BARRIER):
         getattr(cuda, GROUP_BARRIER)()
 
 
+@Ptx("wgmma.fence.sync.aligned;")
 def begin_products() -> None:
     """``wgmma.fence``: order accesses of the sums' registers before the products that follow."""
 
 
+@Ptx("wgmma.commit_group.sync.aligned;")
 def commit_products() -> None:
     """``wgmma.commit_group``: commit the products started since the last commit as a group."""
     _PRODUCTS.commit()
 
 
+@Ptx("wgmma.wait_group.sync.aligned %literal;", LITERAL)
 def finish_products(newest: int) -> None:
     """``wgmma.wait_group``: wait until all committed groups but the ``newest`` ones, a constant, are complete."""
     _PRODUCTS.finish(newest)
 
 
+@Ptx("setmaxnreg.inc.sync.aligned.u32 %literal;", LITERAL)
 def add_registers(count: int) -> None:
     """``setmaxnreg.inc``: raise the registers per thread to this total, a constant; for all warps of a warp group."""
 
 
+@Ptx("setmaxnreg.dec.sync.aligned.u32 %literal;", LITERAL)
 def give_registers(count: int) -> None:
     """``setmaxnreg.dec``: lower the registers per thread to this total, a constant; for all warps of a warp group."""
 
@@ -136,22 +140,13 @@ def products(
             getattr(cuda, TILES).multiplied(tiles, at_left, left)
             getattr(cuda, TILES).multiplied(tiles, at_right, right)
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        kinds = signature.args
-        places = _pointers_to(context, builder, kinds[0], args[0], first, columns // 2)
-        a, b = (
-            descriptor(builder, shared_address(context, builder, kinds[1], kinds[at], args[1], args[at]), operand)
-            for at, operand in ((2, left), (3, right))
-        )
-        _emit_on_sums(builder, places, _wgmma(columns, dtype, left, right, fresh=fresh), a, b)
-        return context.get_dummy_value()
+    text = _wgmma(columns, dtype, left, right, fresh=fresh)
+    instruction = Ptx(text, changed(columns // 2), described(left), described(right))
 
-    def typer(sums: Type, tiles: Type, at_left: Type, at_right: Type, thread: Type) -> Type | None:
-        fits = tiles.dtype.bitwidth == 8 * ITEMSIZE[dtype]
-        return types.void if sums.dtype == types.float32 and fits else None
+    def lower(code: Code, sums: Value, tiles: Value, at_left: Value, at_right: Value, thread: Value) -> None:
+        code.emit(instruction, sums, first, tiles, at_left, tiles, at_right)
 
-    register(start, lambda _context: typer, lower, types.Array, types.Array, *[types.Integer] * 3)
-    return start
+    return register(start, lower, types.float32[::1], number(dtype)[::1], *[types.Integer] * 3)
 
 
 @cache
@@ -164,33 +159,7 @@ def settling(count: int, first: int = 0) -> DeviceFunction:
     def settle(sums: Array) -> None:
         pass
 
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-        _emit_on_sums(builder, _pointers_to(context, builder, signature.args[0], args[0], first, count), "")
-        return context.get_dummy_value()
-
-    register(settle, lambda _context: lambda sums: types.void, lower, types.Array)
-    return settle
-
-
-def _pointers_to(
-    context: Context, builder: ir.IRBuilder, kind: Type, sums: ir.Value, first: int, count: int
-) -> list[ir.Value]:
-    """Pointers to ``count`` sums from ``first`` on."""
-    data = context.make_array(kind)(context, builder, sums).data
-    return [builder.gep(data, [ir.Constant(ir.IntType(64), first + index)]) for index in range(count)]
-
-
-def _emit_on_sums(builder: ir.IRBuilder, places: list[ir.Value], assembly: str, *operands: ir.Value) -> None:
-    """Inline PTX that changes the values at some places, each in one register, by operands of 64 bits."""
-    values = [builder.load(place) for place in places]
-    constraints = ["=f"] * len(values) + ["l"] * len(operands) + [str(index) for index in range(len(values))]
-    function = ir.FunctionType(
-        ir.LiteralStructType([_FLOAT] * len(values)), [*(operand.type for operand in operands), *[_FLOAT] * len(values)]
-    )
-    asm = ir.InlineAsm(function, assembly, ",".join([*constraints, "~{memory}"]), side_effect=True)
-    found = builder.call(asm, [*operands, *values])
-    for index, place in enumerate(places):
-        builder.store(builder.extract_value(found, index), place)
+    return register(settle, lambda code, sums: code.emit(Ptx("", changed(count)), sums, first), types.Array)
 
 
 def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
@@ -220,29 +189,3 @@ def _wgmma(columns: int, dtype: str, left: Operand, right: Operand, *, fresh: bo
         f"{sums}, a, b, {int(step > 0 or not fresh)}, 1, 1{transposed}; }}\n"
         for step in range(ROW_BYTES // STEP_BYTES)
     )
-
-
-def _lower_own_group(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    return builder.call(ir.InlineAsm(ir.FunctionType(ir.IntType(32), []), _OWN_GROUP, "=r", side_effect=True), args)
-
-
-def _type_own_group(_context: Context) -> Typer:
-    return lambda: types.uint32
-
-
-def _lower_meeting(context: Context, builder: ir.IRBuilder, signature: Signature, args: Values) -> ir.Value:
-    assemble(builder, f"bar.sync $0, {GROUP};", "r,", narrow(builder, args[0]))
-    return context.get_dummy_value()
-
-
-def _type_meeting(_context: Context) -> Typer:
-    return lambda number: types.void
-
-
-register(own_group, _type_own_group, _lower_own_group)
-register(meet_group, _type_meeting, _lower_meeting, types.Integer)
-register_instruction(begin_products, "wgmma.fence.sync.aligned;")
-register_instruction(commit_products, "wgmma.commit_group.sync.aligned;")
-register_instruction(finish_products, "wgmma.wait_group.sync.aligned {};", constant=True)
-register_instruction(add_registers, "setmaxnreg.inc.sync.aligned.u32 {};", constant=True)
-register_instruction(give_registers, "setmaxnreg.dec.sync.aligned.u32 {};", constant=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from smembench.kernels.intrinsics.async_copy import copy_vector_async_if
-from smembench.kernels.intrinsics.halves import narrowed
+from smembench.kernels.intrinsics.halves import narrowed, store_pair
 from smembench.kernels.intrinsics.matrix import (
     A_REGISTERS,
     B_REGISTERS,
@@ -20,7 +20,6 @@ from smembench.kernels.intrinsics.matrix import (
     load_matrices_transposed,
     load_two,
     pack,
-    store_two,
 )
 from smembench.kernels.intrinsics.vector import clear_vector, copy_vector, vector_width
 from smembench.kernels.matmul.mma_tiling import DEPTH, WARP_COLUMNS, WARP_ROWS, MmaTiling
@@ -154,7 +153,7 @@ def position(tiling: MmaTiling) -> DeviceFunction:
 @cache
 def write(tiling: MmaTiling, width: int) -> DeviceFunction:
     """``(C, accumulators, corner, lane)``: round a warp's sums and write them, two at once with a ``width`` of 2."""
-    store, narrow = store_two(tiling.dtype), narrowed(tiling.dtype)
+    store, narrow = store_pair(tiling.dtype), narrowed(tiling.dtype)
 
     def results(C: Matrix, accumulators: Array, corner: Place, lane: Index) -> None:
         for i in range(2 * DOWN):
