@@ -82,8 +82,8 @@ def compile_source(
         from cuda.bindings import nvrtc
 
         error, program = nvrtc.nvrtcCreateProgram(source.encode(), str(path).encode(), 0, [], [])
-    except Exception as missing:  # no package, or no library
-        raise UsageError(f"{path}: compiling CUDA C++ needs NVRTC: pip install 'smembench[cu13]' ({missing})") from None
+    except Exception:  # no package, or no library
+        raise UsageError(f"{path}: compiling CUDA C++ needs NVRTC: pip install 'smembench[cu13]'") from None
     for name in names:
         nvrtc.nvrtcAddNameExpression(program, name.encode())
     architecture = f"--gpu-architecture=sm_{capability.replace('.', '')}"
