@@ -40,6 +40,8 @@ def test_runs_are_compared(tmp_path: Path) -> None:
 
 
 def test_a_report_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="needs the extra report")
+    pytest.importorskip("vl_convert", reason="needs the extra report")
     page = tmp_path / "report.html"
     written = CliRunner().invoke(app, ["report", str(LIMITS), "--output", str(page)])
     assert written.exit_code == 0, written.output
