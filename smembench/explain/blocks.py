@@ -9,7 +9,7 @@ from itertools import count as counting
 from itertools import pairwise, product
 from math import prod
 
-_FEW = 9
+FEW = 9
 """Blocks of a grid that are all traced."""
 _MOST_PROBES = 40
 """Blocks along an axis, at most, that are traced to find where their work changes."""
@@ -43,7 +43,7 @@ def kinds_by_work(grid: tuple[int, ...], work: Callable[[tuple[int, ...]], Hasha
     ``work``, for which the one in its middle stands: in a grid larger than needed some do all, one a part, the others
     nothing. Where the work changes is found by bisection, which misses a change and its opposite close together.
     """
-    if prod(grid) <= _FEW:
+    if prod(grid) <= FEW:
         return dict.fromkeys(product(*map(range, grid)), 1)
     axes = []
     for axis, count in enumerate(grid):
@@ -63,7 +63,7 @@ def _runs(count: int, work: Callable[[int], Hashable]) -> Counter[int]:
     """The blocks that represent an axis, each with the number of those that it stands for."""
     probes = counting()
     middle, last = (count - 1) // 2, count - 1
-    begins = sorted({0, *_changes(0, middle, work, probes), *_changes(middle, last, work, probes)})
+    begins = sorted({0, *changes(0, middle, work, probes), *changes(middle, last, work, probes)})
     found: Counter[int] = Counter()
     for begin, end in pairwise([*begins, count]):
         ends = Counter([0] * (begin == 0) + [last] * (end == count > 1))
@@ -72,7 +72,7 @@ def _runs(count: int, work: Callable[[int], Hashable]) -> Counter[int]:
     return +found
 
 
-def _changes(one: int, other: int, work: Callable[[int], Hashable], probes: Iterator[int]) -> Iterator[int]:
+def changes(one: int, other: int, work: Callable[[int], Hashable], probes: Iterator[int]) -> Iterator[int]:
     """Blocks from which on the work is another than before, between two."""
     if work(one) == work(other):
         return
@@ -82,8 +82,8 @@ def _changes(one: int, other: int, work: Callable[[int], Hashable], probes: Iter
         yield one + 1
     elif next(probes) < _MOST_PROBES:
         between = (one + other) // 2
-        yield from _changes(one, between, work, probes)
-        yield from _changes(between, other, work, probes)
+        yield from changes(one, between, work, probes)
+        yield from changes(between, other, work, probes)
 
 
 def kinds_of_tiles(

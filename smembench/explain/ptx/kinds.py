@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
+from itertools import count as counting
 from itertools import product
 from math import prod
+
+from smembench.explain.blocks import FEW, changes
 
 Index = tuple[int, ...]
 Key = Callable[[Index], Hashable]
 
-_FEW = 9
-"""Blocks of a grid that are all run."""
-_MOST_PROBES = 40
-"""Blocks along an axis, at most, that are run to find where their accesses change."""
 _MOST_PERIOD = 128
 """Blocks after which alignment repeats, at most: each is a whole number of bytes further than the one before."""
 
@@ -24,7 +23,7 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key) -> dict[Index, in
     ``alignment`` of addresses has a period, of which each block is run. A kernel's addresses are taken to be sums of
     what depends on each axis alone, as those of arrays by rows are.
     """
-    if prod(grid) <= _FEW:
+    if prod(grid) <= FEW:
         return dict.fromkeys(product(*map(range, grid)), 1)
     axes = []
     for axis, count in enumerate(grid):
@@ -42,9 +41,9 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key) -> dict[Index, in
 def _along_axis(
     count: int, structure: Callable[[int], Hashable], alignment: Callable[[int], Hashable]
 ) -> dict[int, int]:
-    probes = iter(range(_MOST_PROBES))
+    probes = counting()
     middle, last = (count - 1) // 2, count - 1
-    begins = sorted({0, *_changes(0, middle, structure, probes), *_changes(middle, last, structure, probes)})
+    begins = sorted({0, *changes(0, middle, structure, probes), *changes(middle, last, structure, probes)})
     found: dict[int, int] = {}
     for begin, end in zip(begins, [*begins[1:], count], strict=True):
         period = _period(begin, end, alignment)
@@ -60,17 +59,3 @@ def _period(begin: int, end: int, alignment: Callable[[int], Hashable]) -> int:
         if alignment(begin + period) == first:
             return period
     return min(end - begin, _MOST_PERIOD)
-
-
-def _changes(one: int, other: int, key: Callable[[int], Hashable], probes: Iterator[int]) -> Iterator[int]:
-    """Blocks from which on the key is another than before, between two."""
-    if key(one) == key(other):
-        return
-    if other - one == 1 or key(one) == key(other - 1):
-        yield other
-    elif key(one + 1) == key(other):
-        yield one + 1
-    elif next(probes, None) is not None:
-        between = (one + other) // 2
-        yield from _changes(one, between, key, probes)
-        yield from _changes(between, other, key, probes)
