@@ -14,6 +14,7 @@ import numpy as np
 from smembench.explain.ptx.accesses import Traced
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
+from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.parse import Module, parse
 from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.registers import Launch
@@ -97,7 +98,7 @@ def computed(instruction: str, operands: Sequence[Operand], results: Sequence[st
         arrays.append(_array(len(arrays), slots))
     outputs = [_array(len(arrays) + number, np.zeros(threads, np.uint64)) for number in range(len(results))]
     launch = Launch((1, 1, 1), (threads, 1, 1), parameters)
-    found = Machine(kernel, launch, Memory(kernel, [*arrays, *outputs], 0), {}).run((0, 0, 0))
+    found = Machine(kernel, launch, Memory(kernel, [*arrays, *outputs], 0), Merging({})).run((0, 0, 0))
     assert not found.mistakes
     assert not found.unfollowed
     columns: list[list[int]] = [_content(each).view(np.uint64).tolist() for each in outputs]
@@ -111,7 +112,7 @@ def is_followed(instruction: str, operands: Sequence[Operand], results: Sequence
     text = text.replace("ret;", "cvt.u64.u32 %at, %r; ld.global.u8 %r, [%at]; ret;")
     kernel = parse(text).kernels["k"]
     arrays = [_array(number, np.zeros(1, np.uint64)) for number in range(1 + len(operands) + len(results))]
-    found = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), {}), Memory(kernel, arrays, 0), {}).run((0, 0, 0))
+    found = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), {}), Memory(kernel, arrays, 0), Merging({})).run((0, 0, 0))
     return not found.unfollowed
 
 
@@ -135,7 +136,9 @@ def run_source(
             parameters[parameter.name] = begin.to_bytes(8, "little")
         else:
             parameters[parameter.name] = argument.tobytes()
-    machine = Machine(kernel, Launch(grid, block, parameters, dynamic_bytes), Memory(kernel, arrays, dynamic_bytes), {})
+    machine = Machine(
+        kernel, Launch(grid, block, parameters, dynamic_bytes), Memory(kernel, arrays, dynamic_bytes), Merging({})
+    )
     x, y, z = grid
     return [machine.run((i, j, k)) for k in range(z) for j in range(y) for i in range(x)]
 

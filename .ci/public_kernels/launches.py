@@ -29,7 +29,8 @@ FIGURES: Mapping[str, str] = {
 
 def launches() -> list[dict[str, Any]]:
     """All kernels, in the order of the file."""
-    return tomllib.loads(Path(__file__).with_name("kernels.toml").read_text())["kernel"]
+    found: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("kernels.toml").read_text())["kernel"]
+    return found
 
 
 def arguments(kernel: Mapping[str, Any], *, data: bool) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from smembench.toolchains.source_lines import Lined
 
 _Issued = tuple[str, str, str]
 """What counters tell apart: space, kind and way of an access site."""
+_COPY: _Issued = ("shared", "store", "asynchronous")
 _WAYS = {"load": "matrix", "store": "asynchronous"}
 """The ways of instructions whose width is not read; those of stmatrix, which no kernel guards, are left out."""
 
@@ -61,12 +62,15 @@ def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, 
         guarded = [each for each in of_line if each.access.guarded]
         if not guarded:
             continue
-        if all(each.region in visits for each in guarded):
-            come = sum(visits[each.region] for each in guarded)
-        else:
-            come = active[line, ("branch", "branch", "")] * len(guarded) // _statements(lined, line)
         may = [each for each in of_line if not each.access.never]
         by_caller = [count for (place, _), count in sorted(callers.items()) if place == line]
+        if all(each.region in visits for each in guarded):
+            come = sum(visits[each.region] for each in guarded)
+        elif by_line := active[line, ("branch", "branch", "")]:
+            come = by_line * len(guarded) // _statements(lined, line)
+        else:
+            found += _by_branches(active, line, guarded, lined)
+            continue
         found += max(0, come - _with_lanes(by_caller, may))
     return found
 
@@ -80,6 +84,20 @@ def _with_lanes(by_caller: Sequence[int], may: Sequence[Lined]) -> int:
     size = max(len(may) // len(counts), 1)
     guarded = [sum(each.access.guarded for each in may[at : at + size]) for at in range(0, len(may), size)]
     return sum(count * some // size for count, some in zip(counts, guarded, strict=False))
+
+
+def _by_branches(
+    active: Mapping[tuple[int, _Issued], int], line: int, guarded: Sequence[Lined], lined: Sequence[Lined]
+) -> int:
+    """Those of a line's guarded instructions as a trace of PTX tells them: see ``ptx.machine``."""
+    _, kind, way = _issued(guarded[0].access)
+    found = active[line, ("branch", kind, way)]
+    never = sum(each.access.never for each in guarded)
+    copies = sum(_issued(each.access) == _COPY for each in lined if each.line == line)
+    if never and copies:
+        _, kind, way = _COPY
+        found += (active[line, _COPY] + active[line, ("branch", kind, way)]) * never // copies
+    return found
 
 
 def _statements(lined: Sequence[Lined], line: int) -> int:

@@ -18,6 +18,16 @@ from smembench.explain.requests import NOWHERE, Integers
 from smembench.explain.unknown import Unfollowed
 from smembench.model.hardware import WARP
 
+_KINDS = {
+    **dict.fromkeys(("ld", "ldu"), ("load", "")),
+    "st": ("store", ""),
+    **dict.fromkeys(("atom", "red"), ("atomic", "")),
+    "cp": ("store", "asynchronous"),
+    "ldmatrix": ("load", "matrix"),
+    "stmatrix": ("store", "matrix"),
+}
+"""The kind and the way of an access site, by instruction."""
+
 
 class Record(NamedTuple):
     """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order."""
@@ -63,12 +73,14 @@ class Accesses:
         self.found = Traced()
         self.order = np.zeros(registers.threads, np.int64)
         self._registers, self._needed = registers, needed
+        self._come: dict[int, Integers] = {}
         self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
 
     def enter(self) -> None:
         """Begin a block."""
         self.found = Traced()
         self.order = np.zeros(self._registers.threads, np.int64)
+        self._come.clear()
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.
@@ -87,12 +99,23 @@ class Accesses:
         self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
 
     def note_branch(self, given: Instruction, mask: Mask) -> None:
-        """Record that threads come to a place where an access may be skipped."""
-        addresses = np.where(mask, 0, NOWHERE)
-        self.found.records.append(Record(given, "branch", "branch", 1, "", addresses, self.order))
+        """Note that threads come to a place where an access of theirs may be skipped, or made by some lanes."""
+        self._come[id(given)] = self._come.get(id(given), 0) + _warps(mask)
+
+    def note_made(self, given: Instruction, mask: Mask) -> None:
+        """Note that threads make such an access."""
+        self._come[id(given)] = self._come.get(id(given), 0) - _warps(mask)
+
+    def note_idle(self, given: Instruction) -> None:
+        """Record the warps that came to an access, none of whose lanes made it."""
+        kind, way = _KINDS[given.root]
+        idle = np.repeat(self._come.get(id(given), np.zeros(1, np.int64)), WARP)[: self._registers.threads]
+        for time in range(idle.max(initial=0)):
+            addresses = np.where(idle > time, 0, NOWHERE)
+            self.found.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
     def _plain_access(self, given: Instruction) -> Run:
-        kind = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}[given.root]
+        kind, _ = _KINDS[given.root]
         types = given.types
         if not types:
             raise self._registers.refused(given.called_from.line, given.opcode)
@@ -197,3 +220,8 @@ class Accesses:
                 self._registers.write(name, np.uint32(0), mask, np.bool_(True))
 
         return matrices
+
+
+def _warps(mask: Mask) -> Integers:
+    """By warp, 1 if any of its threads is in a mask, else 0."""
+    return np.logical_or.reduceat(mask, np.arange(0, len(mask), WARP)).astype(np.int64)

@@ -8,7 +8,7 @@ is noted and left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from smembench.explain.mistakes import WARP_SYNCS, Mistake
 from smembench.explain.ptx.accesses import Accesses, Traced
 from smembench.explain.ptx.memory import Memory
+from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.needed import MEMORY, needed
 from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel, readable
 from smembench.explain.ptx.registers import Launch, Mask, Registers
@@ -37,21 +38,22 @@ _Barrier = tuple[int, int, int]
 
 
 class Machine:
-    """Runs blocks of a launch, one after the other; ``widths`` are those of ``merged.Merging``.
+    """Runs blocks of a launch, one after the other, with the accesses that the machine code has.
 
     Raises:
         UsageError: for an instruction that cannot be run, and a kernel that does too much.
     """
 
-    def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory, widths: Mapping[int, int]) -> None:
+    def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory, merging: Merging) -> None:
         self.memory = memory
         self._kernel = kernel
         self._registers = Registers(kernel, launch, memory)
         self.threads = self._registers.threads
         self._needed = needed(kernel, memory.has_data)
-        self._accesses = Accesses(self._registers, self._needed, widths)
+        self._accesses = Accesses(self._registers, self._needed, merging.widths)
         self._blocks, self._block_at = self._compiled()
-        self._skipped = _skipped(kernel)
+        self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
+        self._skipped = _skipped(kernel, merging.guarded)
 
     def run(self, index: tuple[int, int, int]) -> Traced:
         """Run a block and return what it did."""
@@ -60,6 +62,8 @@ class Machine:
         self.memory.enter(self.threads)
         with np.errstate(all="ignore"):
             self._run()
+        for instruction in self._guarded.values():
+            self._accesses.note_idle(instruction)
         return self._accesses.found
 
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
@@ -111,14 +115,16 @@ class Machine:
                 )
             whole = None if mask.all() else mask
             for instruction, run in inside:
-                if instruction.guard and instruction.root in MEMORY:
-                    self._accesses.note_branch(instruction, mask)
-                guarded = self._guarded(instruction, whole)
+                guarded = self._taken(instruction, whole)
+                if id(instruction) in self._guarded:
+                    if instruction.guard:
+                        self._accesses.note_branch(instruction, mask)
+                    self._accesses.note_made(instruction, mask if guarded is None else guarded)
                 if guarded is None or guarded.any():
                     run(guarded)
             self._go_on(number, last, mask, (running, waiting))
 
-    def _guarded(self, given: Instruction, mask: Mask | None) -> Mask | None:
+    def _taken(self, given: Instruction, mask: Mask | None) -> Mask | None:
         """The threads of a mask whose predicate is true; None for all."""
         if not given.guard:
             return mask
@@ -147,13 +153,13 @@ class Machine:
             _join(running, number + 1, mask)
             return
         if last.guard:
-            for instruction in self._skipped.get(id(last), ()):
-                self._accesses.note_branch(instruction, mask)
             chosen = self._predicate(last)
             unknown = self._registers.unknown_in([last.guard])
             if unknown is not None and last.root == "bra" and self._target(last) > number:
                 chosen = chosen | unknown  # past what depends on data
             taken = mask & chosen
+            for instruction in self._skipped.get(id(last), ()):
+                self._accesses.note_branch(instruction, mask)
             if (rest := mask & ~chosen).any():
                 _join(running, number + 1, rest)
             if not taken.any():
@@ -252,17 +258,16 @@ def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
     into[at] = into[at] | mask if at in into else mask
 
 
-def _skipped(kernel: PtxKernel) -> dict[int, list[Instruction]]:
-    """By branch, by its ``id``: of each line an access to shared memory that it and no branch behind it may skip."""
+def _skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
+    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
     forward = [
         (number, kernel.labels[each.operands[-1]])
         for number, each in enumerate(kernel.code)
         if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
     ]
-    found: dict[int, dict[int, Instruction]] = {}
-    for number, each in enumerate(kernel.code):
-        if each.root in MEMORY and each.space in ("shared", "generic"):
-            around = [branch for branch, target in forward if branch < number < target]
-            if around:
-                found.setdefault(id(kernel.code[around[-1]]), {}).setdefault(each.place.line, each)
-    return {branch: [*lines.values()] for branch, lines in found.items()}
+    found: dict[int, list[Instruction]] = {}
+    for number in sorted(guarded):
+        around = [branch for branch, target in forward if branch < number < target]
+        if around:
+            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
+    return found

@@ -2,19 +2,23 @@
 
 PTX and machine code are compared line by line. Loads, or stores, of a line that lie side by side at one register's
 address are merged if the line then has its accesses of each width in the proportions of the machine code, which may
-have all of them several times, in an unrolled loop.
+have all of them several times, in an unrolled loop. If that leads nowhere and the machine code has wider ones beside
+none or those of the line, ptxas has unrolled a loop and merged accesses of several iterations: then those of a thread
+between two barriers are merged wherever they lie side by side.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from smembench.explain.ptx.accesses import Record
 from smembench.explain.ptx.program import ADDRESS, ENDS, TYPES, Instruction, PtxKernel
+from smembench.explain.requests import NOWHERE
 from smembench.model.groups import grouped
 from smembench.toolchains.source_lines import Lined
 
@@ -29,11 +33,15 @@ _Of = tuple[int, str, str]
 class Merging(NamedTuple):
     """By number of instruction: bytes per lane of what it is made; 0 if that is counted with another.
 
-    ``unmatched`` are the (space, kind) of lines whose widths are not those of the machine code in any way.
+    ``unmatched`` are the (space, kind) of lines whose widths are not those of the machine code in any way, ``across``
+    the bytes per lane of accesses that are merged across iterations, by line, space and kind. ``guarded`` are the
+    accesses to shared memory that the machine code has under a predicate, by number of instruction.
     """
 
     widths: Mapping[int, int]
     unmatched: tuple[tuple[str, str], ...] = ()
+    across: Mapping[_Of, int] = {}
+    guarded: frozenset[int] = frozenset()
 
 
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
@@ -46,14 +54,84 @@ def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
         if not each.access.never:
             compiled.setdefault((each.line, each.access.space, each.access.kind), Counter())[each.access.width] += 1
     widths: dict[int, int] = {}
+    across: dict[_Of, int] = {}
     unmatched = set()
     for of, members in numbers.items():
-        found = _merged(code, members, compiled.get(of, Counter()))
-        if found is None:
-            unmatched.add((of[1], of[2]))
-        else:
+        counts = compiled.get(of, Counter())
+        found = _merged(code, members, counts)
+        if found is not None:
             widths.update(found)
-    return Merging(widths, tuple(sorted(unmatched)))
+        elif (wide := _across({bytes_of(code[number]) for number in members}, counts)) is not None:
+            across[of] = wide
+        else:
+            unmatched.add((of[1], of[2]))
+    return Merging(widths, tuple(sorted(unmatched)), across, frozenset(_guarded(code, lined)))
+
+
+def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[int]:
+    """Copies, and the accesses to shared memory that are under a predicate in most of their places in machine code.
+
+    A line's instructions of a kind have their order, also where a loop is unrolled.
+    """
+    shared = (each for each in lined if each.access.space == "shared" and not each.access.never)
+    compiled = grouped(shared, lambda each: (each.line, each.access.kind))
+    kinds = {**_KINDS, "cp": "store", "ldmatrix": "load", "stmatrix": "store"}
+    asked = {n: kinds[each.root] for n, each in enumerate(code) if each.root in kinds and each.addresses}
+    of_lines = grouped(
+        (n for n in asked if code[n].space in ("shared", "generic")), lambda n: (code[n].place.line, asked[n])
+    )
+    for of, members in of_lines.items():
+        found = [each.access.guarded for each in compiled.get(of, ())]
+        for place, number in enumerate(members):
+            mine = found[place :: len(members)] if len(found) % len(members) == 0 else found
+            if code[number].root == "cp" or 2 * sum(mine) > len(mine):
+                yield number
+
+
+def widened(records: Sequence[Record], across: Mapping[_Of, int]) -> list[Record]:
+    """A block's accesses; those that lie side by side between two barriers are merged as a ``Merging`` says."""
+    found: list[Record] = []
+    waiting: dict[Hashable, list[Record]] = {}
+    for record in records:
+        if (record.instruction.place.line, record.space, record.kind) in across and not record.way:
+            active = record.addresses != NOWHERE
+            key = (record.instruction.place.line, record.kind, active.tobytes(), record.order[active].tobytes())
+            waiting.setdefault(key, []).append(record)
+        else:
+            found.append(record)
+    for each in waiting.values():
+        first = each[0]
+        found.extend(_joined(each, across[first.instruction.place.line, first.space, first.kind]))
+    return found
+
+
+def _joined(records: Sequence[Record], wide: int) -> Iterator[Record]:
+    """Accesses of the same threads, of which those that fill aligned ``wide`` bytes are one."""
+    thread = int(np.argmax(records[0].addresses != NOWHERE))
+    times: Counter[int] = Counter()
+    keyed = []
+    for record in records:
+        address = int(record.addresses[thread])
+        keyed.append((times[address], address, record))
+        times[address] += 1
+    ordered = [record for *_, record in sorted(keyed, key=lambda each: each[:2])]
+    count, at = wide // records[0].width, 0
+    while at < len(ordered):
+        rows = np.stack([record.addresses for record in ordered[at : at + count]])
+        rows = rows[:, rows[0] != NOWHERE]
+        steps = records[0].width * np.arange(count)[:, None]
+        if len(rows) == count and not (rows[0] % wide).any() and (rows == rows[0] + steps).all():
+            yield ordered[at]._replace(width=wide)
+            at += count
+        else:
+            yield ordered[at]
+            at += 1
+
+
+def _across(plain: set[int], compiled: Counter[int]) -> int | None:
+    """The wider one of a line's widths in machine code, which has no others but those of the line."""
+    wide = set(compiled) - plain
+    return next(iter(wide)) if len(plain) == len(wide) == 1 and max(wide) in _WIDER and max(wide) > max(plain) else None
 
 
 def bytes_of(given: Instruction) -> int:

@@ -12,7 +12,7 @@ from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
-from smembench.explain.ptx.merged import Merging, merging
+from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
@@ -54,13 +54,13 @@ def trace(
     """
     memory = Memory(kernel, arrays, launch.dynamic_bytes)
     compiled = merging(kernel, lined) if lined else Merging({})
-    machine = Machine(kernel, launch, memory, compiled.widths)
+    machine = Machine(kernel, launch, memory, compiled)
     blocks: dict[tuple[int, ...], _Block] = {}
 
     def block(index: tuple[int, ...]) -> _Block:
         if index not in blocks:
             x, y, z = index
-            blocks[index] = _of_block(machine.run((x, y, z)), machine)
+            blocks[index] = _of_block(machine.run((x, y, z)), machine, compiled)
         return blocks[index]
 
     kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment)
@@ -86,8 +86,8 @@ def trace(
     )
 
 
-def _of_block(found: Traced, machine: Machine) -> _Block:
-    sites = grouped(found.records, lambda record: _site(record, machine))
+def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
+    sites = grouped(widened(found.records, compiled.across), lambda record: _site(record, machine))
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []

@@ -13,6 +13,7 @@ import pytest
 from ptx_runs import parsed, run_source
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
+from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.requests import NOWHERE
 from smembench.toolchains.nvrtc import compile_source
@@ -691,7 +692,9 @@ def test_brx_branches_by_its_table() -> None:
     kernel = parsed(text).kernels["k"]
     arrays = [GlobalArray(name, (number + 1) * SPACING, 28, None) for number, name in enumerate("ab")]
     parameters = {f"p{number}": ((number + 1) * SPACING).to_bytes(8, "little") for number in range(2)}
-    unknown = Machine(kernel, Launch((1, 1, 1), (7, 1, 1), parameters), Memory(kernel, arrays, 0), {}).run((0, 0, 0))
+    unknown = Machine(kernel, Launch((1, 1, 1), (7, 1, 1), parameters), Memory(kernel, arrays, 0), Merging({})).run(
+        (0, 0, 0)
+    )
     assert {each.what for each in unknown.unfollowed} == {"a branch"}
     assert [record.kind for record in unknown.records] == ["load", "store"]
 
@@ -714,5 +717,7 @@ def test_unknown_values_make_what_they_are_stored_in_unknown() -> None:
         kernel = parsed(text.replace("INSTRUCTION", instruction)).kernels["k"]
         arrays = [GlobalArray("a", SPACING, 8, np.zeros(8, np.uint8)), GlobalArray("b", 2 * SPACING, 8, None)]
         parameters = {f"p{number}": ((number + 1) * SPACING).to_bytes(8, "little") for number in range(2)}
-        found = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), parameters), Memory(kernel, arrays, 0), {}).run((0, 0, 0))
+        found = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), parameters), Memory(kernel, arrays, 0), Merging({})).run(
+            (0, 0, 0)
+        )
         assert {each.what for each in found.unfollowed} == {"an address"}, instruction

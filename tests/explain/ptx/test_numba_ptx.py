@@ -77,13 +77,18 @@ def by_ptx(case: Case) -> Costs:
     ],
 )
 def test_linked_ptx_costs_what_its_python_costs(name: str) -> None:
-    """At ragged sizes, with the accesses that the machine code has and the warps that come to it without a lane."""
+    """At ragged sizes, with the accesses that the machine code has and the warps that come to it without a lane.
+
+    How many of those load is only estimated by a trace of Python, which does not tell a line's loads apart.
+    """
     (kernel,) = (each for each in registry.kernels("cuda") if (each.name, each.compiler) == (name, "numba"))
     case = case_of(kernel, 517, 389, 72)
     if kernel.problem == "reduction":
         case = replace(case, m=1, n=517 * 389)
     python, ptx = explained(case, "9.0", SMS), by_ptx(case)
     for kind in ("load", "store"):
-        assert ptx.wavefronts(kind) == pytest.approx(python.wavefronts(kind))
+        totals = [sum(each.of_all for each in costs.shared if each.site.kind == kind) for costs in (ptx, python)]
+        assert totals[0] == pytest.approx(totals[1])
         assert ptx.sectors(kind) == pytest.approx(python.sectors(kind))
     assert ptx.load_requests == python.load_requests
+    assert ptx.idle.get("store") == python.idle.get("store")
