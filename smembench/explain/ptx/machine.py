@@ -9,18 +9,18 @@ is noted and left out.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
-from smembench.explain.mistakes import WARP_SYNCS, Mistake
 from smembench.explain.ptx.accesses import Accesses, Traced
+from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.needed import MEMORY, needed
-from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel, readable
+from smembench.explain.ptx.program import Instruction, PtxKernel, readable
 from smembench.explain.ptx.registers import Launch, Mask, Registers
 from smembench.explain.ptx.values import Run, of_values
+from smembench.explain.ptx.waits import Running, Waits, join
 from smembench.model.errors import UsageError
 
 _IGNORED = (
@@ -32,9 +32,6 @@ _CALLS = {"vprintf", "__assertfail"}
 """Functions that are called without an effect on memory that a trace follows."""
 MOST_STEPS = 2_000_000
 """Instructions of a block that are run, at most."""
-
-_Barrier = tuple[int, int, int]
-"""Where threads go on behind a barrier, its number, and for how many threads it waits, 0 for all."""
 
 
 class Machine:
@@ -50,7 +47,9 @@ class Machine:
         self._registers = Registers(kernel, launch, memory)
         self.threads = self._registers.threads
         self._needed = needed(kernel, memory.has_data)
+        self._mbarriers = Mbarriers(self._registers)
         self._accesses = Accesses(self._registers, self._needed, merging.widths)
+        self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._skipped = _skipped(kernel, merging.guarded)
@@ -59,6 +58,8 @@ class Machine:
         """Run a block and return what it did."""
         self._registers.enter(index)
         self._accesses.enter()
+        self._mbarriers.enter()
+        self._waits.enter()
         self.memory.enter(self.threads)
         with np.errstate(all="ignore"):
             self._run()
@@ -69,12 +70,12 @@ class Machine:
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
         code = self._kernel.code
-        begins = {0, *self._kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.root in ENDS}
+        begins = {0, *self._kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.ends}
         begins.discard(len(code))
         ordered = sorted(begins)
         blocks = []
         for begin, end in zip(ordered, [*ordered[1:], len(code)], strict=True):
-            last = code[end - 1] if code[end - 1].root in ENDS else None
+            last = code[end - 1] if code[end - 1].ends else None
             inside = code[begin : end - 1] if last is not None else code[begin:end]
             made = ((each, self._instruction(each)) for each in inside)
             blocks.append(([(each, run) for each, run in made if run is not None], last))
@@ -86,6 +87,8 @@ class Machine:
         root = given.root
         if (root == "st" and given.space == "param") or (root == "call" and _CALLS.intersection(given.operands)):
             return None
+        if root == "mbarrier" or given.opcode.startswith("cp.async.mbarrier"):
+            return self._mbarriers.changing(given)
         if root in MEMORY and not (root == "ld" and given.space == "param"):
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
@@ -96,12 +99,11 @@ class Machine:
 
     def _run(self) -> None:
         everyone = np.ones(self.threads, np.bool_)
-        running: dict[int, Mask] = {0: everyone}
-        waiting: dict[_Barrier, Mask] = {}
+        running: Running = {0: everyone}
         steps = 0
-        while running or waiting:
+        while running or self._waits:
             if not running:
-                self._release(running, waiting)
+                self._waits.release(running)
                 continue
             number = min(running)
             mask = running.pop(number)
@@ -122,7 +124,7 @@ class Machine:
                     self._accesses.note_made(instruction, mask if guarded is None else guarded)
                 if guarded is None or guarded.any():
                     run(guarded)
-            self._go_on(number, last, mask, (running, waiting))
+            self._go_on(number, last, mask, running)
 
     def _taken(self, given: Instruction, mask: Mask | None) -> Mask | None:
         """The threads of a mask whose predicate is true; None for all."""
@@ -139,39 +141,38 @@ class Machine:
             self._accesses.note_unknown(given, "a branch")
         return taken
 
-    def _go_on(
-        self,
-        number: int,
-        last: Instruction | None,
-        mask: Mask,
-        at: tuple[dict[int, Mask], dict[_Barrier, Mask]],
-    ) -> None:
+    def _go_on(self, number: int, last: Instruction | None, mask: Mask, running: Running) -> None:
         """Where the threads of a mask go after a piece of code."""
-        running, _ = at
         taken = mask
         if last is None:
-            _join(running, number + 1, mask)
+            join(running, number + 1, mask)
             return
         if last.guard:
-            chosen = self._predicate(last)
-            unknown = self._registers.unknown_in([last.guard])
-            if unknown is not None and last.root == "bra" and self._target(last) > number:
-                chosen = chosen | unknown  # past what depends on data
-            taken = mask & chosen
+            taken = mask & self._chosen(number, last)
             for instruction in self._skipped.get(id(last), ()):
                 self._accesses.note_branch(instruction, mask)
-            if (rest := mask & ~chosen).any():
-                _join(running, number + 1, rest)
+            if (rest := mask & ~taken).any():
+                join(running, number + 1, rest)
             if not taken.any():
                 return
         if last.root == "bra":
-            _join(running, self._target(last), taken)
+            join(running, self._target(last), taken)
         elif last.root in ("bar", "barrier"):
-            self._wait(number, last, taken, at)
+            self._waits.at_barrier(number + 1, last, taken, running)
+        elif last.root == "mbarrier":
+            self._waits.for_phase(number + 1, last, taken, running)
         elif last.root == "brx":
             self._by_index(last, taken, running)
 
-    def _by_index(self, last: Instruction, taken: Mask, running: dict[int, Mask]) -> None:
+    def _chosen(self, number: int, last: Instruction) -> Mask:
+        """The threads for which the guard of a piece's end holds; a branch past what depends on data is taken."""
+        chosen = self._predicate(last)
+        unknown = self._registers.unknown_in([last.guard])
+        if unknown is not None and last.root == "bra" and self._target(last) > number:
+            return chosen | unknown
+        return chosen
+
+    def _by_index(self, last: Instruction, taken: Mask, running: Running) -> None:
         """``brx.idx``: to labels of a table; past all of them where the index depends on data."""
         table = self._kernel.tables.get(last.operands[1])
         if table is None:
@@ -181,81 +182,14 @@ class Machine:
         unknown = self._registers.unknown_in(last.sources)
         if unknown is not None and (taken & unknown).any():
             self._accesses.note_unknown(last, "a branch")
-            _join(running, max(targets), taken & unknown)
+            join(running, max(targets), taken & unknown)
             taken = taken & ~unknown
         for number, target in enumerate(targets):
             if (chosen := taken & (index == number)).any():
-                _join(running, target, chosen)
+                join(running, target, chosen)
 
     def _target(self, branch: Instruction) -> int:
         return self._block_at[self._kernel.labels[branch.operands[-1]]]
-
-    def _wait(
-        self, number: int, last: Instruction, mask: Mask, at: tuple[dict[int, Mask], dict[_Barrier, Mask]]
-    ) -> None:
-        running, waiting = at
-        if "warp" in last.parts:
-            self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
-            _join(running, number + 1, mask)
-            return
-        operands = last.operands[1:] if "red" in last.parts else last.operands
-        numbers = (text for text in operands if self._kernel.type_of(text.lstrip("!")) != "pred")
-        constants = [self._registers.operand(text, "u4")() for text in numbers]
-        if any(np.ndim(value) for value in constants):
-            raise self._registers.refused(last.called_from.line, last.opcode)
-        name, count = (*(int(value) for value in constants), 0, 0)[:2]
-        if "arrive" in last.parts:
-            _join(running, number + 1, mask)
-        _join(waiting, (number + 1, name, count), mask)
-
-    def _release(self, running: dict[int, Mask], waiting: dict[_Barrier, Mask]) -> None:
-        """Let those go on that wait for a barrier that all have reached; with a mistake, if not all have."""
-        names = sorted({name for _, name, _ in waiting})
-        for name in names:
-            groups = {key: mask for key, mask in waiting.items() if key[1] == name}
-            arrived = np.logical_or.reduce([*groups.values()])
-            lines = {self._line_before(key[0]) for key in groups}
-            others = np.logical_or.reduce([np.zeros_like(arrived), *(m for k, m in waiting.items() if k[1] != name)])
-            if len(lines) > 1 or ((others & ~arrived).any() and not any(key[2] for key in groups)):
-                smallest = min(groups.values(), key=lambda mask: int(mask.sum()))
-                line = next(self._line_before(key[0]) for key, mask in groups.items() if mask is smallest)
-                text = (
-                    f"{smallest.sum()} of the block's {self.threads} threads reach this barrier; all must that have "
-                    "not returned"
-                )
-                self._accesses.found.mistakes.add(Mistake(line, "barrier", text))
-            behind = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
-            self._accesses.order = np.where(arrived, behind, self._accesses.order)
-            for key, mask in groups.items():
-                instruction = self._blocks[key[0] - 1][1]
-                if instruction is None or "arrive" not in instruction.parts:
-                    self._reduced(instruction, arrived)
-                    _join(running, key[0], mask)
-                del waiting[key]
-            self._accesses.found.barriers += 1
-
-    def _line_before(self, number: int) -> int:
-        last = self._blocks[number - 1][1]
-        return last.called_from.line if last is not None else 0
-
-    def _reduced(self, given: Instruction | None, arrived: Mask) -> None:
-        """The result of ``barrier.red``: over all threads that have arrived."""
-        if given is None or "red" not in given.parts:
-            return
-        source = given.operands[-1]
-        value = np.broadcast_to(self._registers.operand(source, "?")(), self.threads)
-        found: Any = np.uint32((value & arrived).sum())
-        if "and" in given.parts:
-            found = np.bool_(value[arrived].all())
-        elif "or" in given.parts:
-            found = np.bool_(value[arrived].any())
-        unknown = self._registers.unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
-        missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
-        self._registers.write(given.operands[0], found, arrived, missing)
-
-
-def _join(into: dict[Any, Mask], at: Any, mask: Mask) -> None:
-    into[at] = into[at] | mask if at in into else mask
 
 
 def _skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smembench.explain.ptx.accesses import Record
-from smembench.explain.ptx.program import ADDRESS, ENDS, TYPES, Instruction, PtxKernel
+from smembench.explain.ptx.program import ADDRESS, TYPES, Instruction, PtxKernel
 from smembench.explain.requests import NOWHERE
 from smembench.model.groups import grouped
 from smembench.toolchains.source_lines import Lined
@@ -172,7 +172,7 @@ def _side_by_side(code: Sequence[Instruction], members: Sequence[int], wide: int
     piece, pieces = 0, {}
     for number, each in enumerate(code):
         pieces[number] = piece
-        piece += each.root in ENDS
+        piece += each.ends
     keys: dict[tuple[int, str, str, bool, int], list[tuple[int, int]]] = {}
     for number in members:
         each = code[number]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from smembench.explain.ptx.program import ENDS, Instruction, PtxKernel
+from smembench.explain.ptx.program import Instruction, PtxKernel
 
-MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix")
+MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier")
 """Instructions that access memory, or parameters."""
 
 
@@ -41,7 +41,7 @@ def needed(kernel: PtxKernel, data: bool) -> Needed:
 def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set[str]) -> None:
     memory = given.root in MEMORY and given.space != "param"
     gives = bool(registers.intersection(given.targets))
-    if given.guard and (memory or given.root in ENDS or gives):
+    if given.guard and (memory or given.ends or gives):
         registers.add(given.guard)
     if memory:
         for text in given.addresses:
@@ -49,7 +49,7 @@ def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set
         if gives:
             spaces.add(given.space)
         followed = given.space in spaces or (spaces and given.space == "generic") or "generic" in spaces
-        if given.root == "cp" or (given.root in ("st", "atom", "red") and followed):
+        if given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and followed):
             registers.update(given.sources)
     elif gives or given.root in ("bar", "barrier", "brx"):
         registers.update(given.sources)

@@ -283,7 +283,7 @@ def _scope_end(text: str) -> int:
 
 
 _NO_TARGET = {
-    "st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "mbarrier", "prefetch",
+    "st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "prefetch",
     "prefetchu", "griddepcontrol", "nanosleep", "stmatrix", "discard", "call", "brkpt", "pmevent", "applypriority",
 }  # fmt: skip
 
@@ -291,7 +291,7 @@ _NO_TARGET = {
 def _describe(kernel: PtxKernel, instruction: Instruction) -> None:
     """Fill in which registers an instruction writes and reads."""
     operands = instruction.operands
-    if operands and instruction.root not in _NO_TARGET:
+    if operands and instruction.root not in _NO_TARGET and not operands[0].startswith("["):
         instruction.targets = tuple(kernel.registers_in(operands[0]))
         operands = operands[1:]
     read = [] if instruction.root == "bra" else [text for text in operands if not text.startswith("[")]

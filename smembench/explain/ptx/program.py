@@ -28,8 +28,8 @@ TYPES: Mapping[str, str] = {
 }
 """NumPy's types of PTX's; what NumPy lacks is kept as bits."""
 
-ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
-"""Instructions after which threads may go on elsewhere, or wait."""
+_ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
+_ASKS = ("try_wait", "test_wait")
 
 ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:([+-])\s*(-?\w+))?\s*\]")
 """An address: a register, variable or number, and an offset with its sign."""
@@ -72,6 +72,11 @@ class Instruction:
     def root(self) -> str:
         """The opcode without modifiers."""
         return self.parts[0]
+
+    @property
+    def ends(self) -> bool:
+        """Whether threads may go on elsewhere after it, or wait."""
+        return self.root in _ENDS or (self.root == "mbarrier" and any(part in _ASKS for part in self.parts))
 
     @property
     def types(self) -> list[str]:

@@ -1,0 +1,124 @@
+"""Barriers in shared memory (PTX ISA, "mbarrier"): a phase ends when all arrivals and all announced bytes have come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from smembench.explain.mistakes import WARP_SYNCS
+from smembench.explain.ptx.program import Instruction
+from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.requests import Integers
+
+
+@dataclass(slots=True)
+class _State:
+    """Arrivals per phase, arrivals and bytes that the phase lacks, and the number of phases that have ended."""
+
+    arrivals: int
+    missing: int
+    missing_bytes: int = 0
+    phase: int = 0
+
+    def change(self, arrivals: int, announced: int) -> None:
+        self.missing -= arrivals
+        self.missing_bytes += announced
+        if self.missing <= 0 and self.missing_bytes == 0:
+            self.missing += self.arrivals
+            self.phase += 1
+
+
+class Mbarriers:
+    """The barriers of a block by their addresses in shared memory."""
+
+    def __init__(self, registers: Registers) -> None:
+        self._registers = registers
+        self._states: dict[int, _State] = {}
+        self._ended: dict[tuple[int, int], int] = {}
+
+    def enter(self) -> None:
+        """Begin a block."""
+        self._states.clear()
+        self._ended.clear()
+
+    def changing(self, given: Instruction) -> Callable[[Mask | None], None]:
+        """A function that sets up a barrier, or arrives or announces bytes at one.
+
+        Raises:
+            UsageError: for an instruction that is not traced.
+        """
+        copies = given.root == "cp"
+        kind = "arrive" if copies or "arrive" in given.parts else given.parts[1]
+        if kind not in ("init", "arrive", "expect_tx", "complete_tx", "inval"):
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        place = next(number for number, text in enumerate(given.operands) if text.startswith("["))
+        rest = given.operands[place + 1 :]
+        number = self._registers.operand(rest[0] if rest else "1", "u4")
+        state = given.operands[0] if place and given.targets else ""
+        announces, counts = "expect_tx" in given.parts, not copies or "noinc" in given.parts
+
+        def change(mask: Mask | None) -> None:
+            values = np.broadcast_to(number(), self._registers.threads).astype(np.int64)
+            for address, who in self.addressed(given, mask):
+                total, threads = int(values[who].sum()), int(who.sum())
+                if kind == "init":
+                    self._states[address] = _State(total // threads, total // threads)
+                    continue
+                found = self._states.setdefault(address, _State(1, 1))
+                if state:
+                    self._registers.write(state, np.uint64(found.phase), who)
+                if kind == "arrive" and counts:
+                    found.change(threads if announces else total, total if announces else 0)
+                elif kind in ("expect_tx", "complete_tx"):
+                    found.change(0, total if kind == "expect_tx" else -total)
+
+        return change
+
+    def come(self, address: int, count: int) -> None:
+        """Bytes of a copy have come."""
+        self._states.setdefault(address, _State(1, 1)).change(0, -count)
+
+    def done(self, given: Instruction, mask: Mask) -> Mask:
+        """The threads of a mask whose wait is over."""
+        asked = self._registers.operand(given.operands[2], "u4" if "parity" in given.parts else "u8")()
+        asked, done = np.broadcast_to(asked, self._registers.threads), mask.copy()
+        for address, who in self.addressed(given, mask):
+            phase = self._states.setdefault(address, _State(1, 1)).phase
+            done &= ~who | ((asked & 1 != phase & 1) if "parity" in given.parts else asked != phase)
+        return done
+
+    def behind(self, given: Instruction, done: Mask, order: Integers) -> Integers:
+        """The order of accesses of each thread, behind all that were made so far for those whose wait is over."""
+        found = order.copy()
+        for address, who in self.addressed(given, done):
+            ended = address, self._states[address].phase
+            first = self._ended.setdefault(ended, int(order.max() // WARP_SYNCS + 1) * WARP_SYNCS)
+            found[who] = np.maximum(first, order[who])
+        return found
+
+    def lacking(self, given: Instruction, mask: Mask) -> str:
+        """What the barrier lacks for which the threads of a mask wait."""
+        for address, _ in self.addressed(given, mask):
+            state = self._states[address]
+            return (
+                f"the barrier at byte {address} of shared memory, whose phase lacks {state.missing} of "
+                f"{state.arrivals} arrivals and {state.missing_bytes} bytes"
+            )
+        return "a barrier"
+
+    def addressed(self, given: Instruction, mask: Mask | None) -> Iterator[tuple[int, Mask]]:
+        """The barriers of an instruction, and the threads of a mask that name each."""
+        text = given.addresses[-1]
+        who = np.ones(self._registers.threads, np.bool_) if mask is None else mask
+        address, names = self._registers.address(text)
+        unknown = self._registers.unknown_in(names)
+        if unknown is not None:
+            who = who & ~unknown
+        if not who.any():
+            return
+        space = "generic" if given.space == "generic" else "shared"
+        _, found = self._registers.memory.located(space, self._registers.spread(address()), who)
+        for each in np.unique(found[who]):
+            yield int(each), who & (found == each)

@@ -1,0 +1,156 @@
+"""Threads that wait: at barriers of their block, and for phases of barriers in shared memory, while others go on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smembench.explain.mistakes import WARP_SYNCS, Mistake
+from smembench.explain.ptx.accesses import Accesses
+from smembench.explain.ptx.mbarriers import Mbarriers
+from smembench.explain.ptx.program import Instruction
+from smembench.explain.ptx.registers import Mask, Registers
+
+Running = dict[int, Mask]
+"""The threads that can go on, by the piece of code where."""
+
+_CLUSTER = 16
+"""The number of the cluster's barrier, one more than a block's barriers have."""
+
+
+class _Barrier(NamedTuple):
+    """Where threads go on behind a barrier, its number, and for how many threads it waits, 0 for all."""
+
+    behind: int
+    number: int
+    threads: int
+
+
+class Waits:
+    """The threads of a block that wait, and at what."""
+
+    def __init__(self, registers: Registers, accesses: Accesses, mbarriers: Mbarriers) -> None:
+        self._registers, self._accesses, self._mbarriers = registers, accesses, mbarriers
+        self._at: dict[_Barrier, tuple[Instruction, Mask]] = {}
+        self._phases: dict[int, tuple[Instruction, Mask]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._at or self._phases)
+
+    def enter(self) -> None:
+        """Begin a block."""
+        self._at.clear()
+        self._phases.clear()
+
+    def at_barrier(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
+        """Threads come to a barrier of their block, or of their warps, behind which piece ``number`` begins.
+
+        Raises:
+            UsageError: for a barrier whose number or threads differ from thread to thread.
+        """
+        if "warp" in given.parts:
+            self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
+            join(running, number, mask)
+            return
+        if "cluster" in given.parts:
+            if "arrive" in given.parts:
+                join(running, number, mask)
+            else:
+                self._join(_Barrier(number, _CLUSTER, 0), given, mask)
+            return
+        operands = given.operands[1:] if "red" in given.parts else given.operands
+        numbers = (text for text in operands if self._registers.kernel.type_of(text.lstrip("!")) != "pred")
+        constants = [self._registers.operand(text, "u4")() for text in numbers]
+        if any(len(np.unique(np.broadcast_to(value, mask.shape)[mask])) > 1 for value in constants):
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        which, count = (*(int(np.broadcast_to(value, mask.shape)[mask][0]) for value in constants), 0, 0)[:2]
+        if "arrive" in given.parts:
+            join(running, number, mask)
+        self._join(_Barrier(number, which, count), given, mask)
+
+    def for_phase(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
+        """Threads wait for a phase to end, behind which piece ``number`` begins."""
+        before = self._phases.pop(number, None)
+        everyone = mask if before is None else mask | before[1]
+        done = self._mbarriers.done(given, everyone)
+        if done.any():
+            self._accesses.order = self._mbarriers.behind(given, done, self._accesses.order)
+            self._registers.write(given.operands[0].split("|")[0], np.bool_(True), done)
+            join(running, number, done)
+        if (rest := everyone & ~done).any():
+            self._phases[number] = given, rest
+
+    def release(self, running: Running) -> None:
+        """Let those go on for whom all has come; if none can, with a mistake."""
+        for number, (given, mask) in [*self._phases.items()]:
+            self.for_phase(number, given, np.zeros_like(mask), running)
+        if running:
+            return
+        names = sorted({barrier.number for barrier in self._at})
+        complete = [name for name in names if self._is_complete(name)]
+        for name in complete or names:
+            self._release(name, running)
+        if names:
+            return
+        for given, mask in self._phases.values():
+            text = f"{mask.sum()} threads wait without end for {self._mbarriers.lacking(given, mask)}"
+            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+        self._phases.clear()
+
+    def _join(self, barrier: _Barrier, given: Instruction, mask: Mask) -> None:
+        _, before = self._at.get(barrier, (given, np.zeros_like(mask)))
+        self._at[barrier] = given, before | mask
+
+    def _is_complete(self, name: int) -> bool:
+        """Whether as many wait at a barrier as it waits for, or all that have not returned."""
+        groups = [(barrier, mask) for barrier, (_, mask) in self._at.items() if barrier.number == name]
+        arrived = np.logical_or.reduce([mask for _, mask in groups])
+        if count := max(barrier.threads for barrier, _ in groups):
+            return bool(arrived.sum() >= min(count, len(arrived)))
+        waiting = [mask for _, mask in (*self._at.values(), *self._phases.values())]
+        return not (np.logical_or.reduce(waiting) & ~arrived).any()
+
+    def _release(self, name: int, running: Running) -> None:
+        """Let those go on that wait at a barrier; with a mistake, if not all have come."""
+        groups = {barrier: each for barrier, each in self._at.items() if barrier.number == name}
+        arrived = np.logical_or.reduce([mask for _, mask in groups.values()])
+        lines = {given.called_from.line for given, _ in groups.values()}
+        others = [mask for barrier, (_, mask) in self._at.items() if barrier.number != name]
+        others += [mask for _, mask in self._phases.values()]
+        missing = np.logical_or.reduce([np.zeros_like(arrived), *others]) & ~arrived
+        if len(lines) > 1 or (missing.any() and not any(barrier.threads for barrier in groups)):
+            given, smallest = min(groups.values(), key=lambda each: int(each[1].sum()))
+            text = (
+                f"{smallest.sum()} of the block's {len(smallest)} threads reach this barrier; all must that have "
+                "not returned"
+            )
+            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+        behind = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
+        self._accesses.order = np.where(arrived, behind, self._accesses.order)
+        for barrier, (given, mask) in groups.items():
+            if "arrive" not in given.parts:
+                self._reduced(given, arrived)
+                join(running, barrier.behind, mask)
+            del self._at[barrier]
+        self._accesses.found.barriers += 1
+
+    def _reduced(self, given: Instruction, arrived: Mask) -> None:
+        """The result of ``barrier.red``: over all threads that have arrived."""
+        if "red" not in given.parts:
+            return
+        source = given.operands[-1]
+        value = np.broadcast_to(self._registers.operand(source, "?")(), len(arrived))
+        found: Any = np.uint32((value & arrived).sum())
+        if "and" in given.parts:
+            found = np.bool_(value[arrived].all())
+        elif "or" in given.parts:
+            found = np.bool_(value[arrived].any())
+        unknown = self._registers.unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
+        missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
+        self._registers.write(given.operands[0], found, arrived, missing)
+
+
+def join(running: Running, at: int, mask: Mask) -> None:
+    """Threads can go on at a piece of code."""
+    running[at] = running[at] | mask if at in running else mask
