@@ -79,6 +79,11 @@ class TileAccess:
     operand: Operand | None = None
     wavefronts: int = 0
 
+    @property
+    def alike(self) -> TileAccess:
+        """What it has in common with accesses elsewhere in the matrix."""
+        return replace(self, global_bytes=0, arriving_bytes=0)
+
 
 @dataclass(frozen=True, slots=True)
 class TileTraffic:
@@ -106,7 +111,7 @@ class TileTraffic:
 
 def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) -> tuple[TileTraffic, ...]:
     """The accesses of a launch to tiles, in the order of the source, whose lines ``source`` has."""
-    found = grouped(tiles, lambda access: replace(access, global_bytes=0, arriving_bytes=0))
+    found = grouped(tiles, lambda access: access.alike)
     return tuple(
         TileTraffic(
             alike,

@@ -19,6 +19,7 @@ from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.needed import MEMORY, needed
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
 from smembench.explain.ptx.registers import Launch, Mask, Registers
+from smembench.explain.ptx.tile_accesses import TileAccesses
 from smembench.explain.ptx.values import Run, of_values
 from smembench.explain.ptx.waits import Running, Waits, join
 from smembench.model.errors import UsageError
@@ -49,6 +50,7 @@ class Machine:
         self._needed = needed(kernel, memory.has_data)
         self._mbarriers = Mbarriers(self._registers)
         self._accesses = Accesses(self._registers, self._needed, merging.widths)
+        self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
@@ -89,7 +91,9 @@ class Machine:
             return None
         if root == "mbarrier" or given.opcode.startswith("cp.async.mbarrier"):
             return self._mbarriers.changing(given)
-        if root in MEMORY and not (root == "ld" and given.space == "param"):
+        if root == "wgmma" or "bulk" in given.parts:
+            return self._tiles.of_tiles(given)
+        if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
             if root not in _IGNORED and (root == "call" or not given.targets):

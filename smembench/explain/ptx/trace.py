@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.tiles import TileAccess
 from smembench.explain.trace import Trace
 from smembench.explain.unknown import Unfollowed
 from smembench.model.groups import grouped
@@ -52,7 +54,7 @@ def trace(
     Raises:
         UsageError: for what cannot be traced.
     """
-    memory = Memory(kernel, arrays, launch.dynamic_bytes)
+    memory = Memory(kernel, arrays, launch.dynamic_bytes, launch.parameters)
     compiled = merging(kernel, lined) if lined else Merging({})
     machine = Machine(kernel, launch, memory, compiled)
     blocks: dict[tuple[int, ...], _Block] = {}
@@ -70,6 +72,9 @@ def trace(
         for one, weight in zip(chosen, kinds.values(), strict=True)
         for each in one.accesses
     ]
+    tiles: Counter[TileAccess] = Counter()
+    for one, weight in zip(chosen, kinds.values(), strict=True):
+        tiles.update({access: weight * count for access, count in one.found.tiles.items()})
     mistakes: set[Mistake] = set().union(*(_mistakes(one, machine) for one in chosen))
     unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
@@ -83,6 +88,7 @@ def trace(
         tuple(sorted(first.values())),
         tuple(sorted(unfollowed)),
         unmatched=compiled.unmatched,
+        tiles=tiles,
     )
 
 
@@ -91,7 +97,8 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
-    structure, alignment = [], []
+    structure: list[Hashable] = []
+    alignment: list[Hashable] = []
     for site, records in sites.items():
         rows = np.stack([record.addresses for record in records])
         structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
@@ -103,6 +110,11 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
+    kinds: Counter[TileAccess] = Counter()
+    for access, count in found.tiles.items():
+        kinds[access.alike] += count
+    structure.append(frozenset(kinds.items()))
+    alignment.append(frozenset(found.tiles.items()))
     barriers = Accesses(
         AccessSite(0, "barrier", "barrier", "", 1), np.zeros((found.barriers, padded // WARP, WARP), np.int64), 1
     )
@@ -117,7 +129,7 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
 
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
-    mistakes = {*block.found.mistakes, *in_shared_memory(block.made)}
+    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought)}
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
         if site.space in ("barrier", "branch") or not len(active):
