@@ -25,6 +25,7 @@ from smembench.explain.mistakes import KINDS
 from smembench.explain.occupancy import MAX_THREADS
 from smembench.explain.requests import NOWHERE
 from smembench.explain.tensor_maps import TensorMapArgument
+from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, record
 from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
@@ -131,6 +132,7 @@ def costs_of(
         trace=traced,
         **by_memory(traced, requests)._asdict(),
         traffic=traffic(sizes, requests),
+        tiles=tile_traffic(traced.tiles, traced.source),
         shared_bytes=shared_bytes,
         threads=threads,
         code=machine_code,

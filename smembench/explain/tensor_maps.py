@@ -64,6 +64,11 @@ class TensorMapArgument:
         """Of a box."""
         return prod(self.box) * self.dtype.itemsize
 
+    def elements(self, at: Sequence[int]) -> int:
+        """Of the box at ``at`` that the array has."""
+        sides = zip(self.shape[::-1], at, self.box, strict=True)
+        return prod(inside(side, first, count)[0] for side, first, count in sides)
+
     def moved(self, access: TileAccess, at: Sequence[int]) -> TileAccess:
         """A copy or a store of the box at ``at``, the innermost coordinate first, with the bytes that it moves."""
         size, sides = self.dtype.itemsize, self.shape[::-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from smembench.explain.ptx.needed import Needed
 from smembench.explain.ptx.program import TYPES, Instruction, elements
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
-from smembench.explain.requests import NOWHERE, Integers
+from smembench.explain.requests import NOWHERE, WAITING, Integers
 from smembench.explain.tiles import TileAccess
 from smembench.explain.unknown import Unfollowed
 from smembench.model.hardware import WARP
@@ -46,13 +46,18 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class Traced:
-    """What a block did: its accesses in order, mistakes, what was not followed, tiles, and what copies brought."""
+    """What a block did: its accesses in order, mistakes, and what was not followed.
+
+    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor, and
+    ``brought`` is what copies brought.
+    """
 
     records: list[Record] = field(default_factory=list)
     mistakes: set[Mistake] = field(default_factory=set)
     unfollowed: set[Unfollowed] = field(default_factory=set)
     barriers: int = 0
     tiles: Counter[TileAccess] = field(default_factory=Counter)
+    elements: Counter[tuple[int, int]] = field(default_factory=Counter)
     brought: list[Brought] = field(default_factory=list)
 
 
@@ -74,10 +79,12 @@ class Accesses:
             array after each, since records refer to it.
     """
 
-    def __init__(self, registers: Registers, needed: Needed, widths: Mapping[int, int]) -> None:
+    def __init__(
+        self, registers: Registers, needed: Needed, widths: Mapping[int, int], waiting: Collection[int]
+    ) -> None:
         self.found = Traced()
         self.order = np.zeros(registers.threads, np.int64)
-        self._registers, self._needed = registers, needed
+        self._registers, self._needed, self._waiting = registers, needed, waiting
         self._come: dict[int, Integers] = {}
         self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
 
@@ -128,7 +135,8 @@ class Accesses:
             raise self._registers.refused(given.called_from.line, given.opcode)
         element = np.dtype(TYPES[types[-1]])
         count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-        made = _Made(given.space, kind, self._widths.get(id(given), element.itemsize * count))
+        way = WAITING if id(given) in self._waiting else ""
+        made = _Made(given.space, kind, self._widths.get(id(given), element.itemsize * count), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
         stores = kind != "load" and given.space in self._needed.spaces

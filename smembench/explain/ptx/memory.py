@@ -20,6 +20,8 @@ SPACING = 2**40
 _WINDOWS = {"shared": 1 << 56, "local": 1 << 57, "param": 1 << 58}
 """Where shared and local memory and parameters lie among generic addresses."""
 _PARAMETER_ALIGNMENT = 64
+WORKSPACE_BYTES = 64
+"""Of what a cooperative launch gives the blocks of a grid to wait for each other."""
 
 Mask = NDArray[np.bool_]
 
@@ -75,6 +77,8 @@ class Memory:
                 self._places[variable.name] = begin
             else:
                 self._places[variable.name] = variable.begin
+        self.workspace = (len(self.arrays) + 1) * SPACING
+        self.arrays.append(GlobalArray("grid workspace", self.workspace, WORKSPACE_BYTES, None))
         content = bytearray()
         for name, value in parameters.items():
             content += bytes(-len(content) % _PARAMETER_ALIGNMENT)

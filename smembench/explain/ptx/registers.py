@@ -144,6 +144,8 @@ class Registers:
             "WARP_SZ": np.uint32(WARP),
             **{f"%{name}": np.uint32(0) for name in ("clock", "clock_hi", "smid", "nsmid", "gridid")},
             **{f"%{name}": np.uint64(0) for name in ("clock64", "globaltimer")},
+            "%envreg1": np.uint32(self.memory.workspace >> 32),  # as cooperative_groups.h reads its address
+            "%envreg2": np.uint32(self.memory.workspace & 2**32 - 1),
             "%cluster_ctarank": np.uint32(0),
             "%cluster_nctarank": np.uint32(1),
         }

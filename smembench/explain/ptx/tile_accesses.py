@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smembench.explain.mistakes import Brought, Mistake
+from smembench.explain.mistakes import Brought
 from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.program import Instruction, elements, readable, split
@@ -76,11 +76,8 @@ class TileAccesses:
                     *(box.bytes // box.dtype.itemsize // box.box[0], box.box[0], blocks * box.bytes),
                     blocks=blocks,
                 )
-                found = box.moved(access, at)
-                self._accesses.found.tiles[found] += 1
-                if copies and not found.global_bytes:
-                    text = f"the box at {tuple(at)} lies outside of {name}, {'x'.join(map(str, box.shape[::-1]))}"
-                    self._accesses.found.mistakes.add(Mistake(access.line, "outside", text))
+                self._accesses.found.tiles[box.moved(access, at)] += 1
+                self._accesses.found.elements[access.line, box.elements(at)] += 1
                 self._come(given, thread, begin, box.bytes)
 
         return move
