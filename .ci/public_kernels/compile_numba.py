@@ -42,7 +42,8 @@ def _typed(number: int, kernel: dict, build: Path) -> tuple[Any, Any]:
     (tree,) = ast.parse(source(file, kernel["name"])).body
     assert isinstance(tree, ast.FunctionDef)
     decorators, tree.decorator_list = tree.decorator_list, []
-    lines = ["from numba import cuda", *kernel.get("before", ()), *(source(file, name) for name in kernel.get("with", ()))]
+    used = (source(file, name) for name in kernel.get("with", ()))
+    lines = ["from numba import cuda", *kernel.get("before", ()), *used]
     written = build / f"{number}.py"
     written.write_text("\n".join([*lines, ast.unparse(tree), ""]))
     names: dict[str, Any] = {"__name__": f"kernel_{number}"}

@@ -1,6 +1,7 @@
 """Compile the kernels of triton.toml, from folders of packages, by Triton's own compiler for a launch's arguments."""
 
 import re
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -49,16 +50,22 @@ def _function(number: int, kernel: dict, sources: Path, build: Path) -> Any:
     lines = ["import triton", "import triton.language as tl", *kernel.get("before", ())]
     for path in paths:
         folder, _, name = path.partition(":")
-        text = source(sources / folder, name, lambda decorator: bool(re.match(r"(triton\.)?jit\b", decorator)))
-        lines.append(text if text.startswith("@") else f"@triton.jit\n{text}")
+        text = source(sources / folder, name, _kept)
+        lines.append(text if text.startswith("@") or path != paths[-1] else f"@triton.jit\n{text}")
     written = build / f"triton_{number}.py"
     written.write_text("\n".join([*lines, ""]))
     specification = spec_from_file_location(written.stem, written)
     assert specification is not None
     assert specification.loader is not None
     module = module_from_spec(specification)
+    sys.modules[module.__name__] = module
     specification.loader.exec_module(module)
     return getattr(module, kernel["name"])
+
+
+def _kept(decorator: str) -> bool:
+    """Whether a function needs a decorator; others tune it or launch it."""
+    return decorator.startswith(("triton.jit", "tl.constexpr"))
 
 
 def _specialised(function: Any, kernel: dict) -> tuple[dict[str, str], dict[str, Any], list[int]]:
@@ -78,9 +85,9 @@ def _specialised(function: Any, kernel: dict) -> tuple[dict[str, str], dict[str,
     for parameter, argument in zip(passed, given(kernel), strict=True):
         types[parameter.name] = kernel.get("types", {}).get(parameter.name) or _type(argument)
         integer = isinstance(argument, int | np.integer) and not isinstance(argument, bool)
-        if isinstance(argument, ArrayArgument) or (integer and argument % 16 == 0):
-            if not parameter.do_not_specialize:
-                divisible.append(function.arg_names.index(parameter.name))
+        aligned = isinstance(argument, ArrayArgument) or (integer and argument % 16 == 0)
+        if aligned and not parameter.do_not_specialize:
+            divisible.append(function.arg_names.index(parameter.name))
     return {name: types[name] for name in function.arg_names}, constants, divisible
 
 

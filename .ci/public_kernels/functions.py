@@ -10,8 +10,8 @@ def source(file: Path, path: str, decorated: Callable[[str], bool] = lambda deco
 
     Args:
         file: where it is defined, at the top or inside of other functions and classes.
-        path: its name behind those of what it is defined in, with dots between. The last one of this name is taken,
-            which of two branches is the usual one.
+        path: its name behind those of what it is defined in, with dots between. The last function of this name is
+            taken, which of two branches is the usual one, or else the last assignment.
         decorated: whether a function keeps a decorator.
 
     Raises:
@@ -22,7 +22,7 @@ def source(file: Path, path: str, decorated: Callable[[str], bool] = lambda deco
         scopes = [each for scope in scopes for each in _defined(scope) if _name(each) == name]
     if not scopes:
         raise LookupError(f"{file.name} has no {path}")
-    found = scopes[-1]
+    found = ([each for each in scopes if isinstance(each, ast.FunctionDef)] or scopes)[-1]
     if isinstance(found, ast.FunctionDef):
         found.decorator_list = [each for each in found.decorator_list if decorated(ast.unparse(each))]
     return ast.unparse(found)

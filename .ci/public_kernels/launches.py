@@ -57,8 +57,8 @@ def arguments(kernel: Mapping[str, Any], *, data: bool) -> Iterator[Any]:
             yield argument
             continue
         if text := kernel.get("values", {}).get(str(number)):
-            made = np.ascontiguousarray(eval(text, {"np": np, "random": np.random.default_rng(number)}))
-            argument = ArrayArgument(argument.shape, argument.dtype, made.astype(argument.dtype).reshape(argument.shape))
+            made = eval(text, {"np": np, "random": np.random.default_rng(number)}).astype(argument.dtype)
+            argument = ArrayArgument(argument.shape, argument.dtype, made.reshape(argument.shape))
         elif data:
             zeros = number in kernel.get("zeros", ())
             made = np.zeros(argument.shape, argument.dtype) if zeros else content(argument, number)
@@ -69,7 +69,7 @@ def arguments(kernel: Mapping[str, Any], *, data: bool) -> Iterator[Any]:
 
 
 def descriptor(array: ArrayArgument) -> Iterator[Any]:
-    """A contiguous array as Numba passes it: two owners, elements, bytes of one, address, sides, and strides in bytes."""
+    """A contiguous array as Numba passes it: two owners, elements, bytes of one, address, shape, and strides in bytes."""
     yield from (np.uint64(0), np.uint64(0), np.int64(np.prod(array.shape)), np.int64(array.dtype.itemsize), array)
     yield from map(np.int64, array.shape)
     yield from (np.int64(np.prod(array.shape[axis + 1 :]) * array.dtype.itemsize) for axis in range(len(array.shape)))
