@@ -69,7 +69,7 @@ def arguments(kernel: Mapping[str, Any], *, data: bool) -> Iterator[Any]:
 
 
 def descriptor(array: ArrayArgument) -> Iterator[Any]:
-    """A contiguous array as Numba passes it: two owners, elements, bytes of one, address, shape, and strides in bytes."""
+    """A contiguous array as Numba passes it: two owners, elements, bytes of one, address, shape, strides in bytes."""
     yield from (np.uint64(0), np.uint64(0), np.int64(np.prod(array.shape)), np.int64(array.dtype.itemsize), array)
     yield from map(np.int64, array.shape)
     yield from (np.int64(np.prod(array.shape[axis + 1 :]) * array.dtype.itemsize) for axis in range(len(array.shape)))
