@@ -52,9 +52,9 @@ def _function(number: int, kernel: dict, sources: Path, build: Path) -> Any:
         folder, _, name = path.partition(":")
         text = source(sources / folder, name, _kept)
         lines.append(text if text.startswith("@") or path != paths[-1] else f"@triton.jit\n{text}")
-    written = build / f"triton_{number}.py"
+    written = build / f"{number}.py"
     written.write_text("\n".join([*lines, ""]))
-    specification = spec_from_file_location(written.stem, written)
+    specification = spec_from_file_location(f"kernel_{number}", written)
     assert specification is not None
     assert specification.loader is not None
     module = module_from_spec(specification)
