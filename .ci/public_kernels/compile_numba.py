@@ -17,7 +17,7 @@ from smembench.toolchains.nvvm import compiled
 CAPABILITY = (9, 0)
 
 
-def compile_numba(number: int, kernel: dict, build: Path) -> str:
+def compile_numba(number: int, kernel: dict[str, Any], build: Path) -> str:
     """Compile a kernel to ``NUMBER.ptx``, ``.cubin`` and ``.entry``; why it cannot be, or ""."""
     with mock.patch("numba.cuda.dispatcher.get_current_device") as device:  # what device functions are compiled for
         device.return_value.compute_capability = CAPABILITY
@@ -33,7 +33,7 @@ def compile_numba(number: int, kernel: dict, build: Path) -> str:
     return ""
 
 
-def _typed(number: int, kernel: dict, build: Path) -> tuple[Any, Any]:
+def _typed(number: int, kernel: dict[str, Any], build: Path) -> tuple[Any, Any]:
     """A kernel's function, and the types of its arguments: its decorator's, else those of contiguous arrays."""
     package = find_spec(kernel["file"].split("/")[0])
     assert package is not None

@@ -17,7 +17,7 @@ TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bool": "i1"}
 """Triton's names of types; integers are i32, u8 and the like."""
 
 
-def compile_triton(number: int, kernel: dict, sources: Path, build: Path) -> str:
+def compile_triton(number: int, kernel: dict[str, Any], sources: Path, build: Path) -> str:
     """Compile a kernel to ``NUMBER.ptx``, ``.cubin``, ``.entry`` and ``.shared_bytes``; why it cannot be, or ""."""
     import triton
     from triton.backends.compiler import GPUTarget
@@ -43,7 +43,7 @@ def compile_triton(number: int, kernel: dict, sources: Path, build: Path) -> str
     return ""
 
 
-def _function(number: int, kernel: dict, sources: Path, build: Path) -> Any:
+def _function(number: int, kernel: dict[str, Any], sources: Path, build: Path) -> Any:
     """A kernel as a function of Triton's, from a file of its own with what it calls."""
     file = kernel["file"]
     paths = [each if ":" in each else f"{file}:{each}" for each in [*kernel.get("with", ()), kernel["name"]]]
@@ -68,7 +68,7 @@ def _kept(decorator: str) -> bool:
     return decorator.startswith(("triton.jit", "tl.constexpr"))
 
 
-def _specialised(function: Any, kernel: dict) -> tuple[dict[str, str], dict[str, Any], list[int]]:
+def _specialised(function: Any, kernel: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any], list[int]]:
     """Types by parameter, values of constants, and the places of arguments that 16 divides, as for a launch."""
     import triton.language as tl
 
