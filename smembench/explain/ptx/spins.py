@@ -1,4 +1,4 @@
-"""Loops that wait for another thread's store: they load from addresses that they do not change, and store nothing."""
+"""Loops that wait for another thread: what they load, or compare and swap, is the same place each time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def spins(kernel: PtxKernel) -> Mapping[int, Sequence[Instruction]]:
 
 def _waiting(kernel: PtxKernel, body: Sequence[Instruction]) -> Sequence[Instruction]:
     """The loads of a loop's body, none if it does anything but wait."""
-    loads = [each for each in body if each.root in ("ld", "ldu") and not each.by_name]
+    loads = [each for each in body if (each.root in ("ld", "ldu") and not each.by_name) or "cas" in each.parts]
     others = [each for each in body if each.root != "bra" and (each.ends or each.root in (*MEMORY, "call"))]
     changed = {name for each in body for name in each.targets}
-    read = {name for each in loads for text in each.addresses for name in kernel.registers_in(text)}
+    read = {name for each in loads for text in each.operands[1:] for name in kernel.registers_in(text)}
     return loads if all(each in loads for each in others) and not changed & read else ()
