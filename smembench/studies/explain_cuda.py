@@ -13,7 +13,8 @@ from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.machine_code import parse as parse_code
-from smembench.toolchains.nvrtc import Compiled, compile_source, from_ptx
+from smembench.toolchains.nvcc import compile_file
+from smembench.toolchains.nvrtc import Compiled, from_ptx
 
 _SUFFIXES = (".cu", ".ptx")
 
@@ -25,7 +26,7 @@ def is_cuda_file(target: str) -> bool:
 
 
 def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
-    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are NVRTC's, such as ``-DN=4``.
+    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are compilers', such as ``-DN=4``.
 
     Raises:
         UsageError: for a file that cannot be read or compiled, a kernel that it does not have, and as ``explain_ptx``.
@@ -39,7 +40,7 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
     if path.suffix == ".cu":
         _check_declared(path, source, name)
-        compiled = compile_source(source, path, capability, [name], options)
+        compiled = compile_file(path, name, capability, options)
     elif options:
         raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
@@ -67,8 +68,13 @@ _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
     known = dict.fromkeys(_KERNEL.findall(source))
-    if not name or (known and name.partition("<")[0].rpartition("::")[2] not in known):
+    if not name or (known and _own(name) not in known):
         raise _unknown(path, name, known)
+
+
+def _own(name: str) -> str:
+    """A name without its template's arguments and its namespace."""
+    return name.partition("<")[0].rpartition("::")[2]
 
 
 def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
@@ -85,7 +91,7 @@ def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode
 
 def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
     """Call the parameters as the source does, where its declaration is found and has as many."""
-    declared = re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(([^()]*)\)\s*\{{", source)
+    declared = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source)
     if declared is None:
         return
     words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in declared[1].split(",")]
