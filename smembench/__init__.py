@@ -203,7 +203,7 @@ def explain_function(
     function: Callable[..., Any] | str,
     *,
     grid: int | Sequence[int],
-    block: int | Sequence[int],
+    block: int | Sequence[int] | None = None,
     args: Sequence[Any],
     shared_bytes: int = 0,
     capability: str | None = None,
@@ -222,26 +222,14 @@ def explain_function(
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
     """
-    from smembench.explain import foreign
-    from smembench.explain.arguments import from_python, sides
-    from smembench.explain.ptx.costs import Call
+    from smembench.explain.arguments import in_order_and_named, sides
     from smembench.report.notebook import ExplainedFunction, shown
     from smembench.studies.explain import target
-    from smembench.studies.explain_cuda import explain_cuda
+    from smembench.studies.explain_any import explain_any
+    from smembench.studies.explain_triton import Launch
 
-    arguments = [from_python(value) for value in args]
-    capability = target(capability=capability).capability
-    if isinstance(function, str):
-        call = Call(sides(grid), sides(block), arguments, shared_bytes)
-        return shown(ExplainedFunction, explain_cuda(function, call, capability=capability or "9.0"))
-    found = foreign.explain_function(
-        function,
-        grid=sides(grid),
-        block=sides(block),
-        arguments=arguments,
-        shared_bytes=shared_bytes,
-        capability=capability,
-    )
+    launch = Launch(sides(grid), None if block is None else sides(block), *in_order_and_named(args), shared_bytes)
+    found = explain_any(function, launch, capability=target(capability=capability).capability)
     return shown(ExplainedFunction, found)
 
 

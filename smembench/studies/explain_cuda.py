@@ -15,6 +15,7 @@ from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.machine_code import parse as parse_code
 from smembench.toolchains.nvcc import compile_file
 from smembench.toolchains.nvrtc import Compiled, from_ptx
+from smembench.toolchains.source_lines import without_lines_of_assembler
 
 _SUFFIXES = (".cu", ".ptx")
 
@@ -44,7 +45,7 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
     elif options:
         raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
-        compiled = Compiled(source, {})
+        compiled = Compiled(without_lines_of_assembler(source), {})
     module = parse(compiled.ptx)
     wanted = compiled.names.get(name, name)
     kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
@@ -97,9 +98,4 @@ def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
     words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in declared[1].split(",")]
     names = [each[-1].lstrip("*") for each in words if each]
     if len(names) == len(kernel.parameters) == len(set(names)):
-        renamed = dict(zip((each.name for each in kernel.parameters), names, strict=True))
-        for instruction in kernel.code:
-            if instruction.root == "ld" and instruction.space == "param":
-                old, new = next(((o, n) for o, n in renamed.items() if f"[{o}" in instruction.operands[1]), ("", ""))
-                instruction.operands[1] = re.sub(rf"\[{re.escape(old)}\b", f"[{new}", instruction.operands[1])
-        kernel.parameters = [each._replace(name=renamed[each.name]) for each in kernel.parameters]
+        kernel.name_parameters(names)

@@ -16,6 +16,10 @@ from smembench.explain.foreign_cuda import plain_function
 from smembench.kernels.files import importable
 from smembench.kernels.numba_cuda import cuda
 from smembench.model.errors import UsageError
+from smembench.toolchains.triton_function import inner, is_triton
+
+_INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
+"""How to install what kernels are written with that this package does without."""
 
 
 def is_in_file(kernel: str) -> bool:
@@ -23,29 +27,36 @@ def is_in_file(kernel: str) -> bool:
     return ":" in kernel or kernel.endswith(".py")
 
 
-def function_in(target: str) -> Any:
-    """The function that ``path.py:function`` names.
+def kernel_in(target: str) -> Any:
+    """The kernel that ``path.py:name`` names: a function for Numba or Triton, or one of CuPy's with its source.
 
     Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, since compiling
     for them needs a GPU.
 
     Raises:
-        UsageError: for a file that cannot be imported, and without such a function.
+        UsageError: for a file that cannot be imported, and without such a kernel.
     """
-    path_text, colon, name = target.rpartition(":")
-    path = Path(path_text if colon else target)
+    path_text, colon, name = target.partition(".py:")
+    path = Path(f"{path_text}.py" if colon else target)
     module = _imported(path)
-    plain = {known: plain_function(value) for known, value in vars(module).items()}
-    found = sorted(known for known, value in plain.items() if value and value.__module__ == module.__name__)
-    if not colon or not name:
+    found = sorted(known for known, value in vars(module).items() if _is_kernel(value, module))
+    if not name:
         raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
     try:
-        function = reduce(getattr, name.split("."), module)
+        kernel = reduce(getattr, name.split("."), module)
     except AttributeError:
-        function = None
-    if plain_function(function) is None:
+        kernel = None
+    if not _is_kernel(kernel):
         raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
-    return function
+    return kernel
+
+
+def _is_kernel(value: Any, module: ModuleType | None = None) -> bool:
+    """Whether a value is a kernel, in a module one that is defined there."""
+    if is_triton(value):
+        return module is None or inner(value).__module__ == module.__name__
+    plain = plain_function(value)
+    return plain is not None and (module is None or plain.__module__ == module.__name__)
 
 
 def _imported(path: Path) -> ModuleType:
@@ -60,6 +71,8 @@ def _imported(path: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
+        if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:
+            said = f"it needs {error.name}: pip install {_INSTALLED[error.name]}"
         if type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda.")):
             said = (
                 "it uses a GPU when it is imported, and there is none to use; put launches and copies under "
