@@ -36,7 +36,7 @@ from smembench.stats.threshold import THRESHOLD
 # Nothing of Python's library here: ``python -m smembench`` would import it from the working directory.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -200,7 +200,7 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
 
 
 def explain_function(
-    function: Callable[..., Any] | str,
+    function: Any,
     *,
     grid: int | Sequence[int],
     block: int | Sequence[int] | None = None,
@@ -233,9 +233,7 @@ def explain_function(
     return shown(ExplainedFunction, found)
 
 
-def conflicts(
-    function: Callable[..., Any] | str, *, kind: str | None = None, partial: bool = False, **launch: Any
-) -> float:
+def conflicts(function: Any, *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:
     """The worst n of the n-way bank conflicts of any kernel, 1 if it has none; for assertions in tests.
 
     Args:

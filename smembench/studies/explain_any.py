@@ -11,6 +11,7 @@ from smembench.explain.ptx.costs import Call
 from smembench.model.errors import UsageError
 from smembench.studies.explain_cuda import explain_cuda, is_cuda_file
 from smembench.studies.explain_file import kernel_in
+from smembench.studies.explain_raw import explain_raw, raw_kernel
 from smembench.studies.explain_triton import Launch, explain_triton
 from smembench.toolchains.triton_function import is_triton
 
@@ -18,10 +19,10 @@ _DEFAULT = "9.0"
 
 
 def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, options: Sequence[str] = ()) -> Costs:
-    """Explain a kernel: ``kernel.cu:name``, ``kernel.ptx:name``, ``kernel.py:name``, or a function for Numba or Triton.
+    """Explain a kernel: ``kernel.cu:name``, ``kernel.ptx:name``, ``kernel.py:name``, or what Python holds.
 
     Args:
-        kernel: text, or the function.
+        kernel: text, a function for Numba or Triton, or CUDA C++ such as CuPy's RawKernel.
         launch: what it is launched with.
         capability: the compute capability to compile for; 9.0 where compilation is not left out without one.
         options: a compiler's, such as ``-DN=4``, for a .cu file.
@@ -40,9 +41,11 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
         raise UsageError(f"{next(iter(named))}=…: goes with a kernel of Triton; give the arguments in their order")
     if block is None:
         raise UsageError("block: give it, such as 32x8; only Triton decides on it")
+    call = Call(grid, block, arguments, shared_bytes)
     if isinstance(kernel, str):
-        call = Call(grid, block, arguments, shared_bytes)
         return explain_cuda(kernel, call, capability=capability or _DEFAULT, options=options)
+    if (raw := raw_kernel(kernel)) is not None:
+        return explain_raw(raw, call, capability=capability or _DEFAULT)
     return explain_function(
         kernel, grid=grid, block=block, arguments=arguments, shared_bytes=shared_bytes, capability=capability
     )
