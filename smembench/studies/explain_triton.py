@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from ml_dtypes import bfloat16
 
+from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Argument, ArrayArgument, Dimensions, as_text
+from smembench.explain.foreign import Dimensions, as_text
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import parse
 from smembench.model.errors import UsageError
@@ -107,7 +108,7 @@ def _kind(parameter: Any, value: Any) -> _Kind:
     declared = str(parameter.annotation_type)
     if isinstance(value, ArrayArgument):
         pointer = declared or f"{'*k' if parameter.is_const else '*'}{_named(parameter, value.dtype)}"
-        return _Kind(pointer, aligned)
+        return _Kind(pointer, aligned and value.begin % _MULTIPLE == 0)
     if isinstance(value, np.generic):
         declared = declared or _named(parameter, value.dtype)
         value = value.item()
