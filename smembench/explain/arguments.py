@@ -143,8 +143,19 @@ def in_order_and_named(values: Iterable[Any]) -> tuple[list[Argument], dict[str,
         elif match[1] in named:
             raise UsageError(f"--arg {value!r}: {match[1]} was given before")
         else:
-            named[match[1]] = match[2] if _WORD.fullmatch(match[2]) else parsed(match[2])
+            named[match[1]] = named_value(match[2])
     return in_order, named
+
+
+def named_value(value: Any) -> Any:
+    """The value of a named argument: an array or a number as in ``from_python``, or a constant as it is.
+
+    Raises:
+        UsageError: for text that is neither a word nor an argument.
+    """
+    if isinstance(value, str):
+        return value if _WORD.fullmatch(value) else parsed(value)
+    return from_python(value) if hasattr(value, "shape") else value
 
 
 def sides(value: int | Sequence[int]) -> Dimensions:

@@ -83,7 +83,7 @@ def _bound(function: Any, launch: Launch) -> Mapping[str, Any]:
         bound = function.signature.bind(*launch.arguments, **named)
     except TypeError as error:
         names = ", ".join([*function.arg_names, *_OPTIONS])
-        raise UsageError(f"{function.__name__}: takes ({names}): {error}; BLOCK=128 names an argument") from None
+        raise UsageError(f"{function.__name__}: takes ({names}): {error}; name a constant as in BLOCK=128") from None
     bound.apply_defaults()
     return {name: constant(value) for name, value in bound.arguments.items()}
 
