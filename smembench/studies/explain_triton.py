@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -58,17 +58,14 @@ def explain_triton(function: Any, launch: Launch, *, capability: str = "9.0") ->
     if launch.shared_bytes:
         raise UsageError(f"{launch.shared_bytes} bytes of shared memory: Triton decides on them; leave them out")
     options = {name: value for name, value in launch.named.items() if name in _OPTIONS}
+    for name, value in options.items():
+        if not isinstance(value, int):
+            raise UsageError(f"{name}={value}: give a whole number, such as {name}=4")
     values = _bound(function, launch)
-    kinds = {each.name: _kind(each, values[each.name]) for each in function.params}
-    compiled = compile_function(
-        function,
-        {name: kind.type for name, kind in kinds.items()},
-        {name: values[name] for name, kind in kinds.items() if kind.type == "constexpr"},
-        [name for name, kind in kinds.items() if kind.divisible],
-        capability,
-        options,
-    )
-    passed = {name: _typed(values[name], kind.type) for name, kind in kinds.items() if kind.type != "constexpr"}
+    types, divisible = specialization(function, values)
+    constants = {name: values[name] for name, kind in types.items() if kind == "constexpr"}
+    compiled = compile_function(function, types, constants, divisible, capability, options)
+    passed = {name: _typed(values[name], kind) for name, kind in types.items() if kind != "constexpr"}
     return _traced(function, compiled, passed, launch, capability)
 
 
@@ -86,6 +83,16 @@ def _bound(function: Any, launch: Launch) -> Mapping[str, Any]:
         raise UsageError(f"{function.__name__}: takes ({names}): {error}; name a constant as in BLOCK=128") from None
     bound.apply_defaults()
     return {name: constant(value) for name, value in bound.arguments.items()}
+
+
+def specialization(function: Any, values: Mapping[str, Any]) -> tuple[Mapping[str, str], Collection[str]]:
+    """Triton's types of the parameters at the first launch with these values, and which are multiples of 16.
+
+    Raises:
+        UsageError: for a value that is none of a kernel's.
+    """
+    kinds = {each.name: _kind(each, values[each.name]) for each in function.params}
+    return {name: kind.type for name, kind in kinds.items()}, {name for name, kind in kinds.items() if kind.divisible}
 
 
 class _Kind(NamedTuple):
@@ -106,6 +113,10 @@ def _kind(parameter: Any, value: Any) -> _Kind:
     specialized = not parameter.do_not_specialize
     aligned = specialized and not parameter.do_not_specialize_on_alignment
     declared = str(parameter.annotation_type)
+    if declared and not declared.startswith("*") and not isinstance(value, int | float | np.generic):
+        raise UsageError(f"{parameter.name}: is a number of type {declared}; give one")
+    if declared == "u1" or declared.startswith(("fp", "bf")):
+        return _Kind(declared)
     if isinstance(value, ArrayArgument):
         pointer = declared or f"{'*k' if parameter.is_const else '*'}{_named(parameter, value.dtype)}"
         return _Kind(pointer, aligned and value.begin % _MULTIPLE == 0)

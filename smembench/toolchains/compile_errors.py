@@ -9,6 +9,13 @@ _PLACED = re.compile(r"^(.+?)[(:](\d+)(?:\)|:\d+)?: (?:catastrophic |fatal )?err
 _OF_PTXAS = re.compile(r"^ptxas (?:error|fatal) *: (.*)$", re.MULTILINE)
 
 
+_REMEDIES = {
+    "is undefined": "give a kernel and types with their namespaces",
+    "function template": "give the template's arguments, as in tile<float,32>",
+    "overloaded function": "give it a name of its own",
+}
+
+
 def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
     """The first error in the source, or else that of ptxas, with its file and line; None if the log has neither.
 
@@ -23,5 +30,5 @@ def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
     file, line, text = found.groups()
     if file != generated:
         return f"{path if Path(file) == path.absolute() else file}, line {line}: {text}"
-    remedy = "; give a kernel and types with their namespaces" if text.startswith("identifier ") else ""
+    remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in text), "")
     return f"{path}: {name}: {text}{remedy}"

@@ -85,11 +85,13 @@ def explain_ptx(
 
 
 def _structure(parameter: Parameter, argument: Argument) -> bytes:
-    """The bytes of a structure, given as an array with its data.
+    """The bytes of a structure, given as an array with its data, or as a number of a type that is one, such as float16.
 
     Raises:
         UsageError: for anything else, and for another number of bytes.
     """
+    if isinstance(argument, np.generic) and argument.nbytes == parameter.bytes:
+        return argument.tobytes()
     data = argument.data if isinstance(argument, ArrayArgument) else None
     if data is None or data.nbytes != parameter.bytes:
         raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
