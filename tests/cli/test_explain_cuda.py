@@ -219,3 +219,30 @@ def test_where_nvcc_does_not_work_nvrtc_compiles(program: Program, source: Path,
     launch = ["--grid", 1, "--block", 32, *arrays("float32[32]"), "--arg", 1, "--arg", 32]
     ran = program("explain", f"{source}:scale", *launch, "-DPAD=0", PATH=tmp_path)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_a_kernel_in_a_file_that_is_included_has_its_lines(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "kernels.cuh").write_text("\n\n__global__ void fill(float *x) {\n    x[threadIdx.x] = 1;\n}\n")
+    (tmp_path / "main.cu").write_text('#include "kernels.cuh"\n__global__ void other() {}\n')
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]")]
+    for path in (None, tmp_path):  # by nvcc, if it is there, and by NVRTC
+        variables = {} if path is None else {"PATH": path}
+        ran = program("explain", f"{tmp_path}/main.cu:fill", *launch, "--json", **variables)
+        assert ran.returncode == 0, ran.stderr
+        found = json.loads(ran.stdout)
+        assert (found["source_file"], found["global"][0]["line"]) == (str(tmp_path / "kernels.cuh"), 4)
+        assert found["global"][0]["array"] == "x"
+
+
+def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
+    from smembench.toolchains.nvrtc import compile_source
+
+    source = "template <typename T> __global__ void fill(T *x) { x[threadIdx.x] = 1; }"
+    made = compile_source(source, tmp_path / "mine.cu", "9.0", ["fill<float>", "fill<double>"])
+    (tmp_path / "mine.ptx").write_text(made.ptx)
+    launch = ["--grid", 1, "--block", 32, *arrays("float64[32]")]
+    ran = program("explain", f"{tmp_path}/mine.ptx:fill", *launch)
+    assert ran.returncode == 2
+    assert "mine.ptx: has 2 kernels fill: give one of _Z4fillI" in ran.stderr
+    ran = program("explain", f"{tmp_path}/mine.ptx:{made.names['fill<double>']}", *launch, "--json")
+    assert json.loads(ran.stdout)["global"][0]["sectors_per_request"] == 8
