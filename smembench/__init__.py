@@ -192,7 +192,7 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
     return shown(Explained, explained(case, capability, device.sm_count if device else None))
 
 
-def explain_function(
+def explain_function(  # noqa: PLR0913 - keywords of the public interface
     function: Any,
     *,
     grid: int | Sequence[int],
@@ -200,19 +200,20 @@ def explain_function(
     args: Sequence[Any],
     shared_bytes: int = 0,
     capability: str | None = None,
+    options: Sequence[str] = (),
     **named: Any,
 ) -> ExplainedFunction:
     """The same for any kernel, from a trace; needs no GPU.
 
     Args:
-        function: a function for Numba or Triton, with or without its decorator ``cuda.jit``; an object with CUDA C++,
-            such as CuPy's RawKernel; or a kernel of a file, ``"kernel.cu:name"``, ``"kernel.ptx:name"``,
-            ``"kernel.py:name"``.
+        function: a function for Numba or Triton; an object that holds CUDA C++, such as CuPy's RawKernel; or a kernel
+            of a file, ``"kernel.cu:name"``, ``"kernel.ptx:name"`` or ``"kernel.py:name"``.
         grid, block: blocks, and threads of a block, as an int or up to three; Triton decides on the block.
         args: numbers, arrays, or text as on the command line, ``"float32[64,100] strides 128x1"``. The trace reads the
             data of NumPy's arrays; other arrays have a shape, a type, strides and an alignment only.
         shared_bytes: dynamic shared memory of the launch.
         capability: as for ``explain_kernel``. Without NVIDIA's compiler libraries the accesses are the source's.
+        options: the compiler's for a .cu file, such as ``["-DPAD=1"]``.
         named: what a launch of Triton names: ``BLOCK=128, num_warps=8``.
 
     Raises:
@@ -227,7 +228,8 @@ def explain_function(
     in_order, of_text = in_order_and_named(args)
     names = {**of_text, **{name: named_value(value) for name, value in named.items()}}
     launch = Launch(sides(grid), None if block is None else sides(block), in_order, names, shared_bytes)
-    return shown(ExplainedFunction, explain_any(function, launch, capability=target(capability=capability).capability))
+    capability = target(capability=capability).capability
+    return shown(ExplainedFunction, explain_any(function, launch, capability=capability, options=options))
 
 
 def conflicts(function: Any, *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:

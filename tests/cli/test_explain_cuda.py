@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import Program
-from smembench import conflicts
+from smembench import UsageError, conflicts
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -116,11 +116,11 @@ def test_python_explains_a_file_too(source: Path) -> None:
         "block": (32, 32),
         "args": ("float32[1024,1024]", "float32[1024,1024]", 1024),
     }
-    path = source.with_name("padded.cu")
-    path.write_text("#define PAD 1\n" + SOURCE)
-    assert conflicts(f"{path}:transpose<float,32>", **launch) == 1
-    path.write_text("#define PAD 0\n" + SOURCE)
-    assert conflicts(f"{path}:transpose<float,32>", **launch) == 32
+    kernel = f"{source}:transpose<float,32>"
+    assert conflicts(kernel, **launch, options=["-DPAD=1"]) == 1
+    assert conflicts(kernel, **launch, options=["-DPAD=0"]) == 32
+    with pytest.raises(UsageError, match="-DPAD=0: goes with a kernel in"):
+        conflicts(lambda x: x, **launch, options=["-DPAD=0"])
 
 
 HOST = """#include <cstdio>
