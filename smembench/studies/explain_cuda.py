@@ -133,7 +133,8 @@ def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
 
 def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:
     if compiled.code is None:
-        code = from_ptx(alone(compiled.ptx, name), capability)
+        target = re.search(r"\.target\s+sm_\d+([af]?)", compiled.ptx)
+        code = from_ptx(alone(compiled.ptx, name), capability + (target[1] if target else ""))
         return None if code is None else parse_code("", code)
     return parse_code("", compiled.code, kernel=name)
 

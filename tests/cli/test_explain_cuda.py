@@ -246,3 +246,22 @@ def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: P
     assert "mine.ptx: has 2 kernels fill: give one of _Z4fillI" in ran.stderr
     ran = program("explain", f"{tmp_path}/mine.ptx:{made.names['fill<double>']}", *launch, "--json")
     assert json.loads(ran.stdout)["global"][0]["sectors_per_request"] == 8
+
+
+@pytest.mark.parametrize("path", [None, "/nowhere"])
+def test_instructions_of_one_architecture_are_compiled_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None
+) -> None:
+    """By nvcc, if it is there, and by NVRTC."""
+    from smembench.toolchains.nvcc import compile_file
+
+    if path is not None:
+        monkeypatch.setenv("PATH", path)
+    source = tmp_path / "fenced.cu"
+    source.write_text('__global__ void fenced() { asm volatile("FENCE;"); }')
+    with pytest.raises(UsageError, match=r"fenced.cu: ptxas: "):
+        compile_file(source, "fenced", "9.0")
+    source.write_text(source.read_text().replace("FENCE", "wgmma.fence.sync.aligned"))
+    made = compile_file(source, "fenced", "9.0")
+    assert ".target sm_90a" in made.ptx
+    assert made.code
