@@ -38,6 +38,8 @@ class ArrayArgument:
     @property
     def begin(self) -> int:
         """The byte of the allocation at which the first element begins, to which a pointer points."""
+        if not self.element_bytes:
+            return self.offset
         return self.offset - sum(min((side - 1) * step, 0) for side, step in zip(self.shape, self.steps, strict=True))
 
     @property

@@ -137,7 +137,8 @@ def _kind(parameter: Any, value: Any) -> _Kind:
 def _constant(parameter: Any, value: Any) -> _Kind:
     if isinstance(value, ArrayArgument) or (value is not None and not parameter.is_constexpr):
         wanted = "a constant" if parameter.is_constexpr else "an array or a number"
-        raise UsageError(f"{parameter.name}: is {wanted}, not {value!r}")
+        given = "an array" if isinstance(value, ArrayArgument) else repr(value)
+        raise UsageError(f"{parameter.name}: is {wanted}, not {given}")
     return _Kind("constexpr")
 
 
