@@ -120,6 +120,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
         ("transposeSmem", "--grid 1", "--grid: goes with a kernel in a file"),
         ("transposeSmem", "--arg 1", "--arg: goes with a kernel in a file"),
         ("launches.py:kernel", "--grid 1 --block 32", "it uses a GPU when it is imported"),
+        ("lacking.py:kernel", "--grid 1", "cannot be imported: it needs triton: pip install triton"),
         (
             "broken.py:kernel",
             "--grid 1 --block 32",
@@ -130,6 +131,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
 def test_a_wrong_call_is_one_line(program: Program, file: Path, target: str, options: str, said: str) -> None:
     (file.parent / "launches.py").write_text("from numba import cuda\ncuda.to_device([1, 2])\n")
     (file.parent / "broken.py").write_text("import nowhere\n")
+    (file.parent / "lacking.py").write_text("raise ModuleNotFoundError(name='triton')\n")
     target = str(file.parent / target) if ".py" in target else target
     ran = program("explain", target, *options.split())
     assert (ran.returncode, ran.stdout) == (2, "")
