@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
-from smembench.explain.ptx.parse import alone, parse
+from smembench.explain.ptx.parse import Module, alone, parse
 from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.machine_code import parse as parse_code
-from smembench.toolchains.nvrtc import Compiled, compile_source, from_ptx
+from smembench.toolchains.nvcc import compile_file
+from smembench.toolchains.nvrtc import Compiled, from_ptx
+from smembench.toolchains.source_lines import without_lines_of_assembler
 
 _SUFFIXES = (".cu", ".ptx")
 
@@ -25,7 +28,7 @@ def is_cuda_file(target: str) -> bool:
 
 
 def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
-    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are NVRTC's, such as ``-DN=4``.
+    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are compilers', such as ``-DN=4``.
 
     Raises:
         UsageError: for a file that cannot be read or compiled, a kernel that it does not have, and as ``explain_ptx``.
@@ -39,25 +42,67 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
     if path.suffix == ".cu":
         _check_declared(path, source, name)
-        compiled = compile_source(source, path, capability, [name], options)
+        compiled = compile_file(path, name, capability, options)
     elif options:
         raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
-        compiled = Compiled(source, {})
+        compiled = Compiled(without_lines_of_assembler(source), {})
+    named = Named(name, path, source if path.suffix == ".cu" else "")
+    return explain_compiled(compiled, named, call, capability)
+
+
+class Named(NamedTuple):
+    """A kernel's name, its file, and its source of CUDA C++, "" where there is only PTX."""
+
+    name: str
+    path: Path
+    source: str
+
+
+def explain_compiled(compiled: Compiled, named: Named, call: Call, capability: str) -> Costs:
+    """Explain a kernel of compiled code, launched by a call.
+
+    Raises:
+        UsageError: for a kernel that it does not have, and as ``explain_ptx``.
+    """
+    name, path, source = named
     module = parse(compiled.ptx)
-    wanted = compiled.names.get(name, name)
-    kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
-    if kernel is None:
-        raise _unknown(path, name, map(readable, module.kernels))
-    if path.suffix == ".cu":
+    kernel = _found(module, compiled.names.get(name, name), path)
+    file = _file(module, kernel, path)
+    if file != path and source:  # it stands in a file that this one includes
+        source = file.read_text(errors="replace") if file.is_file() else source
+    if source:
         _name_parameters(kernel, source, name)
     return explain_ptx(
         kernel,
         call,
         title=f"{name} in {path.name}",
-        filename=str(path if path.suffix == ".cu" else module.files.get(1, path)),
+        filename=str(file),
         code=(capability, _machine_code(compiled, kernel.name, capability)),
     )
+
+
+def _found(module: Module, name: str, path: Path) -> PtxKernel:
+    """The kernel of a name, of C++ without what C++ adds to it.
+
+    Raises:
+        UsageError: for none or several.
+    """
+    if name in module.kernels:
+        return module.kernels[name]
+    alike = [known for known in module.kernels if readable(known) == name]
+    if len(alike) > 1:
+        raise UsageError(f"{path}: has {len(alike)} kernels {name}: give one of {', '.join(alike)}")
+    if not alike:
+        raise _unknown(path, name, map(readable, module.kernels))
+    return module.kernels[alike[0]]
+
+
+def _file(module: Module, kernel: PtxKernel, path: Path) -> Path:
+    """The file that a kernel's lines are those of; ``path`` without lines."""
+    number = next((each.called_from.file for each in kernel.code if each.called_from.file), 0)
+    file = Path(module.files.get(number, path))
+    return path if file == path.absolute() else file
 
 
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
@@ -66,9 +111,19 @@ _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
-    known = dict.fromkeys(_KERNEL.findall(source))
-    if not name or (known and name.partition("<")[0].rpartition("::")[2] not in known):
+    known = declared(source)
+    if not name or (known and _own(name) not in known and '#include "' not in source):
         raise _unknown(path, name, known)
+
+
+def declared(source: str) -> list[str]:
+    """The names of the kernels in CUDA C++, as far as they are written out."""
+    return [*dict.fromkeys(_KERNEL.findall(source))]
+
+
+def _own(name: str) -> str:
+    """A name without its template's arguments and its namespace."""
+    return name.partition("<")[0].rpartition("::")[2]
 
 
 def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
@@ -78,22 +133,18 @@ def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
 
 def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:
     if compiled.code is None:
-        code = from_ptx(alone(compiled.ptx, name), capability)
+        target = re.search(r"\.target\s+sm_\d+([af]?)", compiled.ptx)
+        code = from_ptx(alone(compiled.ptx, name), capability + (target[1] if target else ""))
         return None if code is None else parse_code("", code)
     return parse_code("", compiled.code, kernel=name)
 
 
 def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
     """Call the parameters as the source does, where its declaration is found and has as many."""
-    declared = re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(([^()]*)\)\s*\{{", source)
-    if declared is None:
+    found = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source)
+    if found is None:
         return
-    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in declared[1].split(",")]
+    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in found[1].split(",")]
     names = [each[-1].lstrip("*") for each in words if each]
     if len(names) == len(kernel.parameters) == len(set(names)):
-        renamed = dict(zip((each.name for each in kernel.parameters), names, strict=True))
-        for instruction in kernel.code:
-            if instruction.root == "ld" and instruction.space == "param":
-                old, new = next(((o, n) for o, n in renamed.items() if f"[{o}" in instruction.operands[1]), ("", ""))
-                instruction.operands[1] = re.sub(rf"\[{re.escape(old)}\b", f"[{new}", instruction.operands[1])
-        kernel.parameters = [each._replace(name=renamed[each.name]) for each in kernel.parameters]
+        kernel.name_parameters(names)
