@@ -1,6 +1,6 @@
 """The pad and the swizzle of a shared array that have the fewest bank conflicts, and why there may be none.
 
-They are found from the addresses of one trace, without pad: each layout moves them, and banks.py counts.
+They are found from the addresses of one trace, without pad: each layout moves them, and rearranged.py counts.
 """
 
 from __future__ import annotations
@@ -8,15 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from smembench.explain.analysis import MAX_PAD
 from smembench.explain.banks import ideal_wavefronts, wavefronts
 from smembench.explain.launch import launch
 from smembench.explain.layouts import Layout, Tile
+from smembench.explain.rearranged import Asked, Figures, asked_of
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import Request
 from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+
+_FEW = 256
+"""The parts of requests, those with most conflicts, by which layouts are ruled out before all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,9 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
     Raises:
         UsageError: if the rows do not fit.
     """
-    flat = len(array.shape) == 1
+    flat, asked = len(array.shape) == 1, asked_of(requests)
     tile = Tile(array, array.shape[-1])
-    plain = cost(tile, requests, Layout())
+    plain = tried(tile, asked, Layout())
     if plain.free:
         return BestLayouts(tile, plain)
     if flat and row is not None:
@@ -100,27 +106,46 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
         tile = Tile(array, row)
     elif flat:
         return BestLayouts(tile, plain, reason=f"{array.name} has one dimension: --row says how long its rows are.")
-    vector = max(request.site.width for request in requests) // array.itemsize
-    if tile.columns % vector:
+    if tile.columns % (vector := vector_of(tile, asked)):
         reason = f"A row of {array.name} has {tile.columns} elements, which are not whole vectors of {vector}."
         return BestLayouts(tile, plain, reason=reason)
-    padded = (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))  # those that leave vectors aligned
-    pad = _least(tile, requests, plain, padded)
-    why = _no_swizzle(tile, vector)
-    swizzle = None if why else _least(tile, requests, plain, _swizzles(tile, vector))
+    pad, swizzle, why = best_pad(tile, asked, plain), best_swizzle(tile, asked, plain), no_swizzle(tile, vector)
     return BestLayouts(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
+
+
+def vector_of(tile: Tile, asked: Asked) -> int:
+    """Elements of the widest access, which a layout has to leave together."""
+    return max(1, max(site.width for site in asked.sites) // tile.array.itemsize)
+
+
+def best_pad(tile: Tile, asked: Asked, plain: Tried, most: int = MAX_PAD) -> Tried | None:
+    """The smallest pad, of up to ``most`` elements, with the fewest wavefronts; None if none has fewer than plain."""
+    alike = asked.modulo(tile.columns * tile.array.itemsize, tile.array.base)
+    vector = vector_of(tile, asked)  # pads of whole ones leave vectors aligned
+    return _least(tile, alike, plain, (Layout(pad=pad) for pad in range(vector, most + 1, vector)))
+
+
+def best_swizzle(tile: Tile, asked: Asked, plain: Tried) -> Tried | None:
+    """The simplest swizzle with the fewest wavefronts; None if none has fewer than plain."""
+    vector = vector_of(tile, asked)
+    return None if no_swizzle(tile, vector) else _least(tile, asked, plain, _swizzles(tile, vector))
 
 
 def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
     """What the requests cost if the tile's elements lie as a layout has them."""
-    counts = {kind: [0, 0] for kind in ("load", "store")}
-    for request in requests:
-        width, kind = request.site.width, request.site.kind
-        addresses = [None if address is None else tile.moved(address, layout) for address in request.addresses]
-        counts[kind][0] += wavefronts(addresses, width, kind) * request.weight
-        counts[kind][1] += ideal_wavefronts(addresses, width, kind) * request.weight
-    loads, stores = (needed / ideal if ideal else None for needed, ideal in counts.values())
-    return Tried(layout, loads, stores, sum(needed for needed, _ in counts.values()))
+    return tried(tile, asked_of(requests), layout)
+
+
+def tried(tile: Tile, asked: Asked, layout: Layout) -> Tried:
+    """The same of requests that are to be counted again."""
+    needed = asked.wavefronts(lambda addresses: tile.moved(addresses, layout))
+    loads, stores = (_degree(asked, needed, kind) for kind in ("load", "store"))
+    return Tried(layout, loads, stores, round(needed.sum()))
+
+
+def _degree(asked: Asked, needed: Figures, kind: str) -> float | None:
+    ours = np.array([site.kind == kind for site in asked.sites], np.bool_)
+    return float(needed[ours].sum() / asked.ideal[ours].sum()) if ours.any() else None
 
 
 def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
@@ -132,7 +157,7 @@ def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
                 yield Layout(down=down, rows=2**taken, across=across)
 
 
-def _no_swizzle(tile: Tile, vector: int) -> str:
+def no_swizzle(tile: Tile, vector: int) -> str:
     """Why no swizzle is tried, a sentence; empty if some are."""
     name, columns = tile.array.name, tile.columns
     if columns & (columns - 1):
@@ -173,13 +198,14 @@ def _in_one_row(tile: Tile, request: Request) -> bool:
     return max(map(_extra, alone)) >= _extra(request)
 
 
-def _least(tile: Tile, requests: Sequence[Request], plain: Tried, layouts: Iterable[Layout]) -> Tried | None:
+def _least(tile: Tile, asked: Asked, plain: Tried, layouts: Iterable[Layout]) -> Tried | None:
     """The first with the fewest wavefronts; None if none has fewer than ``plain``."""
+    few, others = asked.worst(_FEW)
     best = plain
     for layout in layouts:
-        tried = cost(tile, requests, layout)
-        if tried.wavefronts < best.wavefronts:
-            best = tried
+        at_least = few.wavefronts(lambda addresses, new=layout: tile.moved(addresses, new)).sum() + others  # type: ignore[misc]
+        if round(at_least) < best.wavefronts and (found := tried(tile, asked, layout)).wavefronts < best.wavefronts:
+            best = found
         if best.free:
             break
     return None if best is plain else best

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,8 @@ class Layout:
     rows: int = 1
     across: int = 0
 
-    def place(self, row: int, column: int, columns: int) -> int:
-        """How many elements lie before element (row, column) of a tile of so many columns."""
+    def place(self, row: Integers, column: Integers, columns: int) -> Integers:
+        """How many elements lie before elements (row, column) of a tile of so many columns."""
         return row * (columns + self.pad) + (column ^ ((row >> self.down) % self.rows << self.across))
 
 
@@ -47,10 +50,10 @@ class Tile:
         """The shared memory that the array takes."""
         return self.array.bytes // self.columns * (self.columns + layout.pad)
 
-    def moved(self, address: int, layout: Layout) -> int:
-        """The byte address at which a layout has the element of a byte address."""
-        row, column = divmod((address - self.array.base) // self.array.itemsize, self.columns)
-        plane, row = divmod(row, self.rows)
+    def moved(self, addresses: Integers, layout: Layout) -> Integers:
+        """The byte addresses at which a layout has the elements of byte addresses."""
+        row, column = np.divmod((addresses - self.array.base) // self.array.itemsize, self.columns)
+        plane, row = np.divmod(row, self.rows)
         before = plane * self.rows * (self.columns + layout.pad)
         return self.array.base + self.array.itemsize * (before + layout.place(row, column, self.columns))
 
