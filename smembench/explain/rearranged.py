@@ -43,6 +43,11 @@ class Asked:
             found += np.bincount(parts.site, parts.weight * _turns(parts, move), len(self.sites))
         return found
 
+    def times(self, factors: Figures) -> Asked:
+        """With the requests of each site so many times as often."""
+        parts = [each._replace(weight=each.weight * factors[each.site]) for each in self._parts]
+        return Asked(self.sites, self.requests * factors, self.ideal * factors, parts)
+
     def modulo(self, step: int, base: int) -> Asked:
         """Requests that a shift by multiples of ``step`` bytes makes equal are one, for layouts that repeat so."""
         return Asked(self.sites, self.requests, self.ideal, [_shifted(each, step, base) for each in self._parts])

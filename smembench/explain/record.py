@@ -7,6 +7,7 @@ from typing import Any
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs
+from smembench.explain.cure import Cure, cures
 from smembench.explain.roof import on_chip_share, ridge, roofs
 from smembench.explain.tiles import TileTraffic
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
@@ -43,6 +44,30 @@ def _tile(tiles: TileTraffic) -> dict[str, Any]:
     }
 
 
+def _cure(cure: Cure) -> dict[str, Any]:
+    best = cure.best
+    layout = None if best is None else "pad" if cure.pad_bytes else "swizzle"
+    return {
+        "array": cure.tile.array.name,
+        "layout": layout,
+        "row_bytes": cure.row_bytes if best else None,
+        "pad_bytes": cure.pad_bytes if layout == "pad" else None,
+        "element": cure.tile.expression(best.layout) if best and layout == "swizzle" else None,
+        "free": best is not None and best.free,
+        "wavefronts": cure.plain.wavefronts,
+        "wavefronts_then": (best or cure.plain).wavefronts,
+        "accesses": [
+            {
+                "line": change.site.line,
+                "kind": change.site.kind,
+                "wavefronts_per_request": change.before,
+                "wavefronts_per_request_then": change.after,
+            }
+            for change in cure.changes
+        ],
+    }
+
+
 def costs_dict(explained: Costs) -> dict[str, Any]:
     """What the accesses of a launch cost, and the mistakes of its kernel."""
     resident, code = explained.occupancy, explained.code
@@ -70,6 +95,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             }
             for access in explained.shared
         ],
+        "cures": [_cure(cure) for cure in cures(explained)],
         "global": [
             {
                 **_common(access),

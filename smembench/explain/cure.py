@@ -1,0 +1,192 @@
+"""What removes the bank conflicts of a launch: a pad or a swizzle of a shared array, found by trying.
+
+Every access of the array is moved and counted again. The rows of an array are its own, or those of its declaration in
+CUDA C++; where neither tells, rows are tried: steps between lanes, and powers of two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smembench.explain.best_layout import Tried, best_pad, best_swizzle, no_swizzle, tried, vector_of
+from smembench.explain.costs import Costs
+from smembench.explain.declared import Declared, declared
+from smembench.explain.layouts import Layout, Tile
+from smembench.explain.rearranged import Asked, asked_by
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import NOWHERE, AccessSite
+from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
+
+_LEAST_GAIN = 0.1
+"""Of the wavefronts of conflicts, the share that a layout removes at least to be called a cure."""
+
+_STEPS, _MOST_STEPS = (1, 2, 4, 8, 16), 6
+"""Lanes between which steps in memory are looked at, and how many of the steps are tried as rows."""
+
+_LEAST_ROW = 32
+"""Bytes of the shortest row that is tried where no step between lanes has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An access's requests, and wavefronts per request: as it is, in the layout of the cure, and without conflicts."""
+
+    site: AccessSite
+    requests: float
+    before: float
+    after: float
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """What removes the conflicts of a shared array, or as many as any pad or swizzle.
+
+    Attributes:
+        tile: the array as the rows that are padded or swizzled.
+        plain, best: as it is, and the layout with the fewest wavefronts; None if no layout has clearly fewer.
+        changes: of all its accesses.
+        declared: its declaration in CUDA C++, where it is known.
+        typed: whether the size of its elements is that of the source.
+        tried_swizzles: whether its rows can be swizzled.
+    """
+
+    tile: Tile
+    plain: Tried
+    best: Tried | None
+    changes: tuple[Change, ...]
+    declared: Declared | None
+    typed: bool
+    tried_swizzles: bool
+
+    @property
+    def pad_bytes(self) -> int:
+        """The pad at the end of a row; 0 for a swizzle."""
+        return 0 if self.best is None else self.best.layout.pad * self.tile.array.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row without the pad."""
+        return self.tile.columns * self.tile.array.itemsize
+
+
+def cures(explained: Costs) -> list[Cure]:
+    """The cure of each shared array with bank conflicts, those with most wavefronts first; none without conflicts.
+
+    Left out is an array whose accesses are not all inside it.
+    """
+    found = []
+    for array in explained.trace.shared:
+        asked = asked_of_launch(explained, array)
+        if asked is not None and asked.wavefronts().sum() > asked.ideal.sum():
+            found.append(_cure(explained, array, asked))
+    return sorted(found, key=lambda cure: -cure.plain.wavefronts)
+
+
+def asked_of_launch(explained: Costs, array: SharedArray) -> Asked | None:
+    """The loads and stores of an array, as often as a launch has them; None without any, and if some are outside."""
+    own = [
+        each
+        for each in explained.trace.accesses
+        if (each.site.space, each.site.array) == ("shared", array.name) and each.site.kind != "atomic"
+    ]
+    asked = asked_by(own)
+    times = {access.site: access.requests for access in explained.shared}
+    if not asked.sites or not all(map(times.__contains__, asked.sites)):
+        return None
+    for width, rows in asked.rows():
+        active = rows[rows != NOWHERE]
+        if active.min() < array.base or active.max() + width > array.base + array.bytes:
+            return None
+    return asked.times(np.array([times[site] for site in asked.sites]) / asked.requests)
+
+
+def _cure(explained: Costs, array: SharedArray, asked: Asked) -> Cure:
+    line = min(site.line for site in asked.sites)
+    known = None if array.itemsize > 1 else declared(explained.trace.filename, array.name, array.bytes, line)
+    tiles = list(tiles_of(array, asked, known))
+    plain = tried(tiles[0], asked, Layout())
+    limiter = "" if explained.occupancy is None else explained.occupancy.limiter
+    room = 0 if limiter == "shared memory" else STATIC_SHARED_BYTES - explained.shared_bytes
+    best, tile = _least(tiles, asked, plain, room) or (plain, tiles[0])
+    ideal = round(asked.ideal.sum())
+    cured = plain.wavefronts - best.wavefronts >= _LEAST_GAIN * (plain.wavefronts - ideal)
+    chosen = best if cured else None
+    swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
+    typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
+    return Cure(tile, plain, chosen, _changes(tile, asked, chosen), known, typed, swizzled)
+
+
+def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:
+    """The layout with the fewest wavefronts and its rows: of equal ones a pad, if it takes no more than ``room``."""
+    pads = [(found, tile) for tile in tiles if (found := best_pad(tile, asked, plain, most_pad(tile)))]
+    pad = min(pads, key=lambda each: (each[0].wavefronts, _extra(*each)), default=None)
+    fits = pad is not None and _extra(*pad) <= room
+    if pad is not None and pad[0].free and fits:
+        return pad
+    swizzles = [(found, tile) for tile in tiles if (found := best_swizzle(tile, asked, plain))]
+    swizzle = min(swizzles, key=lambda each: each[0].wavefronts, default=None)
+    ordered = [each for each in ((pad, swizzle) if fits else (swizzle, pad)) if each is not None]
+    return min(ordered, key=lambda each: each[0].wavefronts, default=None)
+
+
+def _extra(found: Tried, tile: Tile) -> int:
+    """Bytes that a layout takes more than the tile."""
+    return tile.bytes(found.layout) - tile.array.bytes
+
+
+def most_pad(tile: Tile) -> int:
+    """Elements of the largest pad to try: a row's length matters to banks modulo a wavefront."""
+    return WAVEFRONT_BYTES // tile.array.itemsize - 1
+
+
+def tiles_of(array: SharedArray, asked: Asked, known: Declared | None) -> Iterator[Tile]:
+    """The array as rows, in each way to try; a single row where there is none."""
+    if len(array.shape) > 1:
+        yield Tile(array, array.shape[-1])
+        return
+    itemsize = array.itemsize if array.itemsize > 1 else _itemsize(array, asked, known)
+    if known is not None and len(known.sides) > 1 and known.itemsize == itemsize:
+        yield Tile(SharedArray(array.name, known.sides, itemsize, array.base), known.sides[-1])
+        return
+    elements = array.bytes // itemsize
+    columns = list(dict.fromkeys(_rows(asked, itemsize, elements)))
+    for each in columns:
+        yield Tile(SharedArray(array.name, (-(-elements // each) * each,), itemsize, array.base), each)
+    if not columns:
+        yield Tile(SharedArray(array.name, (elements,), itemsize, array.base), elements)
+
+
+def _itemsize(array: SharedArray, asked: Asked, known: Declared | None) -> int:
+    """Bytes of an element: those declared, or of the narrowest access if that has fewer or if they are not known."""
+    narrow = min(site.width for site in asked.sites)
+    itemsize = narrow if known is None else min(known.itemsize, narrow)
+    aligned = all(((rows[rows != NOWHERE] - array.base) % itemsize == 0).all() for _, rows in asked.rows())
+    return itemsize if aligned else 1
+
+
+def _rows(asked: Asked, itemsize: int, elements: int) -> Iterator[int]:
+    """Elements per row to try: of whole vectors, and at least two rows."""
+    steps: Counter[int] = Counter()
+    for _, rows in asked.worst(64)[0].rows():
+        for apart in _STEPS:
+            one, other = rows[:, apart:], rows[:, :-apart]
+            found = np.abs(one - other)[(one != NOWHERE) & (other != NOWHERE)]
+            steps.update(found.tolist())
+    vector = max(site.width for site in asked.sites)
+    tried_steps = [step for step, _ in steps.most_common() if step > vector][:_MOST_STEPS]
+    powers = [2**bits for bits in range(_LEAST_ROW.bit_length() - 1, (elements * itemsize).bit_length())]
+    for size in (*tried_steps, *powers):
+        if size % max(vector, itemsize) == 0 and size > vector and 2 * size <= elements * itemsize:
+            yield size // itemsize
+
+
+def _changes(tile: Tile, asked: Asked, best: Tried | None) -> tuple[Change, ...]:
+    before = asked.wavefronts()
+    after = before if best is None else asked.wavefronts(lambda addresses: tile.moved(addresses, best.layout))
+    figures = (asked.requests, *(each / asked.requests for each in (before, after, asked.ideal)))
+    return tuple(Change(site, *map(float, of)) for site, *of in zip(asked.sites, *figures, strict=True))
