@@ -21,7 +21,7 @@ from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, AccessSite
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 
-_LEAST_GAIN = 0.1
+_LEAST_GAIN = 1 / 3
 """Of the wavefronts of conflicts, the share that a layout removes at least to be called a cure."""
 
 _STEPS, _MOST_STEPS = (1, 2, 4, 8, 16), 6
@@ -53,6 +53,7 @@ class Cure:
         declared: its declaration in CUDA C++, where it is known.
         typed: whether the size of its elements is that of the source.
         tried_swizzles: whether its rows can be swizzled.
+        split: whether the tile's rows are parts of the array's.
     """
 
     tile: Tile
@@ -62,6 +63,7 @@ class Cure:
     declared: Declared | None
     typed: bool
     tried_swizzles: bool
+    split: bool
 
     @property
     def pad_bytes(self) -> int:
@@ -113,12 +115,15 @@ def _cure(explained: Costs, array: SharedArray, asked: Asked) -> Cure:
     limiter = "" if explained.occupancy is None else explained.occupancy.limiter
     room = 0 if limiter == "shared memory" else STATIC_SHARED_BYTES - explained.shared_bytes
     best, tile = _least(tiles, asked, plain, room) or (plain, tiles[0])
+    if not best.free and (parts := list(_parts_of_rows(tiles[0], asked))):
+        finer = _least(parts, asked, plain, room)
+        best, tile = min([(best, tile), *([finer] if finer else [])], key=lambda each: each[0].wavefronts)
     ideal = round(asked.ideal.sum())
     cured = plain.wavefronts - best.wavefronts >= _LEAST_GAIN * (plain.wavefronts - ideal)
     chosen = best if cured else None
     swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
     typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
-    return Cure(tile, plain, chosen, _changes(tile, asked, chosen), known, typed, swizzled)
+    return Cure(tile, plain, chosen, _changes(tile, asked, chosen), known, typed, swizzled, tile not in tiles)
 
 
 def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:
@@ -159,6 +164,17 @@ def tiles_of(array: SharedArray, asked: Asked, known: Declared | None) -> Iterat
         yield Tile(SharedArray(array.name, (-(-elements // each) * each,), itemsize, array.base), each)
     if not columns:
         yield Tile(SharedArray(array.name, (elements,), itemsize, array.base), elements)
+
+
+def _parts_of_rows(tile: Tile, asked: Asked) -> Iterator[Tile]:
+    """The rows of an array that has some, in parts: an array with one dimension more."""
+    array = tile.array
+    if len(array.shape) == 1:
+        return
+    for columns in dict.fromkeys(_rows(asked, array.itemsize, tile.columns)):
+        if tile.columns % columns == 0:
+            shape = (*array.shape[:-1], tile.columns // columns, columns)
+            yield Tile(SharedArray(array.name, shape, array.itemsize, array.base), columns)
 
 
 def _itemsize(array: SharedArray, asked: Asked, known: Declared | None) -> int:

@@ -41,9 +41,14 @@ class Declared:
     written: tuple[str, ...]
     sides: tuple[int, ...]
 
-    def padded(self, name: str, pad: int) -> str:
-        """The declaration with ``pad`` more elements at the end of a row: ``float tile[32][33]``."""
+    def padded(self, name: str, pad: int, columns: int = 0) -> str:
+        """The declaration with ``pad`` more elements at the end of a row, which may be parts of so many columns.
+
+        ``float tile[32][33]``; in parts ``float tile[8][4][33]``.
+        """
         *before, last = self.written
+        if columns and columns != self.sides[-1]:
+            before, last = [*before, str(self.sides[-1] // columns)], str(columns)
         longer = str(int(last) + pad) if last.isdecimal() else f"{last} + {pad}"
         return f"{self.type} {name}{''.join(f'[{side}]' for side in (*before, longer))}"
 

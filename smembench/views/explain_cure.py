@@ -49,24 +49,34 @@ def _pad(cure: Cure, *, python: bool) -> str:
 
 def _padded(cure: Cure, *, python: bool) -> str:
     """How the source has to write the pad; "" where the type of its elements is not known."""
-    best, array = cure.best, cure.tile.array
+    best, array, columns = cure.best, cure.tile.array, cure.tile.columns
     if best is None or not cure.typed:
         return ""
     pad = best.layout.pad
     if len(array.shape) == 1:
-        row = f"i {'//' if python else '/'} {cure.tile.columns}"
+        row = f"i {'//' if python else '/'} {columns}"
         return f'element i at "{array.name}[i + {row}{f" * {pad}" if pad > 1 else ""}]"'
+    parts = _parts(cure, python=python)
     if cure.declared is not None:
-        return f'"{cure.declared.padded(array.name, pad)}"'
-    return f"shape {(*array.shape[:-1], array.shape[-1] + pad)}"
+        return f'"{cure.declared.padded(array.name, pad, columns)}"{parts}'
+    return f"shape {(*array.shape[:-1], array.shape[-1] + pad)}{parts}"
+
+
+def _parts(cure: Cure, *, python: bool) -> str:
+    """Where the columns of a row lie that has become several."""
+    columns = cure.tile.columns
+    if not cure.split:
+        return ""
+    at = f"x // {columns}, x % {columns}" if python else f"x / {columns}][x % {columns}"
+    return f', column x at "[{at}]"'
 
 
 def _swizzle(cure: Cure, *, python: bool) -> str:
     tile, layout = cure.tile, Layout() if cure.best is None else cure.best.layout
     written = tile.expression(layout)
     flat = len(tile.array.shape) == 1
-    where = f" in rows of {tile.columns}" if flat else ""
-    where += f" elements of {tile.array.itemsize} bytes" if flat and not cure.typed else " elements" if flat else ""
+    where = f" in rows of {tile.columns}" if flat or cure.split else ""
+    where += "" if not where else " elements" if cure.typed else f" elements of {tile.array.itemsize} bytes"
     at = written if python else written.replace(", ", "][")
     return f'a swizzle of {tile.array.name}, element (r, c){where} at "{at}",'
 
