@@ -290,28 +290,29 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> None:
     from smembench.studies.explain import explained, measured
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_cure import cure_lines, cure_sections
     from smembench.views.explain_roof import roof
     from smembench.views.export import Result
 
     case, capability, device = asked.case, asked.capability, asked.device
     timed = measured(case, asked.run, device) if asked.run is not None and device is not None else None
     said = explained(case, capability, device.sm_count if device else None)
-    shown = [*explanation(said), roof(said, capability, device, timed)]
+    shown, cures = [*explanation(said), roof(said, capability, device, timed)], cure_lines(said)
 
     def html() -> str:
         from smembench.report.explanation import explanation_page
 
-        return explanation_page(said, shown)
+        return explanation_page(said, [*shown, *cure_sections(cures)])
 
     result = Result(
-        sections=tables(said, shown),
+        sections=tables(said, shown, cures),
         data=lambda: {**to_dict(said, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
         html=html,
     )
     if page is not None:
         target.show(result, lambda: say(stderr, f"wrote {page}"))
         return
-    target.show(result, lambda: print_explanation(stdout, said, shown))
+    target.show(result, lambda: print_explanation(stdout, said, shown, cures))
     _fail_on_mistakes(said)
 
 
@@ -326,6 +327,7 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
     from smembench.studies.explain_file import function_in
     from smembench.views.console import stdout
     from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_cure import cure_lines
     from smembench.views.export import Result
 
     if launch.grid is None or launch.block is None:
@@ -348,9 +350,9 @@ def _in_file(kernel: str, launch: Launch, capability: str | None, outputs: Pages
             shared_bytes=shared_bytes,
             capability=architecture,
         )
-    shown = explanation(found)
-    result = Result(sections=tables(found, shown), data=lambda: {"title": found.title, **costs_dict(found)})
-    target.show(result, lambda: print_explanation(stdout, found, shown))
+    shown, cures = explanation(found), cure_lines(found)
+    result = Result(sections=tables(found, shown, cures), data=lambda: {"title": found.title, **costs_dict(found)})
+    target.show(result, lambda: print_explanation(stdout, found, shown, cures))
     _fail_on_mistakes(found)
 
 

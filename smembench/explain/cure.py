@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smembench.explain.best_layout import Tried, best_pad, best_swizzle, no_swizzle, tried, vector_of
 from smembench.explain.costs import Costs
 from smembench.explain.declared import Declared, declared
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import Asked, asked_by
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, AccessSite
+from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swizzles, tried, vector_of
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 
 _LEAST_GAIN = 1 / 3
@@ -48,8 +48,8 @@ class Cure:
 
     Attributes:
         tile: the array as the rows that are padded or swizzled.
-        plain, best: as it is, and the layout with the fewest wavefronts; None if no layout has clearly fewer.
-        changes: of all its accesses.
+        plain, best: as it is, and the layout with the fewest wavefronts; None if no layout has fewer.
+        changes: of all its accesses by the best layout.
         declared: its declaration in CUDA C++, where it is known.
         typed: whether the size of its elements is that of the source.
         tried_swizzles: whether its rows can be swizzled.
@@ -64,6 +64,13 @@ class Cure:
     typed: bool
     tried_swizzles: bool
     split: bool
+
+    @property
+    def cures(self) -> bool:
+        """Whether the best layout removes at least a third of the conflicts; less may be chance where data decide."""
+        ideal = sum(change.ideal * change.requests for change in self.changes)
+        gained = self.plain.wavefronts - (self.best or self.plain).wavefronts
+        return self.best is not None and gained >= _LEAST_GAIN * (self.plain.wavefronts - ideal)
 
     @property
     def pad_bytes(self) -> int:
@@ -114,34 +121,34 @@ def _cure(explained: Costs, array: SharedArray, asked: Asked) -> Cure:
     plain = tried(tiles[0], asked, Layout())
     limiter = "" if explained.occupancy is None else explained.occupancy.limiter
     room = 0 if limiter == "shared memory" else STATIC_SHARED_BYTES - explained.shared_bytes
-    best, tile = _least(tiles, asked, plain, room) or (plain, tiles[0])
-    if not best.free and (parts := list(_parts_of_rows(tiles[0], asked))):
-        finer = _least(parts, asked, plain, room)
-        best, tile = min([(best, tile), *([finer] if finer else [])], key=lambda each: each[0].wavefronts)
-    ideal = round(asked.ideal.sum())
-    cured = plain.wavefronts - best.wavefronts >= _LEAST_GAIN * (plain.wavefronts - ideal)
-    chosen = best if cured else None
+    found = _least(tiles, asked, plain, room)
+    if found is None or not found[0].free:
+        finer = _least([*_parts_of_rows(tiles[0], asked)], asked, plain, room)
+        found = min(filter(None, (found, finer)), key=lambda each: each[0].wavefronts, default=None)
+    best, tile = found or (None, tiles[0])
     swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
     typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
-    return Cure(tile, plain, chosen, _changes(tile, asked, chosen), known, typed, swizzled, tile not in tiles)
+    return Cure(tile, plain, best, _changes(tile, asked, best), known, typed, swizzled, tile not in tiles)
 
 
 def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:
     """The layout with the fewest wavefronts and its rows: of equal ones a pad, if it takes no more than ``room``."""
-    pads = [(found, tile) for tile in tiles if (found := best_pad(tile, asked, plain, most_pad(tile)))]
-    pad = min(pads, key=lambda each: (each[0].wavefronts, _extra(*each)), default=None)
-    fits = pad is not None and _extra(*pad) <= room
+    pad = least(((tile, pads(tile, asked, most_pad(tile))) for tile in tiles), asked, plain)
+    fits = pad is not None and extra(pad[1], pad[0].layout) <= room
     if pad is not None and pad[0].free and fits:
         return pad
-    swizzles = [(found, tile) for tile in tiles if (found := best_swizzle(tile, asked, plain))]
-    swizzle = min(swizzles, key=lambda each: each[0].wavefronts, default=None)
-    ordered = [each for each in ((pad, swizzle) if fits else (swizzle, pad)) if each is not None]
-    return min(ordered, key=lambda each: each[0].wavefronts, default=None)
+    swizzle = least(((tile, swizzles(tile, asked)) for tile in _to_swizzle(tiles)), asked, plain)
+    ordered = (pad, swizzle) if fits else (swizzle, pad)
+    return min(filter(None, ordered), key=lambda each: each[0].wavefronts, default=None)
 
 
-def _extra(found: Tried, tile: Tile) -> int:
-    """Bytes that a layout takes more than the tile."""
-    return tile.bytes(found.layout) - tile.array.bytes
+def _to_swizzle(tiles: Sequence[Tile]) -> list[Tile]:
+    """The first tile, and that with a row of one word per bank: XOR with bits of longer rows is one of these."""
+    return [
+        tile
+        for number, tile in enumerate(tiles)
+        if not number or tile.columns == WAVEFRONT_BYTES // tile.array.itemsize
+    ]
 
 
 def most_pad(tile: Tile) -> int:
@@ -188,7 +195,7 @@ def _itemsize(array: SharedArray, asked: Asked, known: Declared | None) -> int:
 def _rows(asked: Asked, itemsize: int, elements: int) -> Iterator[int]:
     """Elements per row to try: of whole vectors, and at least two rows."""
     steps: Counter[int] = Counter()
-    for _, rows in asked.worst(64)[0].rows():
+    for _, rows in asked.sample(128).rows():
         for apart in _STEPS:
             one, other = rows[:, apart:], rows[:, :-apart]
             found = np.abs(one - other)[(one != NOWHERE) & (other != NOWHERE)]

@@ -52,17 +52,27 @@ class Asked:
         """Requests that a shift by multiples of ``step`` bytes makes equal are one, for layouts that repeat so."""
         return Asked(self.sites, self.requests, self.ideal, [_shifted(each, step, base) for each in self._parts])
 
-    def worst(self, count: int) -> tuple[Asked, float]:
-        """The parts with most conflicts, and the ideal wavefronts of all others."""
-        turns = np.concatenate([np.zeros(0), *(each.weight * (_turns(each, None) - 1) for each in self._parts)])
-        chosen = np.zeros(len(turns), np.bool_)
-        chosen[np.argsort(-turns, kind="stable")[:count]] = True
-        kept, left, begin = [], 0.0, 0
+    @property
+    def parts(self) -> int:
+        """Parts of requests whose lanes are served together."""
+        return sum(len(each.site) for each in self._parts)
+
+    def sample(self, count: int) -> Asked:
+        """About so many parts: those with most conflicts, and others for the rest; all if there are no more."""
+        if self.parts <= count:
+            return self
+        turns = np.concatenate([each.weight * (_turns(each, None) - 1) for each in self._parts])
+        order = np.argsort(-turns, kind="stable")
+        worst, others = order[: count // 2], np.sort(order[count // 2 :])
+        step = -(-len(others) // (count // 2))
+        factors = np.zeros(len(turns))
+        factors[worst], factors[others[step // 2 :: step]] = 1, step
+        kept, begin = [], 0
         for each in self._parts:
-            of_each = chosen[begin : (begin := begin + len(each.site))]
-            left += float(each.weight[~of_each].sum())
-            kept.append(_Parts(each.width, each.addresses[of_each], each.site[of_each], each.weight[of_each]))
-        return Asked(self.sites, self.requests, self.ideal, kept), left
+            factor = factors[begin : (begin := begin + len(each.site))]
+            few = factor > 0
+            kept.append(_Parts(each.width, each.addresses[few], each.site[few], (each.weight * factor)[few]))
+        return Asked(self.sites, self.requests, self.ideal, kept)
 
     def rows(self) -> Iterable[tuple[int, Integers]]:
         """The bytes per lane and the addresses of lanes that are served together, NOWHERE for inactive ones."""

@@ -53,6 +53,7 @@ def _cure(cure: Cure) -> dict[str, Any]:
         "row_bytes": cure.row_bytes if best else None,
         "pad_bytes": cure.pad_bytes if layout == "pad" else None,
         "element": cure.tile.expression(best.layout) if best and layout == "swizzle" else None,
+        "cures": cure.cures,
         "free": best is not None and best.free,
         "wavefronts": cure.plain.wavefronts,
         "wavefronts_then": (best or cure.plain).wavefronts,

@@ -29,7 +29,7 @@ from smembench.toolchains.registry import is_port
 from smembench.views.break_even import tables
 from smembench.views.compare import comparison_sections
 from smembench.views.explain import explanation
-from smembench.views.explain_cure import cure_sections
+from smembench.views.explain_cure import cure_lines, cure_sections
 from smembench.views.export import cases
 from smembench.views.html import html
 from smembench.views.sections import Section
@@ -63,14 +63,14 @@ class Explained(Shown, Explanation):
     """An explanation that shows its accesses and what they cost."""
 
     def _sections(self) -> list[Section]:
-        return [*explanation(self), *cure_sections(self)]
+        return [*explanation(self), *cure_sections(cure_lines(self))]
 
 
 class ExplainedFunction(Shown, Costs):
     """The same of a kernel that is not the package's."""
 
     def _sections(self) -> list[Section]:
-        return [*explanation(self), *cure_sections(self)]
+        return [*explanation(self), *cure_sections(cure_lines(self))]
 
 
 class Best(Shown, Tuned):

@@ -19,18 +19,18 @@ def cure_lines(explained: Costs) -> list[str]:
     return [cure_line(cure, python=python) for cure in cures(explained)]
 
 
-def cure_sections(explained: Costs) -> list[Section]:
-    """The same below the tables, where there are conflicts."""
-    lines = cure_lines(explained)
+def cure_sections(lines: Sequence[str]) -> list[Section]:
+    """The same below the tables."""
     return [Section("What removes the conflicts", [], [], sentence=" ".join(lines))] if lines else []
 
 
 def cure_line(cure: Cure, *, python: bool) -> str:
     """What removes the conflicts of an array, written as its source is: ``tile[r, c]`` or ``tile[r][c]``."""
-    if cure.best is None:
-        bad = [change for change in cure.changes if change.before > change.ideal]
-        turns = f"{_mean(bad, 'before')} wavefronts per request, {_mean(bad, 'ideal')} without them"
-        return f"Cure: {_tried(cure)} lowers the conflicts of {_who(bad)}: {turns}."
+    bad = [change for change in cure.changes if change.before > change.ideal]
+    if cure.best is None or not cure.cures:
+        turns = f"{_mean(bad, 'before')} wavefronts per request, at best {_mean(bad, 'after')}"
+        turns += f", without conflicts {_mean(bad, 'ideal')}"
+        return f"Cure: {_tried(cure)} removes a third of the conflicts of {_who(bad)}: {turns}."
     better = [change for change in cure.changes if change.after < change.before]
     worse = [change for change in cure.changes if change.after > change.before]
     how = _pad(cure, python=python) if cure.pad_bytes else _swizzle(cure, python=python)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.explain.analysis import MAX_PAD
-from smembench.explain.best_layout import BestLayouts, Tried
+from smembench.explain.best_layout import BestLayouts
+from smembench.explain.trials import Tried
 from smembench.views.columns import number
 from smembench.views.records import Record
 from smembench.views.sections import Section, table
