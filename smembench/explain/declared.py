@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from linecache import getlines
+from linecache import checkcache, getlines
 from math import prod
 
 from smembench.explain.expression import evaluated, parsed
@@ -57,6 +57,7 @@ def declared(filename: str, name: str, size: int, line: int) -> Declared | None:
     """How a file declares a shared array of ``size`` bytes, the last time before a line; None if that is not clear."""
     if not filename.endswith((".cu", ".cuh", ".h", ".hpp", ".cpp")):
         return None
+    checkcache(filename)
     source = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), "".join(getlines(filename)))
     constants, found = _constants(source), None
     for at, text in _statements(source):

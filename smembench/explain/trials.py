@@ -17,6 +17,9 @@ from smembench.model.hardware import WAVEFRONT_BYTES
 _SAMPLE, _MANY, _COUNTED = 96, 2048, 3
 """Parts of requests in a sample; more parts than are compared with each other; layouts that all requests count."""
 
+_LITTLE = 1 / 20
+"""Of an array's bytes, a share that it may take more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -86,24 +89,30 @@ def no_swizzle(tile: Tile, vector: int) -> str:
 
 
 def least(choices: Iterable[tuple[Tile, Sequence[Layout]]], asked: Asked, plain: Tried) -> tuple[Tried, Tile] | None:
-    """The layout with the fewest wavefronts: of equal ones that with the fewest bytes, the first of those.
+    """The layout with the fewest wavefronts: of equal ones that with the fewest bytes, or the first that has few more.
 
     None if no layout has fewer than ``plain``.
     """
     ranked = []
     for tile, layouts in choices:
-        ranked += [(score, extra(tile, layout), tile, layout) for score, layout in _scores(tile, layouts, asked)]
+        ranked += [(score, _price(tile, layout), tile, layout) for score, layout in _scores(tile, layouts, asked)]
     ranked.sort(key=lambda each: each[:2])
     counted = [
         (tried(tile, asked, layout), tile) for score, _, tile, layout in ranked[:_COUNTED] if score < plain.wavefronts
     ]
     few = [each for each in counted if each[0].wavefronts < plain.wavefronts]
-    return min(few, key=lambda each: (each[0].wavefronts, extra(each[1], each[0].layout)), default=None)
+    return min(few, key=lambda each: (each[0].wavefronts, _price(each[1], each[0].layout)), default=None)
 
 
 def extra(tile: Tile, layout: Layout) -> int:
     """Bytes that a layout takes more than the tile."""
     return tile.bytes(layout) - tile.array.bytes
+
+
+def _price(tile: Tile, layout: Layout) -> int:
+    """The bytes that a layout takes more, 0 if they are no matter."""
+    more = extra(tile, layout)
+    return more if more > _LITTLE * tile.array.bytes else 0
 
 
 def _scores(tile: Tile, layouts: Sequence[Layout], asked: Asked) -> Iterator[tuple[int, Layout]]:
