@@ -44,7 +44,7 @@ def print_explanation(
         line.plain = plain(console, line.plain)
         console.print(line, soft_wrap=True)
     for remedy in cures:
-        console.print(Text(remedy, "bold green"), soft_wrap=True)
+        console.print(Text(plain(console, remedy), "bold green"))
 
 
 def tables(explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()) -> list[Section]:
