@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from smembench.explain.foreign import Argument, ArrayArgument, Dimensions
+from smembench.explain.tensor_maps import parsed_map
 from smembench.model.errors import UsageError
 
 _ARRAY = re.compile(r"(\w+)\[([\d\s,]+)\]", re.ASCII)
@@ -40,6 +41,8 @@ def parsed(text: str) -> Argument:
     """
     if text.lower().endswith(".npy"):
         return _loaded(Path(text))
+    if text.startswith("tensormap("):
+        return parsed_map(text)
     if match := _ARRAY.fullmatch(text):
         try:
             dtype = np.dtype(match[1])

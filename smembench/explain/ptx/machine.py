@@ -19,6 +19,8 @@ from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.needed import MEMORY, needed
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
 from smembench.explain.ptx.registers import Launch, Mask, Registers
+from smembench.explain.ptx.spins import spins
+from smembench.explain.ptx.tile_accesses import TileAccesses
 from smembench.explain.ptx.values import Run, of_values
 from smembench.explain.ptx.waits import Running, Waits, join
 from smembench.model.errors import UsageError
@@ -28,6 +30,8 @@ _IGNORED = (
     "createpolicy", "setmaxnreg",
 )  # fmt: skip
 """Instructions that neither access memory nor give values that are followed."""
+_REFUSED = ("tex", "tld4", "suld", "sust", "sured", "tcgen05")
+"""Instructions whose accesses are not traced."""
 _CALLS = {"vprintf", "__assertfail"}
 """Functions that are called without an effect on memory that a trace follows."""
 MOST_STEPS = 2_000_000
@@ -36,6 +40,9 @@ MOST_STEPS = 2_000_000
 
 class Machine:
     """Runs blocks of a launch, one after the other, with the accesses that the machine code has.
+
+    Attributes:
+        steps: instructions that the last block ran, each counted once for threads that run it together.
 
     Raises:
         UsageError: for an instruction that cannot be run, and a kernel that does too much.
@@ -48,7 +55,10 @@ class Machine:
         self.threads = self._registers.threads
         self._needed = needed(kernel, memory.has_data)
         self._mbarriers = Mbarriers(self._registers)
-        self._accesses = Accesses(self._registers, self._needed, merging.widths)
+        self._spins = spins(kernel)
+        waiting = {id(load) for loads in self._spins.values() for load in loads}
+        self._accesses = Accesses(self._registers, self._needed, merging.widths, waiting)
+        self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
@@ -87,9 +97,13 @@ class Machine:
         root = given.root
         if (root == "st" and given.space == "param") or (root == "call" and _CALLS.intersection(given.operands)):
             return None
+        if root in _REFUSED:
+            raise self._registers.refused(given.called_from.line, given.opcode)
         if root == "mbarrier" or given.opcode.startswith("cp.async.mbarrier"):
             return self._mbarriers.changing(given)
-        if root in MEMORY and not (root == "ld" and given.space == "param"):
+        if root == "wgmma" or "bulk" in given.parts:
+            return self._tiles.of_tiles(given)
+        if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
             if root not in _IGNORED and (root == "call" or not given.targets):
@@ -100,7 +114,7 @@ class Machine:
     def _run(self) -> None:
         everyone = np.ones(self.threads, np.bool_)
         running: Running = {0: everyone}
-        steps = 0
+        self.steps = 0
         while running or self._waits:
             if not running:
                 self._waits.release(running)
@@ -110,8 +124,8 @@ class Machine:
             if number >= len(self._blocks):
                 continue
             inside, last = self._blocks[number]
-            steps += len(inside) + 1
-            if steps > MOST_STEPS:
+            self.steps += len(inside) + 1
+            if self.steps > MOST_STEPS:
                 raise UsageError(
                     f"{readable(self._kernel.name)}: a block runs more than {MOST_STEPS} instructions; give less work"
                 )
@@ -143,19 +157,15 @@ class Machine:
 
     def _go_on(self, number: int, last: Instruction | None, mask: Mask, running: Running) -> None:
         """Where the threads of a mask go after a piece of code."""
-        taken = mask
         if last is None:
             join(running, number + 1, mask)
             return
-        if last.guard:
-            taken = mask & self._chosen(number, last)
-            for instruction in self._skipped.get(id(last), ()):
-                self._accesses.note_branch(instruction, mask)
-            if (rest := mask & ~taken).any():
-                join(running, number + 1, rest)
-            if not taken.any():
-                return
-        if last.root == "bra":
+        taken = self._parted(number, last, mask, running) if last.guard else mask
+        if not taken.any():
+            return
+        if id(last) in self._spins:
+            self._waits.to_spin(self._target(last), number + 1, taken)
+        elif last.root == "bra":
             join(running, self._target(last), taken)
         elif last.root in ("bar", "barrier"):
             self._waits.at_barrier(number + 1, last, taken, running)
@@ -164,8 +174,19 @@ class Machine:
         elif last.root == "brx":
             self._by_index(last, taken, running)
 
+    def _parted(self, number: int, last: Instruction, mask: Mask, running: Running) -> Mask:
+        """The threads for which the guard of a piece's end holds; the others go on behind it."""
+        taken = mask & self._chosen(number, last)
+        for instruction in self._skipped.get(id(last), ()):
+            self._accesses.note_branch(instruction, mask)
+        if (rest := mask & ~taken).any():
+            join(running, number + 1, rest)
+        return taken
+
     def _chosen(self, number: int, last: Instruction) -> Mask:
         """The threads for which the guard of a piece's end holds; a branch past what depends on data is taken."""
+        if id(last) in self._spins:
+            return self._registers.predicate(last.guard, negated=last.negated)[0]
         chosen = self._predicate(last)
         unknown = self._registers.unknown_in([last.guard])
         if unknown is not None and last.root == "bra" and self._target(last) > number:

@@ -79,6 +79,11 @@ class Instruction:
         return self.root in _ENDS or (self.root == "mbarrier" and any(part in _ASKS for part in self.parts))
 
     @property
+    def by_name(self) -> bool:
+        """Whether it accesses a parameter of the kernel, or of a call, by its name."""
+        return self.space == "param" and not any("%" in text for text in self.addresses)
+
+    @property
     def types(self) -> list[str]:
         """The types among its modifiers."""
         return [part for part in self.parts[1:] if part in TYPES]
