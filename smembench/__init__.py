@@ -36,7 +36,7 @@ from smembench.stats.threshold import THRESHOLD
 # Nothing of Python's library here: ``python -m smembench`` would import it from the working directory.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -200,10 +200,10 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
 
 
 def explain_function(
-    function: Callable[..., Any] | str,
+    function: Any,
     *,
     grid: int | Sequence[int],
-    block: int | Sequence[int],
+    block: int | Sequence[int] | None = None,
     args: Sequence[Any],
     shared_bytes: int = 0,
     capability: str | None = None,
@@ -222,32 +222,18 @@ def explain_function(
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
     """
-    from smembench.explain import foreign
-    from smembench.explain.arguments import from_python, sides
-    from smembench.explain.ptx.costs import Call
+    from smembench.explain.arguments import in_order_and_named, sides
     from smembench.report.notebook import ExplainedFunction, shown
     from smembench.studies.explain import target
-    from smembench.studies.explain_cuda import explain_cuda
+    from smembench.studies.explain_any import explain_any
+    from smembench.studies.explain_triton import Launch
 
-    arguments = [from_python(value) for value in args]
-    capability = target(capability=capability).capability
-    if isinstance(function, str):
-        call = Call(sides(grid), sides(block), arguments, shared_bytes)
-        return shown(ExplainedFunction, explain_cuda(function, call, capability=capability or "9.0"))
-    found = foreign.explain_function(
-        function,
-        grid=sides(grid),
-        block=sides(block),
-        arguments=arguments,
-        shared_bytes=shared_bytes,
-        capability=capability,
-    )
+    launch = Launch(sides(grid), None if block is None else sides(block), *in_order_and_named(args), shared_bytes)
+    found = explain_any(function, launch, capability=target(capability=capability).capability)
     return shown(ExplainedFunction, found)
 
 
-def conflicts(
-    function: Callable[..., Any] | str, *, kind: str | None = None, partial: bool = False, **launch: Any
-) -> float:
+def conflicts(function: Any, *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:
     """The worst n of the n-way bank conflicts of any kernel, 1 if it has none; for assertions in tests.
 
     Args:

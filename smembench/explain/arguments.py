@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ from smembench.model.errors import UsageError
 
 _ARRAY = re.compile(r"(\w+)\[([\d\s,]+)\]", re.ASCII)
 _SCALAR = re.compile(r"(\w+)\s+(\S+)", re.ASCII)
+_NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.ASCII)
+_WORD = re.compile(r"(?!True$|False$|inf$|nan$)[A-Za-z_][\w.]*(?<!\.npy)", re.ASCII)
+"""A constant of Triton's that is text, such as ieee or tl.float16."""
 _FORMS = (
     "write float32[4096,4096] for an array, a number, float32 1.5 for one of this type, or the path of a .npy file for "
     "an array with its data"
@@ -82,6 +85,24 @@ def from_python(value: Any) -> Argument:
         return ArrayArgument(tuple(map(int, value.shape)), np.dtype(value.dtype))
     except (AttributeError, TypeError):
         raise UsageError(f"{value!r}: is no argument of a kernel; give an array, a number or text: {_FORMS}") from None
+
+
+def in_order_and_named(values: Iterable[Any]) -> tuple[list[Argument], dict[str, Any]]:
+    """Arguments as ``from_python`` takes them; those of text such as ``BLOCK=128``, which have a name, apart.
+
+    Raises:
+        UsageError: for anything else, and a name that comes twice.
+    """
+    in_order: list[Argument] = []
+    named: dict[str, Any] = {}
+    for value in values:
+        if not isinstance(value, str) or (match := _NAMED.fullmatch(value)) is None:
+            in_order.append(from_python(value))
+        elif match[1] in named:
+            raise UsageError(f"--arg {value!r}: {match[1]} was given before")
+        else:
+            named[match[1]] = match[2] if _WORD.fullmatch(match[2]) else parsed(match[2])
+    return in_order, named
 
 
 def sides(value: int | Sequence[int]) -> Dimensions:

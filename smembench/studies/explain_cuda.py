@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
@@ -13,7 +14,9 @@ from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.machine_code import parse as parse_code
-from smembench.toolchains.nvrtc import Compiled, compile_source, from_ptx
+from smembench.toolchains.nvcc import compile_file
+from smembench.toolchains.nvrtc import Compiled, from_ptx
+from smembench.toolchains.source_lines import without_lines_of_assembler
 
 _SUFFIXES = (".cu", ".ptx")
 
@@ -25,7 +28,7 @@ def is_cuda_file(target: str) -> bool:
 
 
 def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
-    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are NVRTC's, such as ``-DN=4``.
+    """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are compilers', such as ``-DN=4``.
 
     Raises:
         UsageError: for a file that cannot be read or compiled, a kernel that it does not have, and as ``explain_ptx``.
@@ -39,23 +42,42 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
     if path.suffix == ".cu":
         _check_declared(path, source, name)
-        compiled = compile_source(source, path, capability, [name], options)
+        compiled = compile_file(path, name, capability, options)
     elif options:
         raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
-        compiled = Compiled(source, {})
+        compiled = Compiled(without_lines_of_assembler(source), {})
+    named = Named(name, path, source if path.suffix == ".cu" else "")
+    return explain_compiled(compiled, named, call, capability)
+
+
+class Named(NamedTuple):
+    """A kernel's name, its file, and its source of CUDA C++, "" where there is only PTX."""
+
+    name: str
+    path: Path
+    source: str
+
+
+def explain_compiled(compiled: Compiled, named: Named, call: Call, capability: str) -> Costs:
+    """Explain a kernel of compiled code, launched by a call.
+
+    Raises:
+        UsageError: for a kernel that it does not have, and as ``explain_ptx``.
+    """
+    name, path, source = named
     module = parse(compiled.ptx)
     wanted = compiled.names.get(name, name)
     kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
     if kernel is None:
         raise _unknown(path, name, map(readable, module.kernels))
-    if path.suffix == ".cu":
+    if source:
         _name_parameters(kernel, source, name)
     return explain_ptx(
         kernel,
         call,
         title=f"{name} in {path.name}",
-        filename=str(path if path.suffix == ".cu" else module.files.get(1, path)),
+        filename=str(path if source else module.files.get(1, path)),
         code=(capability, _machine_code(compiled, kernel.name, capability)),
     )
 
@@ -66,9 +88,19 @@ _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
-    known = dict.fromkeys(_KERNEL.findall(source))
-    if not name or (known and name.partition("<")[0].rpartition("::")[2] not in known):
+    known = declared(source)
+    if not name or (known and _own(name) not in known):
         raise _unknown(path, name, known)
+
+
+def declared(source: str) -> list[str]:
+    """The names of the kernels in CUDA C++, as far as they are written out."""
+    return [*dict.fromkeys(_KERNEL.findall(source))]
+
+
+def _own(name: str) -> str:
+    """A name without its template's arguments and its namespace."""
+    return name.partition("<")[0].rpartition("::")[2]
 
 
 def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
@@ -85,15 +117,10 @@ def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode
 
 def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
     """Call the parameters as the source does, where its declaration is found and has as many."""
-    declared = re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(([^()]*)\)\s*\{{", source)
-    if declared is None:
+    found = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source)
+    if found is None:
         return
-    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in declared[1].split(",")]
+    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in found[1].split(",")]
     names = [each[-1].lstrip("*") for each in words if each]
     if len(names) == len(kernel.parameters) == len(set(names)):
-        renamed = dict(zip((each.name for each in kernel.parameters), names, strict=True))
-        for instruction in kernel.code:
-            if instruction.root == "ld" and instruction.space == "param":
-                old, new = next(((o, n) for o, n in renamed.items() if f"[{o}" in instruction.operands[1]), ("", ""))
-                instruction.operands[1] = re.sub(rf"\[{re.escape(old)}\b", f"[{new}", instruction.operands[1])
-        kernel.parameters = [each._replace(name=renamed[each.name]) for each in kernel.parameters]
+        kernel.name_parameters(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import reduce
 from importlib.util import module_from_spec, spec_from_file_location
@@ -16,6 +16,12 @@ from smembench.explain.foreign_cuda import plain_function
 from smembench.kernels.files import importable
 from smembench.kernels.numba_cuda import cuda
 from smembench.model.errors import UsageError
+from smembench.studies.explain_cuda import declared
+from smembench.studies.explain_raw import raw_kernel, source_of
+from smembench.toolchains.triton_function import inner
+
+_INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
+"""How to install what kernels are written with that this package does without."""
 
 
 def is_in_file(kernel: str) -> bool:
@@ -23,29 +29,47 @@ def is_in_file(kernel: str) -> bool:
     return ":" in kernel or kernel.endswith(".py")
 
 
-def function_in(target: str) -> Any:
-    """The function that ``path.py:function`` names.
+def kernel_in(target: str) -> Any:
+    """The kernel that ``path.py:name`` names: a function for Numba or Triton, or CUDA C++ of CuPy's.
+
+    ``path.py:module.kernel`` is a kernel in a RawModule of CuPy's, and ``path.py:Class.function`` one in a class.
 
     Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, since compiling
     for them needs a GPU.
 
     Raises:
-        UsageError: for a file that cannot be imported, and without such a function.
+        UsageError: for a file that cannot be imported, and without such a kernel.
     """
-    path_text, colon, name = target.rpartition(":")
-    path = Path(path_text if colon else target)
+    path_text, colon, name = target.partition(".py:")
+    path = Path(f"{path_text}.py" if colon else target)
     module = _imported(path)
-    plain = {known: plain_function(value) for known, value in vars(module).items()}
-    found = sorted(known for known, value in plain.items() if value and value.__module__ == module.__name__)
-    if not colon or not name:
+    found = sorted(each for known, value in vars(module).items() for each in _kernels(known, value, module))
+    if not name:
         raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
-    try:
-        function = reduce(getattr, name.split("."), module)
-    except AttributeError:
-        function = None
-    if plain_function(function) is None:
+    kernel = _named(module, name, path)
+    if raw_kernel(kernel) is None and plain_function(inner(kernel)) is None:
         raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
-    return function
+    return kernel
+
+
+def _named(module: ModuleType, name: str, path: Path) -> Any:
+    """What a name means in a module; behind a module of CuPy's it is that of a kernel in its source."""
+    first, _, rest = name.partition(".")
+    value = getattr(module, first, None)
+    if (raw := raw_kernel(value, rest, path)) is not None:
+        return raw
+    try:
+        return reduce(getattr, filter(None, rest.split(".")), value)
+    except AttributeError:
+        return None
+
+
+def _kernels(name: str, value: Any, module: ModuleType) -> Sequence[str]:
+    """The names of the kernels in a module that a value of it is or has."""
+    plain = plain_function(inner(value))
+    if raw_kernel(value) is not None or (plain is not None and plain.__module__ == module.__name__):
+        return [name]
+    return [f"{name}.{each}" for each in declared(source_of(value))]
 
 
 def _imported(path: Path) -> ModuleType:
@@ -60,6 +84,8 @@ def _imported(path: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
+        if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:
+            said = f"it needs {error.name}: pip install {_INSTALLED[error.name]}"
         if type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda.")):
             said = (
                 "it uses a GPU when it is imported, and there is none to use; put launches and copies under "

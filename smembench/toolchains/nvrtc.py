@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TextIO
 from smembench.kernels.program import CudaCKernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.toolchains.compile_errors import first_error
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.registry import Toolchain
 
@@ -83,7 +84,7 @@ def compile_source(
 
         error, program = nvrtc.nvrtcCreateProgram(source.encode(), str(path).encode(), 0, [], [])
     except Exception:  # no package, or no library
-        raise UsageError(f"{path}: compiling CUDA C++ needs NVRTC: pip install 'smembench[cu13]'") from None
+        raise UsageError(f"{path}: compiling CUDA C++ needs nvcc, or NVRTC: pip install 'smembench[cu13]'") from None
     for name in names:
         nvrtc.nvrtcAddNameExpression(program, name.encode())
     architecture = f"--gpu-architecture=sm_{capability.replace('.', '')}"
@@ -91,7 +92,7 @@ def compile_source(
     (error,) = nvrtc.nvrtcCompileProgram(program, len(own), [option.encode() for option in own])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode(errors="replace").rstrip("\0")
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise UsageError(f"{path}: does not compile: {_first_error(log)}")
+        raise UsageError(_mistake(log, path, ", ".join(names)))
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode().rstrip("\0")
     lowered = {name: nvrtc.nvrtcGetLoweredName(program, name.encode())[1].decode() for name in names}
     return Compiled(ptx, lowered, _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN))
@@ -105,12 +106,19 @@ def _text(program: Any, size: Callable[..., Any], get: Callable[..., Any]) -> by
     return content
 
 
-def _first_error(log: str) -> str:
-    """The first line with an error, and what to do about host code, which NVRTC does not take."""
-    lines = [line.strip() for line in log.splitlines() if "error" in line] or [log.strip().partition("\n")[0]]
-    if "cannot open source file" in lines[0] or "host" in lines[0]:
-        return f"{lines[0]}; NVRTC takes device code alone: cut out host code and its headers, or give PTX by nvcc -ptx"
-    return lines[0]
+_HOST = (
+    "NVRTC takes no host code, such as main, and none of its headers: cut them out, or install nvcc, which takes them"
+)
+
+
+def _mistake(log: str, path: Path, name: str) -> str:
+    """What is wrong with a source, in a line; of host code, what to do about it."""
+    error = first_error(log, path, name, "__nv_name_map") or f"{path}: {log.strip().partition(chr(10))[0]}"
+    where, missing, header = error.partition('cannot open source file "')
+    if missing:
+        return f"{where}there is no {header.rstrip(chr(34))} here; give its folder with -I; {_HOST}"
+    where, host, _ = error.partition("A function without execution space annotations")
+    return f"{where}is host code; {_HOST}" if host else error
 
 
 def from_ptx(ptx: str, capability: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from io import BytesIO
@@ -80,3 +81,20 @@ def _states_of(file: Any, entries: Sequence[Any], kernel: str) -> list[Any]:
                 sequences.append([])
     chosen = [rows for rows, section in zip(sequences, sections, strict=False) if section == f".text.{kernel}"]
     return [state for rows in chosen for state in rows]
+
+
+_ASSEMBLER = re.compile(r"// begin inline asm\n.*?// end inline asm", re.DOTALL)
+_LOCATION = re.compile(r"^\s*\.loc\b.*$", re.MULTILINE)
+
+
+def without_lines_of_assembler(ptx: str) -> str:
+    """PTX whose inline assembler has the line of the statement that it belongs to.
+
+    LLVM, and with it Triton, numbers the lines of the assembler's text from there on, as if it stood in the source.
+    """
+
+    def settled(match: re.Match[str]) -> str:
+        first = _LOCATION.search(match[0])
+        return match[0] if first is None else _LOCATION.sub(lambda _: first[0], match[0])
+
+    return _ASSEMBLER.sub(settled, ptx)

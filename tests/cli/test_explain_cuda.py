@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from smembench import conflicts
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
+NVCC = pytest.mark.skipif(which("nvcc") is None, reason="nvcc is not installed")
 SOURCE = """
 template <typename T, int SIDE> __global__ void transpose(T *out, const T *in, int n) {
     __shared__ T tile[SIDE][SIDE + PAD];
@@ -70,7 +72,7 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
         ("{path}:scales", ["--grid", "1", "--block", "1"], "has no kernel 'scales'; it has scale, transpose"),
         ("{path}:scale", [], "give --grid and --block"),
         ("{path}:scale", ["--grid", "1", "--block", "1", "-D", "PAD=0"], "takes (x, a, n), not 0 arguments"),
-        ("{path}:transpose<float,PAD>", ["--grid", "1", "--block", "1"], 'error: identifier "PAD" is undefined'),
+        ("{path}:transpose<float,PAD>", ["--grid", "1", "--block", "1"], 'identifier "PAD" is undefined'),
         ("{path}:scale", ["--grid", "1", "--block", "2000"], "block 2000: has 2000 along x"),
         ("missing.cu:scale", ["--grid", "1", "--block", "1"], "missing.cu: No such file"),
         ("{path}:scale", ["--grid", "1", "--block", "1", "--best-pad"], "--best-pad: goes with the package's kernels"),
@@ -121,9 +123,99 @@ def test_python_explains_a_file_too(source: Path) -> None:
     assert conflicts(f"{path}:transpose<float,32>", **launch) == 32
 
 
-def test_host_code_is_told_apart(program: Program, tmp_path: Path) -> None:
+HOST = """#include <cstdio>
+#include <vector>
+namespace mine {
+template <typename T, int SIDE> __global__ void turn(T *out, const T *in) {
+    __shared__ T tile[SIDE][SIDE];
+    tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * SIDE + threadIdx.x];
+    __syncthreads();
+    out[threadIdx.y * SIDE + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+}
+namespace { __global__ void fill(float *x) { x[threadIdx.x * STEP] = 1; } }
+int main() {
+    std::vector<float> x(256);
+    mine::turn<double, 16><<<1, dim3(16, 16)>>>((double *)nullptr, (double *)nullptr);
+    fill<<<1, 32>>>(nullptr);
+    std::printf("%zu", x.size());
+}
+"""
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
     path = tmp_path / "whole.cu"
-    path.write_text("#include <iostream>\n" + SOURCE)
-    ran = program("explain", f"{path}:scale", "--grid", "1", "--block", "1", "-D", "PAD=0")
+    path.write_text(HOST)
+    return path
+
+
+def arrays(*shapes: str) -> list[str]:
+    return [word for shape in shapes for word in ("--arg", shape)]
+
+
+@NVCC
+@pytest.mark.parametrize(("types", "dtype", "wavefronts"), [("float,16", "float32", 8), ("double, 16", "float64", 32)])
+def test_nvcc_takes_host_code_and_the_template_that_is_asked_for(
+    program: Program, whole: Path, types: str, dtype: str, wavefronts: float
+) -> None:
+    launch = ["--grid", 1, "--block", "16x16", *arrays(f"{dtype}[16,16]", f"{dtype}[16,16]")]
+    ran = program("explain", f"{whole}:mine::turn<{types}>", *launch, "-DSTEP=1", "--json")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    (load,) = (each for each in found["shared"] if each["kind"] == "load")
+    assert (load["line"], load["wavefronts_per_request"]) == (8, wavefronts)
+    assert found["unmatched_widths"] == []
+    assert {each["array"] for each in found["global"]} == {"in", "out"}
+
+
+@NVCC
+def test_nvcc_gets_the_options_and_finds_headers(program: Program, whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "step.h").write_text("#define STEP 8\nstatic_assert(__cplusplus == 202002L);\n")
+    whole.write_text("#include <step.h>\n" + HOST)
+    options = ["-I", str(tmp_path / "own"), "--std", "c++20", "--json"]
+    ran = program("explain", f"{whole}:fill", "--grid", 1, "--block", 32, *arrays("float32[256]"), *options)
+    assert ran.returncode == 0, ran.stderr
+    (store,) = json.loads(ran.stdout)["global"]
+    assert (store["line"], store["sectors_per_request"]) == (12, 32)
+
+
+@NVCC
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("fill", [], 'whole.cu, line 11: identifier "STEP" is undefined'),
+        ("turn<float,8>", ["-DSTEP=1"], 'whole.cu: turn<float,8>: identifier "turn" is undefined; give a kernel'),
+        ("turns", ["-DSTEP=1"], "whole.cu: has no kernel 'turns'; it has fill, turn"),
+        ("mine::turn<double,512>", ["-DSTEP=1"], "uses too much shared data"),
+    ],
+)
+def test_what_nvcc_does_not_compile_is_one_line(
+    program: Program, whole: Path, name: str, options: list[str], words: str
+) -> None:
+    ran = program("explain", f"{whole}:{name}", "--grid", 1, "--block", 32, *options)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert words in line
+
+
+@pytest.mark.parametrize(("begin", "words"), [(0, "line 1: there is no cstdio here"), (2, "line 10: is host code")])
+def test_without_nvcc_host_code_is_to_be_cut_out(
+    program: Program, whole: Path, tmp_path: Path, begin: int, words: str
+) -> None:
+    whole.write_text("\n".join(HOST.splitlines()[begin:]).replace("std::vector<float> x(256);", "int x[9];"))
+    ran = program("explain", f"{whole}:fill", "--grid", 1, "--block", 32, "-DSTEP=1", PATH=tmp_path)
     assert ran.returncode == 2
-    assert "cut out host code and its headers" in ran.stderr
+    (line,) = ran.stderr.splitlines()
+    assert words in line
+    assert "install nvcc, which takes them" in line
+
+
+def test_where_nvcc_does_not_work_nvrtc_compiles(program: Program, source: Path, tmp_path: Path) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'nvcc fatal : Failed to preprocess host compiler properties.' >&2\nexit 1\n")
+    nvcc.chmod(0o755)
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]"), "--arg", 1, "--arg", 32]
+    ran = program("explain", f"{source}:scale", *launch, "-DPAD=0", PATH=tmp_path)
+    assert ran.returncode == 0, ran.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -134,6 +134,14 @@ class PtxKernel:
         """The PTX type of a register; None for what is no register."""
         found = self.registers.get(register)
         return found if found is not None else self.registers.get(register.rstrip("0123456789"))
+
+    def name_parameters(self, names: Sequence[str]) -> None:
+        """Give the parameters other names, which are as many and differ."""
+        new = dict(zip((each.name for each in self.parameters), names, strict=True))
+        for instruction in self.code:
+            renamed = (NAME.sub(lambda match: new.get(match[0], match[0]), text) for text in instruction.operands)
+            instruction.operands = list(renamed)
+        self.parameters = [each._replace(name=new[each.name]) for each in self.parameters]
 
     def registers_in(self, text: str) -> list[str]:
         """The registers that a text names."""

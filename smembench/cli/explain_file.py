@@ -1,0 +1,33 @@
+"""``smembench explain`` of a kernel in a file of the user's."""
+
+from __future__ import annotations
+
+from smembench.cli.explain_options import Launch
+from smembench.cli.options import Outputs
+from smembench.cli.output import opened
+from smembench.model.errors import UsageError
+
+
+def explain_file(kernel: str, launch: Launch, capability: str | None, outputs: Outputs) -> int:
+    """Explain a kernel in a file of the user's; how many mistakes it has."""
+    from smembench.explain.arguments import dimensions, in_order_and_named
+    from smembench.explain.record import costs_dict
+    from smembench.studies.explain import target as gpu
+    from smembench.studies.explain_any import explain_any
+    from smembench.studies.explain_triton import Launch as AnyLaunch
+    from smembench.views.console import stdout
+    from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_cure import cure_lines
+    from smembench.views.export import Result
+
+    if launch.grid is None:
+        raise UsageError(f"{kernel}: give --grid and --block, such as --grid 128x128 --block 32x8")
+    target = opened(outputs, but={"csv": "goes with the package's kernels, not with a kernel in a file"})
+    grid = dimensions(launch.grid, "--grid")
+    block = None if launch.block is None else dimensions(launch.block, "--block")
+    whole = AnyLaunch(grid, block, *in_order_and_named(launch.arg or ()), launch.shared_bytes or 0)
+    found = explain_any(kernel, whole, capability=gpu(capability=capability).capability, options=launch.options)
+    shown, cures = explanation(found), cure_lines(found)
+    result = Result(sections=tables(found, shown, cures), data=lambda: {"title": found.title, **costs_dict(found)})
+    target.show(result, lambda: print_explanation(stdout, found, shown, cures))
+    return len(found.trace.mistakes)

@@ -1,0 +1,109 @@
+"""``smembench explain`` of the package's kernels: an explanation, better layouts, counters beside predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smembench.cli.explain_options import Asked, Chosen, Pages, Task
+from smembench.cli.output import Opened
+from smembench.model.errors import SmembenchError
+
+if TYPE_CHECKING:
+    from smembench.model.case import Case
+
+
+def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, outputs: Pages) -> int:
+    """Do a task for the package's kernels; how many mistakes an explained one has.
+
+    Raises:
+        UsageError: for names, options and several cases that the task does not take.
+    """
+    what = task.chosen(outputs)
+    target = outputs.opened(what)
+    asked = chosen.asked(kernel, block)
+    if what == "measure":
+        _measure(asked, target)
+    elif what == "best_pad":
+        _best_pad(asked.case, target)
+    elif what == "best_swizzle":
+        _best_swizzle(asked.case, task.row, target)
+    else:
+        return _explain(asked, target, page=outputs.html)
+    return 0
+
+
+def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
+    """Explain a case; with ``page`` only a page is written, and mistakes are not counted."""
+    from smembench.explain.record import to_dict
+    from smembench.studies.explain import explained, measured
+    from smembench.views.console import say, stderr, stdout
+    from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_cure import cure_lines, cure_sections
+    from smembench.views.explain_roof import roof
+    from smembench.views.export import Result
+
+    case, capability, device = asked.case, asked.capability, asked.device
+    timed = measured(case, asked.run, device) if asked.run is not None and device is not None else None
+    said = explained(case, capability, device.sm_count if device else None)
+    shown, cures = [*explanation(said), roof(said, capability, device, timed)], cure_lines(said)
+
+    def html() -> str:
+        from smembench.report.explanation import explanation_page
+
+        return explanation_page(said, [*shown, *cure_sections(cures)])
+
+    result = Result(
+        sections=tables(said, shown, cures),
+        data=lambda: {**to_dict(said, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
+        html=html,
+    )
+    if page is not None:
+        target.show(result, lambda: say(stderr, f"wrote {page}"))
+        return 0
+    target.show(result, lambda: print_explanation(stdout, said, shown, cures))
+    return len(said.trace.mistakes)
+
+
+def _best_pad(case: Case, target: Opened) -> None:
+    """Show the pads that were tried, and the smallest without conflicts."""
+    from smembench.explain.analysis import best_pad
+    from smembench.views.explain import pad_records, pads
+    from smembench.views.export import Result
+
+    best, tried = best_pad(case)
+    records = pad_records(tried)
+    data = {"case_id": case.id, "best": best, "pads": records}
+    target.show(Result(sections=[pads(tried, best, _heading(case))], data=lambda: data, rows=lambda: records))
+
+
+def _best_swizzle(case: Case, row: int | None, target: Opened) -> None:
+    """Show the layouts of each array that were tried."""
+    from smembench.explain.best_layout import best_layouts
+    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
+    from smembench.views.export import Result
+
+    found = best_layouts(case, row)
+    records = layout_records(found)
+    data = {"case_id": case.id, "layouts": records, "verdicts": verdict_records(found)}
+    target.show(Result(sections=layouts(found, _heading(case)), data=lambda: data, rows=lambda: records))
+
+
+def _heading(case: Case) -> str:
+    return f"{case.kernel} · block {case.block} · {case.dtype}"
+
+
+def _measure(asked: Asked, target: Opened) -> None:
+    """Compare the predictions with the hardware's counters."""
+    from smembench.model.text import number_of
+    from smembench.studies.explain import counted
+    from smembench.views.explain import comparison, counter_records
+    from smembench.views.export import Result
+
+    device = asked.device
+    found = counted(asked.cases, asked.capability, device.sm_count if device else None)
+    records = counter_records(found)
+    table = comparison(found, f"Predicted, and counted by the hardware: {number_of(len(asked.cases), 'case')}")
+    target.show(Result(sections=[table], data=lambda: {"figures": records}, rows=lambda: records))
+    if others := sum(item.agrees is False for item in found):
+        raise SmembenchError(f"{others} of {number_of(len(found), 'prediction')} differ from the hardware's counters")

@@ -1,0 +1,27 @@
+"""The first error in the log of a compiler of CUDA C++, in a line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_PLACED = re.compile(r"^(.+?)[(:](\d+)(?:\)|:\d+)?: (?:catastrophic |fatal )?error(?: #[\w-]+)?: (.*)$", re.MULTILINE)
+_OF_PTXAS = re.compile(r"^ptxas (?:error|fatal) *: (.*)$", re.MULTILINE)
+
+
+def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
+    """The first error in the source, or else that of ptxas, with its file and line; None if the log has neither.
+
+    Args:
+        log: of nvcc or NVRTC.
+        path: the file that was compiled, as it is shown.
+        name: the kernel's, where the compiler was asked for one; its errors are in the file ``generated``.
+    """
+    if (found := _PLACED.search(log)) is None:
+        found = _OF_PTXAS.search(log)
+        return found and f"{path}: {found[1]}"
+    file, line, text = found.groups()
+    if file != generated:
+        return f"{path if Path(file) == path.absolute() else file}, line {line}: {text}"
+    remedy = "; give a kernel and types with their namespaces" if text.startswith("identifier ") else ""
+    return f"{path}: {name}: {text}{remedy}"

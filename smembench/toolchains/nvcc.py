@@ -1,0 +1,53 @@
+"""Files of CUDA C++ compiled by nvcc, which takes host code, or else by NVRTC, which does not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+
+from smembench.model.errors import UsageError
+from smembench.toolchains.compile_errors import first_error
+from smembench.toolchains.nvrtc import Compiled, compile_source
+
+_POINTER = "smembench_kernel"
+"""A variable that points to the kernel: this instantiates a template, and PTX has the kernel's name beside it."""
+
+
+def compile_file(path: Path, name: str, capability: str, options: Sequence[str] = ()) -> Compiled:
+    """Compile a kernel of a file without a GPU, with the lines of the source: by nvcc if it works here, or by NVRTC.
+
+    Args:
+        path: the file; headers beside it are found.
+        name: the kernel, a template with its arguments: ``tile<float, 32>``.
+        capability: the compute capability, such as 9.0.
+        options: such as ``-DN=4``, which both compilers take.
+
+    Raises:
+        UsageError: without either compiler, and for what does not compile, with the first error.
+    """
+    if which("nvcc"):
+        with TemporaryDirectory(prefix="smembench-") as folder:
+            compiled = _by_nvcc(Path(folder), path, name, capability, options)
+        if compiled is not None:
+            return compiled
+    return compile_source(path.read_text(), path, capability, [name], options)
+
+
+def _by_nvcc(folder: Path, path: Path, name: str, capability: str, options: Sequence[str]) -> Compiled | None:
+    """PTX and machine code; None if nvcc itself does not work, as without a host compiler."""
+    wrapper, code = folder / "wrapper.cu", folder / "code"
+    wrapper.write_text(f'#include "{path.absolute()}"\n__device__ const void *{_POINTER} = (const void *)({name});\n')
+    own = [f"-arch=sm_{capability.replace('.', '')}", "-lineinfo", "-w", f"-I{path.parent}"]
+    files = ["--keep", "--keep-dir", str(folder), "-cubin", "-o", str(code), str(wrapper)]
+    ran = subprocess.run(["nvcc", *own, *options, *files], capture_output=True, text=True, check=False)
+    if ran.returncode == 0:
+        ptx = wrapper.with_suffix(".ptx").read_text()
+        entry = re.search(rf"\b{_POINTER} = (?:generic\()?([\w$]+)", ptx)
+        return Compiled(ptx, {name: entry[1]} if entry else {}, code.read_bytes())
+    if error := first_error(ran.stderr + ran.stdout, path, name, str(wrapper)):
+        raise UsageError(error)
+    return None
