@@ -66,9 +66,9 @@ def explain(
 
     if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
-        if wrong := [*changed(chosen, but="capability"), *changed(task), *old]:
+        if wrong := [*changed(chosen, but="capability"), *(["--measure"] if task.measure else []), *old]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
-        mistakes = explain_file(kernel, launch, chosen.capability, outputs)
+        mistakes = explain_file(kernel, launch, chosen.capability, task, outputs)
     else:
         if wrong := changed(launch, but="block"):
             raise UsageError(f"{wrong[0]}: goes with a kernel in a file, such as path.cu:name or path.py:function")

@@ -167,7 +167,9 @@ class Task:
     row: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="With --best-swizzle: elements per row of shared arrays with one dimension."
+            min=1,
+            metavar="N",
+            help="With --best-pad or --best-swizzle: elements per row of shared arrays with one dimension.",
         ),
     ] = None
     measure: Annotated[
@@ -182,8 +184,8 @@ class Task:
         """
         html = outputs.html is not None
         what = one_of(measure=self.measure, best_pad=self.best_pad, best_swizzle=self.best_swizzle, html=html)
-        if self.row is not None and not self.best_swizzle:
-            raise UsageError(f"--row {self.row}: goes with --best-swizzle")
+        if self.row is not None and what not in ("best_pad", "best_swizzle"):
+            raise UsageError(f"--row {self.row}: goes with --best-pad or --best-swizzle")
         one_of(json=outputs.json, html=html)
         return what
 

@@ -25,7 +25,7 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     if what == "measure":
         _measure(asked, target)
     elif what == "best_pad":
-        _best_pad(asked.case, target)
+        _best_pad(asked.case, task.row, target)
     elif what == "best_swizzle":
         _best_swizzle(asked.case, task.row, target)
     else:
@@ -65,12 +65,17 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     return len(said.trace.mistakes)
 
 
-def _best_pad(case: Case, target: Opened) -> None:
+def _best_pad(case: Case, row: int | None, target: Opened) -> None:
     """Show the pads that were tried, and the smallest without conflicts."""
-    from smembench.explain.analysis import best_pad
+    from smembench.cli.explain_layouts import show_pads
+    from smembench.explain.analysis import best_pad, explain
+    from smembench.kernels.registry import kernel_of
     from smembench.views.explain import pad_records, pads
     from smembench.views.export import Result
 
+    if row is not None or not kernel_of(case).pad:
+        show_pads(explain(case), _heading(case), row, target)
+        return
     best, tried = best_pad(case)
     records = pad_records(tried)
     data = {"case_id": case.id, "best": best, "pads": records}

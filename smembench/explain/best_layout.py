@@ -30,6 +30,7 @@ class BestLayouts:
         plain: as it is, without pad.
         pad, swizzle: the best of each kind, None if it has no fewer wavefronts than ``plain``.
         reason: why one of them or both are missing, a sentence; empty if nothing is missing, or needed.
+        brackets: whether the source writes ``tile[r][c]``.
     """
 
     tile: Tile
@@ -37,6 +38,7 @@ class BestLayouts:
     pad: Tried | None = None
     swizzle: Tried | None = None
     reason: str = ""
+    brackets: bool = False
 
 
 def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:

@@ -115,8 +115,7 @@ def asked_of_launch(explained: Costs, array: SharedArray) -> Asked | None:
 
 
 def _cure(explained: Costs, array: SharedArray, asked: Asked) -> Cure:
-    line = min(site.line for site in asked.sites)
-    known = None if array.itemsize > 1 else declared(explained.trace.filename, array.name, array.bytes, line)
+    known = declared_in(explained, array, asked)
     tiles = list(tiles_of(array, asked, known))
     plain = tried(tiles[0], asked, Layout())
     limiter = "" if explained.occupancy is None else explained.occupancy.limiter
@@ -129,6 +128,12 @@ def _cure(explained: Costs, array: SharedArray, asked: Asked) -> Cure:
     swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
     typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
     return Cure(tile, plain, best, _changes(tile, asked, best), known, typed, swizzled, tile not in tiles)
+
+
+def declared_in(explained: Costs, array: SharedArray, asked: Asked) -> Declared | None:
+    """The declaration of an array whose elements the trace does not know, if the source has it."""
+    line = min(site.line for site in asked.sites)
+    return None if array.itemsize > 1 else declared(explained.trace.filename, array.name, array.bytes, line)
 
 
 def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:
@@ -161,16 +166,22 @@ def tiles_of(array: SharedArray, asked: Asked, known: Declared | None) -> Iterat
     if len(array.shape) > 1:
         yield Tile(array, array.shape[-1])
         return
-    itemsize = array.itemsize if array.itemsize > 1 else _itemsize(array, asked, known)
+    itemsize = itemsize_of(array, asked, known)
     if known is not None and len(known.sides) > 1 and known.itemsize == itemsize:
         yield Tile(SharedArray(array.name, known.sides, itemsize, array.base), known.sides[-1])
         return
     elements = array.bytes // itemsize
     columns = list(dict.fromkeys(_rows(asked, itemsize, elements)))
     for each in columns:
-        yield Tile(SharedArray(array.name, (-(-elements // each) * each,), itemsize, array.base), each)
+        yield rows_of(array, itemsize, each)
     if not columns:
-        yield Tile(SharedArray(array.name, (elements,), itemsize, array.base), elements)
+        yield rows_of(array, itemsize, elements)
+
+
+def rows_of(array: SharedArray, itemsize: int, columns: int) -> Tile:
+    """An array as rows of so many elements, the last of which may end behind it."""
+    rows = -(-array.bytes // (itemsize * columns))
+    return Tile(SharedArray(array.name, (rows * columns,), itemsize, array.base), columns)
 
 
 def _parts_of_rows(tile: Tile, asked: Asked) -> Iterator[Tile]:
@@ -184,8 +195,10 @@ def _parts_of_rows(tile: Tile, asked: Asked) -> Iterator[Tile]:
             yield Tile(SharedArray(array.name, shape, array.itemsize, array.base), columns)
 
 
-def _itemsize(array: SharedArray, asked: Asked, known: Declared | None) -> int:
+def itemsize_of(array: SharedArray, asked: Asked, known: Declared | None) -> int:
     """Bytes of an element: those declared, or of the narrowest access if that has fewer or if they are not known."""
+    if array.itemsize > 1:
+        return array.itemsize
     narrow = min(site.width for site in asked.sites)
     itemsize = narrow if known is None else min(known.itemsize, narrow)
     aligned = all(((rows[rows != NOWHERE] - array.base) % itemsize == 0).all() for _, rows in asked.rows())

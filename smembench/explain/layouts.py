@@ -57,8 +57,11 @@ class Tile:
         before = plane * self.rows * (self.columns + layout.pad)
         return self.array.base + self.array.itemsize * (before + layout.place(row, column, self.columns))
 
-    def expression(self, layout: Layout) -> str:
-        """Element (r, c) as the kernel's source has to write it; element i of an array without rows."""
+    def expression(self, layout: Layout, *, brackets: bool = False) -> str:
+        """Element (r, c) as the kernel's source has to write it; element i of an array without rows.
+
+        With ``brackets`` each index has its own, as in C.
+        """
         name, dimensions = self.array.name, len(self.array.shape)
         if self.array.shape == (self.columns,):
             return f"{name}[i]"
@@ -73,4 +76,5 @@ class Tile:
         if dimensions == 1:
             column = column if column == "c" else f"({column})"
             return f"{name}[r * {self.columns + layout.pad} + {column}]"
-        return f"{name}[{'…, ' if dimensions > 2 else ''}r, {column}]"
+        between = "][" if brackets else ", "
+        return f"{name}[{between.join([*['…'] * (dimensions > 2), 'r', column])}]"

@@ -73,12 +73,11 @@ def _parts(cure: Cure, *, python: bool) -> str:
 
 def _swizzle(cure: Cure, *, python: bool) -> str:
     tile, layout = cure.tile, Layout() if cure.best is None else cure.best.layout
-    written = tile.expression(layout)
+    written = tile.expression(layout, brackets=not python)
     flat = len(tile.array.shape) == 1
     where = f" in rows of {tile.columns}" if flat or cure.split else ""
     where += "" if not where else " elements" if cure.typed else f" elements of {tile.array.itemsize} bytes"
-    at = written if python else written.replace(", ", "][")
-    return f'a swizzle of {tile.array.name}, element (r, c){where} at "{at}",'
+    return f'a swizzle of {tile.array.name}, element (r, c){where} at "{written}",'
 
 
 def _tried(cure: Cure) -> str:

@@ -123,6 +123,10 @@ def test_the_best_pad(program: Program) -> None:
     ran = program("explain", "transposeSmemPad", "--block", "16x16", "--best-pad")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "for loads and stores; pad 2 has the fewest." in " ".join(ran.stdout.split())
+    ran = program("explain", "transposeSmemDyn", "--best-pad")
+    assert ran.stdout.splitlines()[-1] == "The smallest pad free of conflicts is 1."
+    ran = program("explain", "tiled", "--block", "16x16", "--n", "64", "--best-pad")
+    assert ran.stdout.splitlines()[1:] == ["shared0 has no bank conflicts. shared1 has no bank conflicts."]
 
 
 def test_the_best_swizzle(program: Program) -> None:
