@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from smembench.cli.explain_file import explain_file
+from smembench.cli.explain_lanes import Layout, explain_layout, refuse_others
 from smembench.cli.explain_options import Chosen, Launch, Pages, Task
 from smembench.cli.explain_package import explain_package
 from smembench.cli.options import changed, complete_kernel
@@ -14,21 +15,22 @@ from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 
-@takes(launch=Launch, chosen=Chosen, task=Task, outputs=Pages)
+@takes(launch=Launch, chosen=Chosen, task=Task, layout=Layout, outputs=Pages)
 def explain(
     kernel: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="KERNEL",
             help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
             "path.ptx:name, or Numba's path.py:function.",
             autocompletion=complete_kernel,
         ),
-    ],
+    ] = None,
     *,
     launch: Launch,
     chosen: Chosen,
     task: Task,
+    layout: Layout,
     outputs: Pages,
 ) -> None:
     """Explain a kernel from a trace, without a GPU: bank conflicts, coalescing, occupancy, roofs.
@@ -58,12 +60,21 @@ def explain(
       smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --export banks.html
+      smembench explain --layout "lane % 16 * 64 + lane // 16 * 8" --itemsize 2 --vector 8
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from smembench.studies.explain_cuda import is_cuda_file
     from smembench.studies.explain_file import is_in_file
     from smembench.views.console import say, stderr
 
+    if layout.given:
+        refuse_others(layout, kernel, [*changed(launch), *changed(chosen), *changed(task, but="row")])
+        explain_layout(layout, task.row, outputs)
+        return
+    if wrong := changed(layout):
+        raise UsageError(f"{wrong[0]}: goes with --layout or --store")
+    if kernel is None:
+        raise UsageError("KERNEL: name a kernel, such as transposeSmem or path.cu:name, or give --layout")
     if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
         if wrong := [*changed(chosen, but="capability"), *(["--measure"] if task.measure else []), *old]:

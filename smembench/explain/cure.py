@@ -88,11 +88,13 @@ def cures(explained: Costs) -> list[Cure]:
 
     Left out is an array whose accesses are not all inside it.
     """
+    limiter = "" if explained.occupancy is None else explained.occupancy.limiter
+    room = 0 if limiter == "shared memory" else STATIC_SHARED_BYTES - explained.shared_bytes
     found = []
     for array in explained.trace.shared:
         asked = asked_of_launch(explained, array)
         if asked is not None and asked.wavefronts().sum() > asked.ideal.sum():
-            found.append(_cure(explained, array, asked))
+            found.append(cure_of(array, asked, declared_in(explained, array, asked), room))
     return sorted(found, key=lambda cure: -cure.plain.wavefronts)
 
 
@@ -114,12 +116,10 @@ def asked_of_launch(explained: Costs, array: SharedArray) -> Asked | None:
     return asked.times(np.array([times[site] for site in asked.sites]) / asked.requests)
 
 
-def _cure(explained: Costs, array: SharedArray, asked: Asked) -> Cure:
-    known = declared_in(explained, array, asked)
+def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int) -> Cure:
+    """The cure of an array by its accesses: a pad rather than a swizzle, if it takes no more than ``room`` bytes."""
     tiles = list(tiles_of(array, asked, known))
     plain = tried(tiles[0], asked, Layout())
-    limiter = "" if explained.occupancy is None else explained.occupancy.limiter
-    room = 0 if limiter == "shared memory" else STATIC_SHARED_BYTES - explained.shared_bytes
     found = _least(tiles, asked, plain, room)
     if found is None or not found[0].free:
         finer = _least([*_parts_of_rows(tiles[0], asked)], asked, plain, room)
@@ -217,7 +217,7 @@ def _rows(asked: Asked, itemsize: int, elements: int) -> Iterator[int]:
     tried_steps = [step for step, _ in steps.most_common() if step > vector][:_MOST_STEPS]
     powers = [2**bits for bits in range(_LEAST_ROW.bit_length() - 1, (elements * itemsize).bit_length())]
     for size in (*tried_steps, *powers):
-        if size % max(vector, itemsize) == 0 and size > vector and 2 * size <= elements * itemsize:
+        if size % max(vector, itemsize) == 0 and vector < size < elements * itemsize:
             yield size // itemsize
 
 

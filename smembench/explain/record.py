@@ -44,7 +44,8 @@ def _tile(tiles: TileTraffic) -> dict[str, Any]:
     }
 
 
-def _cure(cure: Cure) -> dict[str, Any]:
+def cure_dict(cure: Cure) -> dict[str, Any]:
+    """What removes the conflicts of an array, or the best that was found."""
     best = cure.best
     layout = None if best is None else "pad" if cure.pad_bytes else "swizzle"
     return {
@@ -96,7 +97,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             }
             for access in explained.shared
         ],
-        "cures": [_cure(cure) for cure in cures(explained)],
+        "cures": [cure_dict(cure) for cure in cures(explained)],
         "global": [
             {
                 **_common(access),

@@ -92,6 +92,9 @@ def _who(changes: Sequence[Change]) -> str:
     said = []
     for kind, found in lines.items():
         numbers = sorted({change.site.line for change in found})
+        if numbers == [0]:  # an access without a kernel
+            said.append(f"the {kind}")
+            continue
         *before, last = map(str, numbers)
         listed = f"s {', '.join(before)} and {last}" if before else f" {last}"
         said.append(f"the {kind}s in line{listed}")
