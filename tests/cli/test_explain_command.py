@@ -162,3 +162,16 @@ def test_an_existing_csv_is_kept(program: Program, ncu: Path, tmp_path: Path) ->
     ran = program("explain", "copyGmem", "--measure", "--csv", path, PATH=f"{ncu}{os.pathsep}{os.environ['PATH']}")
     assert (ran.returncode, ran.stdout, path.read_text()) == (2, "", "mine\n")
     assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_layout_without_a_kernel(program: Program) -> None:
+    ran = program("explain", "--layout", "lane % 16 * 64 + lane // 16 * 8", "--itemsize", 2, "--vector", 8)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = ran.stdout.splitlines()
+    assert ["load", "32", "4", "8-way"] in [line.split() for line in lines]
+    assert "Bank conflict: load of tile, lanes 0 to 7" in lines
+    assert 'element i at "tile[i + i // 64 * 8]"' in " ".join(" ".join(lines[-2:]).split())
+    assert max(map(len, lines)) <= 80
+    both = json.loads(program("explain", "--layout", "lane * 32", "--store", "lane", "--row", 32, "--json").stdout)
+    assert [access["wavefronts"] for access in both["accesses"]] == [32, 1]
+    assert (both["cure"]["pad_bytes"], both["cure"]["free"]) == (4, True)
