@@ -57,6 +57,7 @@ def explain(
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261123T134710Z-documents
+      smembench explain tiled --gpu l4
       smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --export banks.html
@@ -77,9 +78,10 @@ def explain(
         raise UsageError("KERNEL: name a kernel, such as transposeSmem or path.cu:name, or give --layout")
     if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
-        if wrong := [*changed(chosen, but="capability"), *(["--measure"] if task.measure else []), *old]:
+        others = [*changed(chosen), *(["--measure"] if task.measure else []), *old]
+        if wrong := [each for each in others if each not in ("--capability", "--gpu")]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
-        mistakes = explain_file(kernel, launch, chosen.capability, task, outputs)
+        mistakes = explain_file(kernel, launch, chosen, task, outputs)
     else:
         if wrong := changed(launch, but="block"):
             raise UsageError(f"{wrong[0]}: goes with a kernel in a file, such as path.cu:name or path.py:function")

@@ -131,8 +131,13 @@ class Chosen:
         typer.Option(
             "--cc",
             metavar="X.Y",
-            help="Compute capability, for registers and occupancy. (default: of --run or of the GPU here, else 9.0)",
+            help="Compute capability, for registers and occupancy. (default: of --gpu, of --run or of the GPU here, "
+            "else 9.0)",
         ),
+    ] = None
+    gpu: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A GPU whose roofs are those of its data sheet: a100, h100, l4, rtx4090 …"),
     ] = None
     run: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A stored run: explain for its GPU. (default: the GPU here)")
@@ -144,9 +149,9 @@ class Chosen:
         from smembench.studies.explain import Axes, cases, target
         from smembench.views.console import notes, say
 
-        device, capability = target(self.run, self.capability)
+        device, capability = target(self.run, self.capability, self.gpu)
         options = asdict(self)
-        del options["run"], options["capability"]
+        del options["run"], options["capability"], options["gpu"]
         axes = Axes(block, options.pop("dtype"), options.pop("pad_width"))
         found = cases(kernel, axes, device=device, **options)
         for mistake in registry.mistakes():

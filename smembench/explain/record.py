@@ -8,7 +8,7 @@ from typing import Any
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs
 from smembench.explain.cure import Cure, cures
-from smembench.explain.roof import on_chip_share, ridge, roofs
+from smembench.explain.roof import Work, on_chip_share, ridge, roofs, work_of
 from smembench.explain.tiles import TileTraffic
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.model.device import DeviceInfo
@@ -149,14 +149,23 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         "on_chip_share_of_arithmetic_peak": on_chip_share(explained.work, capability),
         "device": None if device is None else device.model,
         "ridge_flop_per_byte": None if device is None else ridge(explained.work.dtype, device),
-        "roofs": [
-            {
-                "name": roof.name,
-                "amount": roof.amount,
-                "unit": roof.unit,
-                "peak_per_s": roof.peak,
-                "least_ms": roof.milliseconds,
-            }
-            for roof in roofs(explained.work, device)
-        ],
+        "roofs": _roofs(explained.work, device),
     }
+
+
+def roofs_dict(explained: Costs, device: DeviceInfo | None) -> dict[str, Any]:
+    """The roofs of a launch of which no FLOPs are known; empty without a device."""
+    return {} if device is None else {"device": device.model, "roofs": _roofs(work_of(explained), device)}
+
+
+def _roofs(work: Work, device: DeviceInfo | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": roof.name,
+            "amount": roof.amount,
+            "unit": roof.unit,
+            "peak_per_s": roof.peak,
+            "least_ms": roof.milliseconds,
+        }
+        for roof in roofs(work, device)
+    ]

@@ -160,6 +160,8 @@ REFUSED = [
     ("explain transposeSmemDyn --best-swizzle --row 33", "--row 33: shared0 has 1024 elements"),
     ("explain transposeSmem --best-swizzle --best-pad", "--best-pad and --best-swizzle: give one"),
     ("explain transposeSmemPad --best-pad --measure", "--measure and --best-pad"),
+    ("explain naive --gpu geforce", "--gpu geforce: is not among v100, t4, a100 rtx4090 h100 --cc"),
+    ("explain naive --gpu l4 --run {documents}", "--gpu and --run: give one"),
     ("explain", "KERNEL: name a kernel --layout"),
     ("explain naive --layout lane", "naive: --layout stands in place of a kernel"),
     ("explain --layout lane/2", "--layout 'lane/2' Div //"),

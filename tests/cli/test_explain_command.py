@@ -175,3 +175,13 @@ def test_a_layout_without_a_kernel(program: Program) -> None:
     both = json.loads(program("explain", "--layout", "lane * 32", "--store", "lane", "--row", 32, "--json").stdout)
     assert [access["wavefronts"] for access in both["accesses"]] == [32, 1]
     assert (both["cure"]["pad_bytes"], both["cure"]["free"]) == (4, True)
+
+
+def test_the_roofs_of_a_gpu_that_is_not_here(program: Program) -> None:
+    ran = program("explain", "tiled", "--gpu", "l4")
+    said = " ".join(ran.stdout.split())
+    assert "Roofs of NVIDIA L4, 1024×1024×1024" in said
+    assert "arithmetic 2.15 GFLOP 30300 GFLOP/s" in said
+    assert "Peaks by NVIDIA L4 Tensor Core GPU data sheet (2023)" in said
+    unknown = " ".join(program("explain", "tiled", "--gpu", "b200").stdout.split())
+    assert "Which roof limits it is not known: not all peaks are on the data sheet." in unknown

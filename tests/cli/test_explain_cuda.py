@@ -258,3 +258,15 @@ def test_the_last_line_of_an_explanation_is_the_cure(program: Program, source: P
     assert "Cure: a pad of 4 bytes per 128 bytes of tile" in said
     assert max(map(len, ran.stdout.splitlines())) <= 80
     assert "Cure" not in program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=1").stdout
+
+
+def test_the_roofs_of_a_gpu_by_its_data_sheet(program: Program, source: Path) -> None:
+    launch = [*LAUNCH, "--arg", "1024", "-D", "PAD=1", "--gpu", "RTX 4090"]
+    ran = program("explain", f"{source}:transpose<float,32>", *launch)
+    said = " ".join(ran.stdout.split())
+    assert "Roofs of NVIDIA GeForce RTX 4090" in said
+    assert "A launch takes at least 0.00832 ms, by the roof of memory." in said  # 8 MiB at 1008 GB/s
+    assert "Occupancy 67 %: 1 block or 32 of 48 warps" in said  # of compute capability 8.9
+    found = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
+    assert (found["device"], found["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
+    assert [roof["name"] for roof in found["roofs"]] == ["memory", "L1 and shared memory"]
