@@ -39,7 +39,8 @@ def explain(
     wavefronts per request in shared memory (n times the ideal is an n-way conflict) or the 32-byte sectors per request
     in global memory. Tiles that the TMA copies and that tensor cores read (wgmma) have a table of their own. Occupancy
     counts registers if a compiler is installed. The roofs are those of memory, of L1 and shared memory, and of
-    arithmetic.
+    arithmetic. The last line says what removes bank conflicts: a pad or a swizzle, with which all accesses are counted
+    again.
 
     Mistakes that the trace shows are named first, and the exit code is 1: an index outside an array, two threads that
     access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -16,6 +16,8 @@ from smembench.model.errors import UsageError
 class Layout:
     """An access of a warp by its lanes' offsets, in place of a kernel."""
 
+    panel: ClassVar[str] = "An access without a kernel"
+
     layout: Annotated[
         str | None,
         typer.Option(
@@ -26,10 +28,8 @@ class Layout:
     store: Annotated[
         str | None, typer.Option(metavar="EXPR", help="The same of a store to the tile, alone or with --layout.")
     ] = None
-    itemsize: Annotated[int, typer.Option(min=1, metavar="BYTES", help="With --layout or --store: per element.")] = 4
-    vector: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --layout or --store: elements per lane, from its offset on.")
-    ] = 1
+    itemsize: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Bytes per element.")] = 4
+    vector: Annotated[int, typer.Option(min=1, metavar="N", help="Elements per lane, from its offset on.")] = 1
 
     @property
     def given(self) -> bool:
