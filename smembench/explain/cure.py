@@ -17,8 +17,9 @@ from smembench.explain.declared import Declared, declared
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import Asked, asked_by
 from smembench.explain.recorder import SharedArray
-from smembench.explain.requests import NOWHERE, AccessSite
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite
 from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swizzles, tried, vector_of
+from smembench.explain.warp import WIDTHS
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 
 _LEAST_GAIN = 1 / 3
@@ -54,6 +55,7 @@ class Cure:
         typed: whether the size of its elements is that of the source.
         tried_swizzles: whether its rows can be swizzled.
         split: whether the tile's rows are parts of the array's.
+        fixed: whether the TMA or tensor cores access it as tiles, too, so that nothing is tried.
     """
 
     tile: Tile
@@ -61,9 +63,10 @@ class Cure:
     best: Tried | None
     changes: tuple[Change, ...]
     declared: Declared | None
-    typed: bool
-    tried_swizzles: bool
-    split: bool
+    typed: bool = False
+    tried_swizzles: bool = False
+    split: bool = False
+    fixed: bool = False
 
     @property
     def cures(self) -> bool:
@@ -86,34 +89,83 @@ class Cure:
 def cures(explained: Costs) -> list[Cure]:
     """The cure of each shared array with bank conflicts, those with most wavefronts first; none without conflicts.
 
-    Left out is an array whose accesses are not all inside it.
+    Of memory whose parts no access has in common, such as the tiles in dynamic memory, it is one for each part. Left
+    out is an array whose accesses are not all inside it.
     """
-    limiter = "" if explained.occupancy is None else explained.occupancy.limiter
-    room = 0 if limiter == "shared memory" else STATIC_SHARED_BYTES - explained.shared_bytes
+    fixed = {tile.array for tile in explained.trace.tiles}
     found = []
-    for array in explained.trace.shared:
-        asked = asked_of_launch(explained, array)
-        if asked is not None and asked.wavefronts().sum() > asked.ideal.sum():
-            found.append(cure_of(array, asked, declared_in(explained, array, asked), room))
+    for array, asked in areas_of_launch(explained):
+        if asked.wavefronts().sum() == asked.ideal.sum():
+            continue
+        known = declared_in(explained, array, asked)
+        if _name(array) in fixed:
+            tile = next(tiles_of(array, asked, known))
+            found.append(Cure(tile, tried(tile, asked, Layout()), None, _changes(tile, asked, None), known, fixed=True))
+        else:
+            found.append(cure_of(array, asked, known, room_of(explained)))
     return sorted(found, key=lambda cure: -cure.plain.wavefronts)
 
 
-def asked_of_launch(explained: Costs, array: SharedArray) -> Asked | None:
-    """The loads and stores of an array, as often as a launch has them; None without any, and if some are outside."""
-    own = [
-        each
-        for each in explained.trace.accesses
-        if (each.site.space, each.site.array) == ("shared", array.name) and each.site.kind != "atomic"
-    ]
-    asked = asked_by(own)
+def room_of(explained: Costs) -> int:
+    """Bytes that shared memory may take more without fewer blocks resident, nor more than static memory can be."""
+    rooms = [] if explained.occupancy is None else [explained.occupancy.room]
+    if explained.shared_bytes <= STATIC_SHARED_BYTES:
+        rooms.append(STATIC_SHARED_BYTES - explained.shared_bytes)
+    return min(rooms, default=WAVEFRONT_BYTES)
+
+
+def _name(array: SharedArray) -> str:
+    """The name of the array that one is, or is a part of."""
+    return array.name.partition("+")[0]
+
+
+def areas_of_launch(explained: Costs) -> Iterator[tuple[SharedArray, Asked]]:
+    """The shared arrays with loads or stores, and these, as often as a launch has them."""
     times = {access.site: access.requests for access in explained.shared}
-    if not asked.sites or not all(map(times.__contains__, asked.sites)):
-        return None
-    for width, rows in asked.rows():
-        active = rows[rows != NOWHERE]
-        if active.min() < array.base or active.max() + width > array.base + array.bytes:
-            return None
-    return asked.times(np.array([times[site] for site in asked.sites]) / asked.requests)
+    for array in explained.trace.shared:
+        own = [
+            each
+            for each in explained.trace.accesses
+            if (each.site.space, each.site.array) == ("shared", array.name) and each.site.in_kernel in times
+        ]
+        asked = asked_by(own)
+        if not asked.sites or not _inside(array, asked):
+            continue
+        for area, sites in _areas(array, own):
+            of_area = asked_by([each for each in own if each.site.in_kernel in sites])
+            factors = np.array([times[site] for site in of_area.sites]) / of_area.requests
+            yield area, of_area.times(factors)
+
+
+def _inside(array: SharedArray, asked: Asked) -> bool:
+    rows = ((width, rows[rows != NOWHERE]) for width, rows in asked.rows())
+    return all(array.base <= at.min() and at.max() + width <= array.base + array.bytes for width, at in rows)
+
+
+def _areas(array: SharedArray, own: Sequence[Accesses]) -> list[tuple[SharedArray, set[AccessSite]]]:
+    """The parts of an array that no access has in common with another part; the array if it has rows."""
+    extents: dict[AccessSite, tuple[int, int]] = {}
+    for each in own:
+        active, site = each.addresses[each.addresses != NOWHERE], each.site.in_kernel
+        begin, end = extents.get(site, (array.base + array.bytes, 0))
+        extents[site] = min(begin, int(active.min())), max(end, int(active.max()) + site.width)
+    found: list[tuple[int, int, set[AccessSite]]] = []
+    for site, (begin, end) in sorted(extents.items(), key=lambda extent: extent[1]):
+        begin -= (begin - array.base) % max(WIDTHS)
+        if found and begin < found[-1][1]:
+            before, last, sites = found.pop()
+            found.append((before, max(last, end), {*sites, site}))
+        else:
+            found.append((begin, end, {site}))
+    if len(found) == 1 or len(array.shape) > 1 or array.itemsize > 1:
+        return [(array, set(extents))]
+    return [(_area(array, begin, end), sites) for begin, end, sites in found]
+
+
+def _area(array: SharedArray, begin: int, end: int) -> SharedArray:
+    """A part of an array, named after its first byte: ``sm+8192``."""
+    start = begin - array.base
+    return SharedArray(f"{array.name}+{start}" if start else array.name, (end - begin,), 1, begin)
 
 
 def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int) -> Cure:
@@ -133,7 +185,7 @@ def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int)
 def declared_in(explained: Costs, array: SharedArray, asked: Asked) -> Declared | None:
     """The declaration of an array whose elements the trace does not know, if the source has it."""
     line = min(site.line for site in asked.sites)
-    return None if array.itemsize > 1 else declared(explained.trace.filename, array.name, array.bytes, line)
+    return None if array.itemsize > 1 else declared(explained.trace.filename, _name(array), array.bytes, line)
 
 
 def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smembench.explain.best_layout import BestLayouts
 from smembench.explain.costs import Costs
-from smembench.explain.cure import asked_of_launch, declared_in, itemsize_of, most_pad, rows_of, tiles_of
+from smembench.explain.cure import areas_of_launch, declared_in, itemsize_of, most_pad, rows_of, tiles_of
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import Asked
 from smembench.explain.recorder import SharedArray
@@ -84,14 +84,11 @@ def _arrays(explained: Costs, row: int | None, option: str) -> Iterator[tuple[li
     for mistake in explained.trace.mistakes:
         if mistake.kind == "outside":
             raise UsageError(f"{option}: line {mistake.line}: {mistake.text}")
-    number = 0
-    for array in explained.trace.shared:
-        asked = asked_of_launch(explained, array)
-        if asked is not None:
-            number += 1
-            yield _rows(explained, array, asked, row), asked
-    if not number:
+    areas = list(areas_of_launch(explained))
+    if not areas:
         raise UsageError(f"{option}: {explained.title.partition(' · ')[0]}: has no loads or stores of shared memory")
+    for array, asked in areas:
+        yield _rows(explained, array, asked, row), asked
 
 
 def _rows(explained: Costs, array: SharedArray, asked: Asked, row: int | None) -> list[Tile]:

@@ -46,6 +46,12 @@ class Tile:
         shape = self.array.shape
         return shape[-2] if len(shape) > 1 else shape[0] // self.columns
 
+    @property
+    def pointer(self) -> str:
+        """What an index is put behind: the array's name, or ``(sm + 2048)`` for the part ``sm+8192`` from a byte on."""
+        name, _, byte = self.array.name.partition("+")
+        return f"({name} + {int(byte) // self.array.itemsize})" if byte else name
+
     def bytes(self, layout: Layout) -> int:
         """The shared memory that the array takes."""
         return self.array.bytes // self.columns * (self.columns + layout.pad)
@@ -62,7 +68,7 @@ class Tile:
 
         With ``brackets`` each index has its own, as in C.
         """
-        name, dimensions = self.array.name, len(self.array.shape)
+        name, dimensions = self.pointer, len(self.array.shape)
         if self.array.shape == (self.columns,):
             return f"{name}[i]"
         column = "c"

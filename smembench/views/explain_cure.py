@@ -26,6 +26,8 @@ def cure_sections(lines: Sequence[str]) -> list[Section]:
 
 def cure_line(cure: Cure, *, python: bool) -> str:
     """What removes the conflicts of an array, written as its source is: ``tile[r, c]`` or ``tile[r][c]``."""
+    if cure.fixed:
+        return f"Cure: none is tried, since the TMA or tensor cores access {cure.tile.array.name} as tiles, too."
     bad = [change for change in cure.changes if change.before > change.ideal]
     if cure.best is None or not cure.cures:
         turns = f"{_mean(bad, 'before')} wavefronts per request, at best {_mean(bad, 'after')}"
@@ -55,7 +57,7 @@ def _padded(cure: Cure, *, python: bool) -> str:
     pad = best.layout.pad
     if len(array.shape) == 1:
         row = f"i {'//' if python else '/'} {columns}"
-        return f'element i at "{array.name}[i + {row}{f" * {pad}" if pad > 1 else ""}]"'
+        return f'element i at "{cure.tile.pointer}[i + {row}{f" * {pad}" if pad > 1 else ""}]"'
     parts = _parts(cure, python=python)
     if cure.declared is not None:
         return f'"{cure.declared.padded(array.name, pad, columns)}"{parts}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from smembench import explain_function
 from smembench.explain.costs import Costs
 from smembench.explain.cure import cures
 from smembench.explain.declared import declared
+from smembench.explain.tiles import TileAccess
 from smembench.views.explain_cure import cure_lines
 
 COPY = """
@@ -65,6 +67,16 @@ __global__ void at_launch(float *out, const float *in) {
     __syncthreads();
     out[y * 32 + x] = dynamic[AT(x * 48 + y)];
 }
+__global__ void two_tiles(float *out, const float *in) {
+    float *one = dynamic, *other = dynamic + 1024;
+    int x = threadIdx.x, y = threadIdx.y;
+    one[AT(y * 32 + x)] = in[y * 32 + x];
+    other[PADDED(y * 64 + x)] = in[y * 32 + x];
+    __syncthreads();
+    float found = one[AT(x * 32 + y)];
+    found += other[PADDED(x * 64 + y)];
+    out[y * 32 + x] = found;
+}
 __global__ void in_a_row(float *out, const float *in) {
     __shared__ float tile[8][1024];
     for (int i = 0; i < 8; i++) tile[i] PART(threadIdx.x) = in[threadIdx.x];
@@ -85,7 +97,7 @@ __global__ void one_word_each(float *out, const float *in) {
     out[threadIdx.x] = four.x + four.w;
 }
 """
-AS_IT_IS = {"AT(i)": "(i)", "ROW(r, c)": "[r][c]", "PART(x)": "[x]"}
+AS_IT_IS = {"AT(i)": "(i)", "PADDED(i)": "(i)", "ROW(r, c)": "[r][c]", "PART(x)": "[x]"}
 Explain = Callable[..., Costs]
 Kernel = tuple[str, str, int, tuple[int, ...]]
 
@@ -104,7 +116,7 @@ def explained(tmp_path: Path) -> Explain:
         path.write_text(defined + (COPY.replace(old, new) if old else COPY))
         array = f"{element}[{count}]"
         args = (array, array if data is None else data)
-        dynamic = 8192 if name == "at_launch" else 0
+        dynamic = {"at_launch": 8192, "two_tiles": 16384}.get(name, 0)
         return explain_function(
             f"{path}:{name}", grid=1, block=block, args=args, shared_bytes=dynamic, capability="9.0"
         )
@@ -152,6 +164,31 @@ def test_dynamic_memory_has_rows_as_long_as_the_steps_between_lanes(explained: E
     assert "free of conflicts: 16 -> 1 wavefronts per request" in line
     assert "4 bytes per 192 bytes of dynamic" in line
     assert explained(kernel, macros={"AT(i)": match[1].replace("i", "(i)")}).worst() == 1
+
+
+def test_tiles_in_dynamic_memory_have_cures_of_their_own(explained: Explain) -> None:
+    kernel: Kernel = "two_tiles", "float32", 1024, (32, 32)
+    lines = sorted(cure_lines(explained(kernel)))
+    assert len(lines) == 2
+    assert 'per 128 bytes of dynamic (element i at "dynamic[i + i / 32]")' in lines[0]
+    assert 'per 256 bytes of dynamic+4096 (element i at "(dynamic + 1024)[i + i / 64]")' in lines[1]
+    written = {"AT(i)": "(i) + (i) / 32", "PADDED(i)": "(i) + (i) / 64"}
+    assert explained(kernel, old="dynamic + 1024", new="dynamic + 1056", macros=written).worst() == 1
+
+
+def test_tiles_of_the_tma_are_left_as_they_are(explained: Explain) -> None:
+    found = explained(("square", "float32", 1024, (32, 32)))
+    copied = TileAccess(1, "copy", "in", "tile", 32, 32, 4096)
+    (line,) = cure_lines(replace(found, trace=replace(found.trace, tiles={copied: 1})))
+    assert line == "Cure: none is tried, since the TMA or tensor cores access tile as tiles, too."
+
+
+def test_a_swizzle_is_named_where_a_pad_would_cost_a_resident_block(explained: Explain) -> None:
+    found = explained(("square", "float32", 1024, (32, 32)))
+    assert found.occupancy is not None
+    scarce = replace(found, occupancy=replace(found.occupancy, room=127))
+    assert "a swizzle of tile, element (r, c) at" in cure_lines(scarce)[0]
+    assert "a pad of 4 bytes" in cure_lines(replace(found, occupancy=replace(found.occupancy, room=128)))[0]
 
 
 def test_where_no_pad_is_free_a_swizzle_is(explained: Explain) -> None:
