@@ -89,18 +89,19 @@ def _tried(cure: Cure) -> str:
 
 
 def _who(changes: Sequence[Change]) -> str:
-    """The accesses: ``the loads in lines 4 and 9 and the store in line 2``."""
-    lines = grouped(changes, lambda change: change.site.kind)
-    said = []
-    for kind, found in lines.items():
-        numbers = sorted({change.site.line for change in found})
-        if numbers == [0]:  # an access without a kernel
-            said.append(f"the {kind}")
-            continue
-        *before, last = map(str, numbers)
-        listed = f"s {', '.join(before)} and {last}" if before else f" {last}"
-        said.append(f"the {kind}s in line{listed}")
-    return " and ".join(said)
+    """The accesses: ``the loads in lines 4 and 9 and the stores in line 2``; of one without a kernel ``the load``."""
+    kinds = grouped(changes, lambda change: change.site.kind)
+    lines = {kind: tuple(sorted({change.site.line for change in found})) for kind, found in kinds.items()}
+    alike = grouped(lines, lambda kind: lines[kind])
+    return " and ".join(_at_lines(kinds, numbers) for numbers, kinds in alike.items())
+
+
+def _at_lines(kinds: Sequence[str], numbers: Sequence[int]) -> str:
+    if not any(numbers):
+        return "the " + " and the ".join(kinds)
+    *before, last = map(str, numbers)
+    where = f"lines {', '.join(before)} and {last}" if before else f"line {last}"
+    return f"the {' and '.join(f'{kind}s' for kind in kinds)} in {where}"
 
 
 def _mean(changes: Sequence[Change], figure: str) -> str:

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from smembench import explain_function
+from smembench.explain.analysis import explain
 from smembench.explain.costs import Costs
 from smembench.explain.cure import cures
 from smembench.explain.declared import declared
 from smembench.explain.tiles import TileAccess
+from smembench.studies.explain import cases
 from smembench.views.explain_cure import cure_lines
 
 COPY = """
@@ -214,6 +216,15 @@ def test_vectors_stay_aligned(explained: Explain) -> None:
     assert cure.best is not None
     assert cure.best.free
     assert cure.pad_bytes % 16 == 0 < cure.pad_bytes
+
+
+def test_accesses_are_named_by_their_lines() -> None:
+    (case,) = cases("sumInterleaved")
+    (line,) = cure_lines(explain(case))
+    assert "makes the loads and stores in line 38 free of conflicts: 4.75 -> 1 wavefronts per request." in line
+    (case,) = cases("setColReadCol")
+    (line,) = cure_lines(explain(case))
+    assert "makes the stores in line 77 and the loads in line 80 free of conflicts: 32 -> 1" in line
 
 
 def test_no_cure_is_said_where_data_decide(explained: Explain) -> None:
