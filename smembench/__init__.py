@@ -36,11 +36,11 @@ from smembench.stats.threshold import THRESHOLD
 # Nothing of Python's library here: ``python -m smembench`` would import it from the working directory.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
-    from smembench.report.notebook import Best, Compared, Explained, ExplainedFunction, Result, Side
+    from smembench.report.notebook import Best, Compared, Explained, ExplainedFunction, ExplainedLayout, Result, Side
     from smembench.store.run import Run
     from smembench.studies.run import Watch
 
@@ -53,6 +53,7 @@ __all__ = [
     "conflicts",
     "explain_function",
     "explain_kernel",
+    "layout",
     "measure",
     "read",
     "result",
@@ -245,6 +246,34 @@ def conflicts(function: Any, *, kind: str | None = None, partial: bool = False, 
         UsageError: as ``explain_function``, for a kernel with mistakes, and unless ``partial`` for unknown data.
     """
     return explain_function(function, **launch).conflicts(kind, partial=partial)
+
+
+def layout(
+    load: Callable[[int], int | None] | Sequence[int | None] | None = None,
+    store: Callable[[int], int | None] | Sequence[int | None] | None = None,
+    *,
+    itemsize: int = 4,
+    vector: int = 1,
+    row: int | None = None,
+) -> ExplainedLayout:
+    """Wavefronts and bank conflicts of a warp's accesses to shared memory, for layouts without a kernel.
+
+    ``layout(lambda lane: lane % 16 * 64 + lane // 16 * 8, itemsize=2, vector=8).wavefronts`` is 32, where 4 would do;
+    it shows the banks, and what removes the conflicts.
+
+    Args:
+        load, store: the element offset of each lane, None for an inactive lane; of a load, a store or both.
+        itemsize: bytes per element.
+        vector: elements per lane, from its offset on.
+        row: elements per row of the tile, for what removes the conflicts; by default rows are tried.
+
+    Raises:
+        UsageError: for bytes per lane that no instruction has, and offsets that are negative or not aligned.
+    """
+    from smembench.explain.lanes import lanes
+    from smembench.report.notebook import ExplainedLayout, shown
+
+    return shown(ExplainedLayout, lanes(load, store, itemsize=itemsize, vector=vector, row=row))
 
 
 def tune(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from smembench.cli.explain_file import explain_file
+from smembench.cli.explain_lanes import Layout, explain_layout, refuse_others
 from smembench.cli.explain_options import Chosen, Launch, Pages, Task
 from smembench.cli.explain_package import explain_package
 from smembench.cli.options import changed, complete_kernel
@@ -14,21 +15,22 @@ from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
 
-@takes(launch=Launch, chosen=Chosen, task=Task, outputs=Pages)
+@takes(launch=Launch, chosen=Chosen, task=Task, layout=Layout, outputs=Pages)
 def explain(
     kernel: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="KERNEL",
             help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
             "path.ptx:name, or path.py:name of Numba, Triton or CuPy.",
             autocompletion=complete_kernel,
         ),
-    ],
+    ] = None,
     *,
     launch: Launch,
     chosen: Chosen,
     task: Task,
+    layout: Layout,
     outputs: Pages,
 ) -> None:
     """Explain a kernel from a trace, without a GPU: bank conflicts, coalescing, occupancy, roofs.
@@ -37,7 +39,8 @@ def explain(
     wavefronts per request in shared memory (n times the ideal is an n-way conflict) or the 32-byte sectors per request
     in global memory. Tiles that the TMA copies and that tensor cores read (wgmma) have a table of their own. Occupancy
     counts registers if a compiler is installed. The roofs are those of memory, of L1 and shared memory, and of
-    arithmetic.
+    arithmetic. The last line says what removes bank conflicts: a pad or a swizzle, with which all accesses are counted
+    again.
 
     Mistakes that the trace shows are named first, and the exit code is 1: an index outside an array, two threads that
     access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,
@@ -57,20 +60,31 @@ def explain(
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261123T134710Z-documents
+      smembench explain tiled --gpu l4
       smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
       smembench explain transposeSmemPad --export banks.html
+      smembench explain --layout "lane % 16 * 64 + lane // 16 * 8" --itemsize 2 --vector 8
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
     from smembench.studies.explain_cuda import is_cuda_file
     from smembench.studies.explain_file import is_in_file
     from smembench.views.console import say, stderr
 
+    if layout.given:
+        refuse_others(layout, kernel, [*changed(launch), *changed(chosen), *changed(task, but="row")])
+        explain_layout(layout, task.row, outputs)
+        return
+    if wrong := changed(layout):
+        raise UsageError(f"{wrong[0]}: goes with --layout or --store")
+    if kernel is None:
+        raise UsageError("KERNEL: name a kernel, such as transposeSmem or path.cu:name, or give --layout")
     if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
-        if wrong := [*changed(chosen, but="capability"), *changed(task), *old]:
+        others = [*changed(chosen), *(["--measure"] if task.measure else []), *old]
+        if wrong := [each for each in others if each not in ("--capability", "--gpu")]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
-        mistakes = explain_file(kernel, launch, chosen.capability, outputs)
+        mistakes = explain_file(kernel, launch, chosen, task, outputs)
     else:
         if wrong := changed(launch, but="block"):
             raise UsageError(f"{wrong[0]}: goes with a kernel in a file, such as path.cu:name or path.py:function")

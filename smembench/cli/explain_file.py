@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from smembench.cli.explain_options import Launch
-from smembench.cli.options import Outputs
+from smembench.cli.explain_layouts import show_layouts, show_pads
+from smembench.cli.explain_options import Chosen, Launch, Pages, Task
 from smembench.cli.output import opened
 from smembench.model.errors import UsageError
 
 
-def explain_file(kernel: str, launch: Launch, capability: str | None, outputs: Outputs) -> int:
-    """Explain a kernel in a file of the user's; how many mistakes it has."""
+def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, outputs: Pages) -> int:
+    """Do a task for a kernel in a file of the user's; how many mistakes an explained one has."""
     from smembench.explain.arguments import dimensions, in_order_and_named
-    from smembench.explain.record import costs_dict
+    from smembench.explain.record import costs_dict, roofs_dict
     from smembench.studies.explain import target as gpu
     from smembench.studies.explain_any import explain_any
     from smembench.studies.explain_triton import Launch as AnyLaunch
     from smembench.views.console import stdout
     from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_cure import cure_lines
+    from smembench.views.explain_roof import launch_roofs
     from smembench.views.export import Result
 
     if launch.grid is None:
         raise UsageError(f"{kernel}: give --grid and --block, such as --grid 128x128 --block 32x8")
-    target = opened(outputs, but={"csv": "goes with the package's kernels, not with a kernel in a file"})
+    what = task.chosen(outputs)
+    target = opened(outputs, but={} if what else {"csv": "is written with --best-pad or --best-swizzle; use --json"})
     grid = dimensions(launch.grid, "--grid")
     block = None if launch.block is None else dimensions(launch.block, "--block")
     whole = AnyLaunch(grid, block, *in_order_and_named(launch.arg or ()), launch.shared_bytes or 0)
-    found = explain_any(kernel, whole, capability=gpu(capability=capability).capability, options=launch.options)
-    shown = explanation(found)
-    result = Result(sections=tables(found, shown), data=lambda: {"title": found.title, **costs_dict(found)})
-    target.show(result, lambda: print_explanation(stdout, found, shown))
+    device, capability = gpu(capability=chosen.capability, gpu=chosen.gpu)
+    found = explain_any(kernel, whole, capability=capability, options=launch.options)
+    if what:
+        (show_pads if what == "best_pad" else show_layouts)(found, found.title, task.row, target)
+        return 0
+    shown, cures = [*explanation(found), *launch_roofs(found, device)], cure_lines(found)
+    result = Result(
+        sections=tables(found, shown, cures),
+        data=lambda: {"title": found.title, **costs_dict(found), **roofs_dict(found, device)},
+    )
+    target.show(result, lambda: print_explanation(stdout, found, shown, cures))
     return len(found.trace.mistakes)

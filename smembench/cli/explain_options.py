@@ -129,8 +129,13 @@ class Chosen:
         typer.Option(
             "--cc",
             metavar="X.Y",
-            help="Compute capability, for registers and occupancy. (default: of --run or of the GPU here, else 9.0)",
+            help="Compute capability, for registers and occupancy. (default: of --gpu, of --run or of the GPU here, "
+            "else 9.0)",
         ),
+    ] = None
+    gpu: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A GPU whose roofs are those of its data sheet: a100, h100, l4, rtx4090 …"),
     ] = None
     run: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A stored run: explain for its GPU. (default: the GPU here)")
@@ -142,9 +147,9 @@ class Chosen:
         from smembench.studies.explain import Axes, cases, target
         from smembench.views.console import notes, say
 
-        device, capability = target(self.run, self.capability)
+        device, capability = target(self.run, self.capability, self.gpu)
         options = asdict(self)
-        del options["run"], options["capability"]
+        del options["run"], options["capability"], options["gpu"]
         axes = Axes(block, options.pop("dtype"), options.pop("pad_width"))
         found = cases(kernel, axes, device=device, **options)
         for mistake in registry.mistakes():
@@ -165,7 +170,9 @@ class Task:
     row: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="With --best-swizzle: elements per row of shared arrays with one dimension."
+            min=1,
+            metavar="N",
+            help="With --best-pad or --best-swizzle: elements per row of shared arrays with one dimension.",
         ),
     ] = None
     measure: Annotated[
@@ -180,8 +187,8 @@ class Task:
         """
         html = outputs.html is not None
         what = one_of(measure=self.measure, best_pad=self.best_pad, best_swizzle=self.best_swizzle, html=html)
-        if self.row is not None and not self.best_swizzle:
-            raise UsageError(f"--row {self.row}: goes with --best-swizzle")
+        if self.row is not None and what not in ("best_pad", "best_swizzle"):
+            raise UsageError(f"--row {self.row}: goes with --best-pad or --best-swizzle")
         one_of(json=outputs.json, html=html)
         return what
 

@@ -25,7 +25,7 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     if what == "measure":
         _measure(asked, target)
     elif what == "best_pad":
-        _best_pad(asked.case, target)
+        _best_pad(asked.case, task.row, target)
     elif what == "best_swizzle":
         _best_swizzle(asked.case, task.row, target)
     else:
@@ -39,37 +39,43 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     from smembench.studies.explain import explained, measured
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import explanation, print_explanation, tables
+    from smembench.views.explain_cure import cure_lines, cure_sections
     from smembench.views.explain_roof import roof
     from smembench.views.export import Result
 
     case, capability, device = asked.case, asked.capability, asked.device
     timed = measured(case, asked.run, device) if asked.run is not None and device is not None else None
     said = explained(case, capability, device.sm_count if device else None)
-    shown = [*explanation(said), roof(said, capability, device, timed)]
+    shown, cures = [*explanation(said), roof(said, capability, device, timed)], cure_lines(said)
 
     def html() -> str:
         from smembench.report.explanation import explanation_page
 
-        return explanation_page(said, shown)
+        return explanation_page(said, [*shown, *cure_sections(cures)])
 
     result = Result(
-        sections=tables(said, shown),
+        sections=tables(said, shown, cures),
         data=lambda: {**to_dict(said, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
         html=html,
     )
     if page is not None:
         target.show(result, lambda: say(stderr, f"wrote {page}"))
         return 0
-    target.show(result, lambda: print_explanation(stdout, said, shown))
+    target.show(result, lambda: print_explanation(stdout, said, shown, cures))
     return len(said.trace.mistakes)
 
 
-def _best_pad(case: Case, target: Opened) -> None:
+def _best_pad(case: Case, row: int | None, target: Opened) -> None:
     """Show the pads that were tried, and the smallest without conflicts."""
-    from smembench.explain.analysis import best_pad
+    from smembench.cli.explain_layouts import show_pads
+    from smembench.explain.analysis import best_pad, explain
+    from smembench.kernels.registry import kernel_of
     from smembench.views.explain import pad_records, pads
     from smembench.views.export import Result
 
+    if row is not None or not kernel_of(case).pad:
+        show_pads(explain(case), _heading(case), row, target)
+        return
     best, tried = best_pad(case)
     records = pad_records(tried)
     data = {"case_id": case.id, "best": best, "pads": records}

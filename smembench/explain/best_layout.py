@@ -1,40 +1,24 @@
 """The pad and the swizzle of a shared array that have the fewest bank conflicts, and why there may be none.
 
-They are found from the addresses of one trace, without pad: each layout moves them, and banks.py counts.
+They are found from the addresses of one trace, without pad: each layout moves them, and trials.py counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from smembench.explain.analysis import MAX_PAD
 from smembench.explain.banks import ideal_wavefronts, wavefronts
 from smembench.explain.launch import launch
 from smembench.explain.layouts import Layout, Tile
+from smembench.explain.rearranged import asked_of
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import Request
+from smembench.explain.trials import Tried, least, no_swizzle, pads, swizzles, tried, vector_of
 from smembench.kernels import registry
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A layout and what it costs: wavefronts over those without conflicts, of all loads and of all stores.
-
-    A degree is None if there are no such accesses.
-    """
-
-    layout: Layout
-    loads: float | None
-    stores: float | None
-    wavefronts: int
-
-    @property
-    def free(self) -> bool:
-        """Whether no access has a conflict."""
-        return {self.loads, self.stores} <= {1.0, None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +30,7 @@ class BestLayouts:
         plain: as it is, without pad.
         pad, swizzle: the best of each kind, None if it has no fewer wavefronts than ``plain``.
         reason: why one of them or both are missing, a sentence; empty if nothing is missing, or needed.
+        brackets: whether the source writes ``tile[r][c]``.
     """
 
     tile: Tile
@@ -53,6 +38,7 @@ class BestLayouts:
     pad: Tried | None = None
     swizzle: Tried | None = None
     reason: str = ""
+    brackets: bool = False
 
 
 def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:
@@ -89,9 +75,9 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
     Raises:
         UsageError: if the rows do not fit.
     """
-    flat = len(array.shape) == 1
+    flat, asked = len(array.shape) == 1, asked_of(requests)
     tile = Tile(array, array.shape[-1])
-    plain = cost(tile, requests, Layout())
+    plain = tried(tile, asked, Layout())
     if plain.free:
         return BestLayouts(tile, plain)
     if flat and row is not None:
@@ -100,46 +86,18 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
         tile = Tile(array, row)
     elif flat:
         return BestLayouts(tile, plain, reason=f"{array.name} has one dimension: --row says how long its rows are.")
-    vector = max(request.site.width for request in requests) // array.itemsize
-    if tile.columns % vector:
+    if tile.columns % (vector := vector_of(tile, asked)):
         reason = f"A row of {array.name} has {tile.columns} elements, which are not whole vectors of {vector}."
         return BestLayouts(tile, plain, reason=reason)
-    padded = (Layout(pad=pad) for pad in range(vector, MAX_PAD + 1, vector))  # those that leave vectors aligned
-    pad = _least(tile, requests, plain, padded)
-    why = _no_swizzle(tile, vector)
-    swizzle = None if why else _least(tile, requests, plain, _swizzles(tile, vector))
+    kinds = pads(tile, asked, MAX_PAD), swizzles(tile, asked)
+    pad, swizzle = (best[0] if (best := least([(tile, each)], asked, plain)) else None for each in kinds)
+    why = no_swizzle(tile, vector)
     return BestLayouts(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
 
 
 def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
     """What the requests cost if the tile's elements lie as a layout has them."""
-    counts = {kind: [0, 0] for kind in ("load", "store")}
-    for request in requests:
-        width, kind = request.site.width, request.site.kind
-        addresses = [None if address is None else tile.moved(address, layout) for address in request.addresses]
-        counts[kind][0] += wavefronts(addresses, width, kind) * request.weight
-        counts[kind][1] += ideal_wavefronts(addresses, width, kind) * request.weight
-    loads, stores = (needed / ideal if ideal else None for needed, ideal in counts.values())
-    return Tried(layout, loads, stores, sum(needed for needed, _ in counts.values()))
-
-
-def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
-    """Those that stay in a row and leave vectors whole, the simplest expressions first."""
-    bits, heights = tile.columns.bit_length() - 1, (tile.rows - 1).bit_length()
-    for across in range(vector.bit_length() - 1, bits):
-        for down in range(heights):
-            for taken in range(min(bits - across, heights - down), 0, -1):
-                yield Layout(down=down, rows=2**taken, across=across)
-
-
-def _no_swizzle(tile: Tile, vector: int) -> str:
-    """Why no swizzle is tried, a sentence; empty if some are."""
-    name, columns = tile.array.name, tile.columns
-    if columns & (columns - 1):
-        return f"No swizzle is tried: a row of {name} has {columns} elements, no power of two, and XOR would leave it."
-    if columns <= vector:
-        return f"No swizzle is tried: a row of {name} is a single vector."
-    return ""
+    return tried(tile, asked_of(requests), layout)
 
 
 def _reason(tile: Tile, requests: Iterable[Request], pad: Tried | None, swizzle: Tried | None) -> str:
@@ -171,15 +129,3 @@ def _in_one_row(tile: Tile, request: Request) -> bool:
         for row in rows
     )
     return max(map(_extra, alone)) >= _extra(request)
-
-
-def _least(tile: Tile, requests: Sequence[Request], plain: Tried, layouts: Iterable[Layout]) -> Tried | None:
-    """The first with the fewest wavefronts; None if none has fewer than ``plain``."""
-    best = plain
-    for layout in layouts:
-        tried = cost(tile, requests, layout)
-        if tried.wavefronts < best.wavefronts:
-            best = tried
-        if best.free:
-            break
-    return None if best is plain else best

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,8 @@ class Layout:
     rows: int = 1
     across: int = 0
 
-    def place(self, row: int, column: int, columns: int) -> int:
-        """How many elements lie before element (row, column) of a tile of so many columns."""
+    def place(self, row: Integers, column: Integers, columns: int) -> Integers:
+        """How many elements lie before elements (row, column) of a tile of so many columns."""
         return row * (columns + self.pad) + (column ^ ((row >> self.down) % self.rows << self.across))
 
 
@@ -43,20 +46,29 @@ class Tile:
         shape = self.array.shape
         return shape[-2] if len(shape) > 1 else shape[0] // self.columns
 
+    @property
+    def pointer(self) -> str:
+        """What an index is put behind: the array's name, or ``(sm + 2048)`` for the part ``sm+8192`` from a byte on."""
+        name, _, byte = self.array.name.partition("+")
+        return f"({name} + {int(byte) // self.array.itemsize})" if byte else name
+
     def bytes(self, layout: Layout) -> int:
         """The shared memory that the array takes."""
         return self.array.bytes // self.columns * (self.columns + layout.pad)
 
-    def moved(self, address: int, layout: Layout) -> int:
-        """The byte address at which a layout has the element of a byte address."""
-        row, column = divmod((address - self.array.base) // self.array.itemsize, self.columns)
-        plane, row = divmod(row, self.rows)
+    def moved(self, addresses: Integers, layout: Layout) -> Integers:
+        """The byte addresses at which a layout has the elements of byte addresses."""
+        row, column = np.divmod((addresses - self.array.base) // self.array.itemsize, self.columns)
+        plane, row = np.divmod(row, self.rows)
         before = plane * self.rows * (self.columns + layout.pad)
         return self.array.base + self.array.itemsize * (before + layout.place(row, column, self.columns))
 
-    def expression(self, layout: Layout) -> str:
-        """Element (r, c) as the kernel's source has to write it; element i of an array without rows."""
-        name, dimensions = self.array.name, len(self.array.shape)
+    def expression(self, layout: Layout, *, brackets: bool = False) -> str:
+        """Element (r, c) as the kernel's source has to write it; element i of an array without rows.
+
+        With ``brackets`` each index has its own, as in C.
+        """
+        name, dimensions = self.pointer, len(self.array.shape)
         if self.array.shape == (self.columns,):
             return f"{name}[i]"
         column = "c"
@@ -70,4 +82,5 @@ class Tile:
         if dimensions == 1:
             column = column if column == "c" else f"({column})"
             return f"{name}[r * {self.columns + layout.pad} + {column}]"
-        return f"{name}[{'…, ' if dimensions > 2 else ''}r, {column}]"
+        between = "][" if brackets else ", "
+        return f"{name}[{between.join([*['…'] * (dimensions > 2), 'r', column])}]"

@@ -6,7 +6,7 @@ cuda_occupancy.h of the CUDA 13.0 toolkit for units of allocation and the arithm
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smembench.model.device import Limits
 from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
@@ -74,12 +74,14 @@ class Occupancy:
     """Blocks and warps resident per SM, and the limit that they reach first.
 
     ``limiter`` is "threads", "blocks", "shared memory" or "registers"; of equally tight limits the first in that order.
+    ``room`` is the bytes of shared memory that a block may take more while as many are resident.
     """
 
     blocks: int
     warps: int
     max_warps: int
     limiter: str
+    room: int = field(default=0, compare=False)
 
     @property
     def fraction(self) -> float:
@@ -117,7 +119,9 @@ def occupancy(capability: str, threads: int, shared_bytes: int, registers: int |
         fitting["registers"] = _blocks_by_registers(registers, warps)
     limiter = min(fitting, key=fitting.__getitem__)
     blocks = fitting[limiter]
-    return Occupancy(blocks, blocks * warps, limits.warps, limiter)
+    largest = limits.shared_kib * _KIB // max(blocks, 1) // limits.shared_unit * limits.shared_unit - limits.reserved
+    room = min(largest, limits.shared_per_block) - shared_bytes
+    return Occupancy(blocks, blocks * warps, limits.warps, limiter, room)
 
 
 def _blocks_by_registers(registers: int, warps: int) -> int:

@@ -7,7 +7,8 @@ from typing import Any
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs
-from smembench.explain.roof import on_chip_share, ridge, roofs
+from smembench.explain.cure import Cure, cures
+from smembench.explain.roof import Work, on_chip_share, ridge, roofs, work_of
 from smembench.explain.tiles import TileTraffic
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.model.device import DeviceInfo
@@ -43,6 +44,32 @@ def _tile(tiles: TileTraffic) -> dict[str, Any]:
     }
 
 
+def cure_dict(cure: Cure) -> dict[str, Any]:
+    """What removes the conflicts of an array, or the best that was found."""
+    best = cure.best
+    layout = None if best is None else "pad" if cure.pad_bytes else "swizzle"
+    return {
+        "array": cure.tile.array.name,
+        "layout": layout,
+        "row_bytes": cure.row_bytes if best else None,
+        "pad_bytes": cure.pad_bytes if layout == "pad" else None,
+        "element": cure.tile.expression(best.layout) if best and layout == "swizzle" else None,
+        "cures": cure.cures,
+        "free": best is not None and best.free,
+        "wavefronts": cure.plain.wavefronts,
+        "wavefronts_then": (best or cure.plain).wavefronts,
+        "accesses": [
+            {
+                "line": change.site.line,
+                "kind": change.site.kind,
+                "wavefronts_per_request": change.before,
+                "wavefronts_per_request_then": change.after,
+            }
+            for change in cure.changes
+        ],
+    }
+
+
 def costs_dict(explained: Costs) -> dict[str, Any]:
     """What the accesses of a launch cost, and the mistakes of its kernel."""
     resident, code = explained.occupancy, explained.code
@@ -70,6 +97,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             }
             for access in explained.shared
         ],
+        "cures": [cure_dict(cure) for cure in cures(explained)],
         "global": [
             {
                 **_common(access),
@@ -121,14 +149,23 @@ def to_dict(explained: Explanation, capability: str | None, device: DeviceInfo |
         "on_chip_share_of_arithmetic_peak": on_chip_share(explained.work, capability),
         "device": None if device is None else device.model,
         "ridge_flop_per_byte": None if device is None else ridge(explained.work.dtype, device),
-        "roofs": [
-            {
-                "name": roof.name,
-                "amount": roof.amount,
-                "unit": roof.unit,
-                "peak_per_s": roof.peak,
-                "least_ms": roof.milliseconds,
-            }
-            for roof in roofs(explained.work, device)
-        ],
+        "roofs": _roofs(explained.work, device),
     }
+
+
+def roofs_dict(explained: Costs, device: DeviceInfo | None) -> dict[str, Any]:
+    """The roofs of a launch of which no FLOPs are known; empty without a device."""
+    return {} if device is None else {"device": device.model, "roofs": _roofs(work_of(explained), device)}
+
+
+def _roofs(work: Work, device: DeviceInfo | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": roof.name,
+            "amount": roof.amount,
+            "unit": roof.unit,
+            "peak_per_s": roof.peak,
+            "least_ms": roof.milliseconds,
+        }
+        for roof in roofs(work, device)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,11 @@ class AccessSite:
     def statement(self) -> tuple[str, int, int]:
         """The space, the line in the machine code and the width."""
         return self.space, self.place or self.line, self.width
+
+    @property
+    def in_kernel(self) -> AccessSite:
+        """The same for any line of a helper that makes the access."""
+        return replace(self, place=0)
 
     @property
     def name(self) -> str:

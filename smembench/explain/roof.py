@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from smembench.explain.costs import Costs
 from smembench.model.device import DeviceInfo
 from smembench.model.hardware import WAVEFRONT_BYTES
 from smembench.model.peaks import flops_per_clock, peak_gflop_s
@@ -72,6 +73,17 @@ def roofs(work: Work, info: DeviceInfo | None) -> list[Roof]:
         Roof(ARITHMETIC, work.flops, "FLOP", arithmetic),
     )
     return [roof for roof in limits if roof.amount]
+
+
+def work_of(explained: Costs) -> Work:
+    """What a launch has to do of which no FLOPs are known: arrays once through memory, and wavefronts."""
+    return Work(
+        dtype="",
+        memory_bytes=round(sum(access.compulsory for access in explained.traffic)),
+        wavefronts=sum(access.of_all for access in explained.shared)
+        + sum(access.wavefronts for access in explained.traffic),
+        flops=0,
+    )
 
 
 def _giga(value: float | None) -> float | None:

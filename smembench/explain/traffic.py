@@ -25,6 +25,7 @@ class GlobalTraffic:
         requests: requests by warps.
         sectors: 32-byte sectors that each request touches, added up.
         wavefronts: the fewest that can serve these requests.
+        size: bytes of the array.
     """
 
     array: str
@@ -33,6 +34,12 @@ class GlobalTraffic:
     requests: int
     sectors: int
     wavefronts: int
+    size: int = 0
+
+    @property
+    def compulsory(self) -> float:
+        """Bytes of the array, or of as many of its elements as there are accesses by threads: each once."""
+        return self.size * min(self.per_element, 1.0)
 
     @property
     def bytes(self) -> int:
@@ -60,4 +67,4 @@ def _add_up(array: str, kind: str, requests: Sequence[Request], size: int) -> Gl
         count += weight
         touched += weight * sectors(request.addresses, width, request.site.way)
         wavefronts += weight * -(-SECTOR_BYTES * ideal_sectors(request.addresses, width) // WAVEFRONT_BYTES)
-    return GlobalTraffic(array, kind, asked / max(size, 1), count, touched, wavefronts)
+    return GlobalTraffic(array, kind, asked / max(size, 1), count, touched, wavefronts, size)

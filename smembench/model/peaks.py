@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from smembench.model.data_sheets import DataSheet
 from smembench.model.device import DeviceInfo
 from smembench.model.formats import FLOAT8, HALVES, NARROW, TF32
 
@@ -51,7 +52,13 @@ def flops_per_clock(dtype: str, capability: str | None) -> int | None:
 
 
 def peak_gflop_s(dtype: str, info: DeviceInfo) -> float | None:
-    """Operations per clock · multiprocessors · highest SM clock, in 10^9 per second; None if one of them is unknown."""
+    """Operations per clock · multiprocessors · highest SM clock, in 10^9 per second; None if one of them is unknown.
+
+    Of a data sheet it is the peak that is printed.
+    """
+    if isinstance(info, DataSheet):
+        printed = info.tflops.get(dtype)
+        return None if printed is None else 1e3 * printed
     rate = flops_per_clock(dtype, info.compute_capability)
     if rate is None or info.sm_count is None or info.sm_clock_max_mhz is None:
         return None

@@ -13,6 +13,7 @@ import pandas as pd
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Costs
+from smembench.explain.lanes import Lanes
 from smembench.explain.prediction import predictor
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
@@ -29,6 +30,8 @@ from smembench.toolchains.registry import is_port
 from smembench.views.break_even import tables
 from smembench.views.compare import comparison_sections
 from smembench.views.explain import explanation
+from smembench.views.explain_cure import cure_lines, cure_sections
+from smembench.views.explain_lanes import lanes_picture, lanes_section
 from smembench.views.export import cases
 from smembench.views.html import html
 from smembench.views.sections import Section
@@ -62,7 +65,7 @@ class Explained(Shown, Explanation):
     """An explanation that shows its accesses and what they cost."""
 
     def _sections(self) -> list[Section]:
-        return explanation(self)
+        return [*explanation(self), *cure_sections(cure_lines(self))]
 
 
 class ExplainedFunction(Shown, Costs):
@@ -81,7 +84,17 @@ class ExplainedFunction(Shown, Costs):
         return self.worst(kind)
 
     def _sections(self) -> list[Section]:
-        return explanation(self)
+        return [*explanation(self), *cure_sections(cure_lines(self))]
+
+
+class ExplainedLayout(Shown, Lanes):
+    """Accesses of a warp without a kernel, with their banks."""
+
+    def _sections(self) -> list[Section]:
+        return [lanes_section(self)]
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *(line.plain for line in lanes_picture(self))])
 
 
 class Best(Shown, Tuned):
@@ -91,7 +104,7 @@ class Best(Shown, Tuned):
         return [finals(self)]
 
 
-def shown(kind: Callable[..., T], data: Comparison | Costs | Tuned) -> T:
+def shown(kind: Callable[..., T], data: Comparison | Costs | Lanes | Tuned) -> T:
     """Data as the class of it that shows itself."""
     return kind(**{field.name: getattr(data, field.name) for field in fields(data)})
 

@@ -16,6 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import UNIFORM, Case
+from smembench.model.data_sheets import data_sheet
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
@@ -132,14 +133,21 @@ def _strided(case: Case, stride: int) -> Case:
     return strided
 
 
-def target(run: Path | None = None, capability: str | None = None) -> Target:
-    """The GPU whose roofs apply, of a stored run or here, and its compute capability.
+def target(run: Path | None = None, capability: str | None = None, gpu: str | None = None) -> Target:
+    """The GPU whose roofs apply, of a stored run, of a data sheet or here, and its compute capability.
 
-    A named capability stands for no GPU in particular. The capability is None for a GPU whose limits are unknown.
+    A named capability stands for no GPU in particular, or for that of which ``gpu`` names the data sheet. The
+    capability is None for a GPU whose limits are unknown.
 
     Raises:
-        UsageError: for a run that cannot be read or has no GPU, and for both a run and a capability.
+        UsageError: for a run that cannot be read or has no GPU, both a run and a capability or a GPU, and an unknown
+            GPU.
     """
+    if gpu is not None:
+        if run is not None:
+            raise UsageError("--gpu and --run: give one of them; the run has the GPU that it was measured on")
+        sheet = data_sheet(gpu)
+        return Target(sheet, capability or sheet.compute_capability)
     device = _device(run, capability)
     return Target(device, capability or capability_of(device))
 

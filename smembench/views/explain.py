@@ -18,6 +18,7 @@ from smembench.model.groups import grouped
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
+from smembench.views.explain_cure import cure_sections
 from smembench.views.explain_tiles import tiles
 from smembench.views.records import Record, values
 from smembench.views.sections import Section, block, table
@@ -30,8 +31,10 @@ _SITE: dict[str, Callable[[Access], str]] = {
 }
 
 
-def print_explanation(console: Console, explained: Costs, sections: Sequence[Section]) -> None:
-    """Mistakes if there are any, what was not followed, the tables of ``sections``, the picture of the tile."""
+def print_explanation(
+    console: Console, explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()
+) -> None:
+    """Mistakes if there are any, what was not followed, the tables of ``sections``, a picture of the tile, cures."""
     for remark, style in _remarks(explained):
         console.print(Text(remark, style), soft_wrap=True)
     draw(console, sections)
@@ -40,13 +43,15 @@ def print_explanation(console: Console, explained: Costs, sections: Sequence[Sec
             console.print()
         line.plain = plain(console, line.plain)
         console.print(line, soft_wrap=True)
+    for remedy in cures:
+        console.print(Text(plain(console, remedy), "bold green"))
 
 
-def tables(explained: Costs, sections: Sequence[Section]) -> list[Section]:
+def tables(explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()) -> list[Section]:
     """What ``print_explanation`` prints, but for the picture."""
     remarks = [line for line, _ in _remarks(explained)]
     before = [Section("Mistakes, and what was not followed", [], [], notes=remarks)] if remarks else []
-    return [*before, *sections]
+    return [*before, *sections, *cure_sections(cures)]
 
 
 def _remarks(explained: Costs) -> list[tuple[str, str]]:

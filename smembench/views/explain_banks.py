@@ -84,9 +84,10 @@ def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list
 def _title(access: SharedAccess, lanes: range, banks: Sequence[Collection[int]]) -> list[Text]:
     site, most = access.site, max(map(len, banks))
     busiest = [bank for bank, words in enumerate(banks) if len(words) == most]
+    line = f", line {site.line}" if site.line else ""
     who = f"Bank {busiest[0]} has" if len(busiest) == 1 else f"{len(busiest)} banks have"
     return [
-        Text(f"Bank conflict: {site.kind} of {site.array}, line {site.line}, lanes {lanes[0]} to {lanes[-1]}", "bold"),
+        Text(f"Bank conflict: {site.kind} of {site.array}{line}, lanes {lanes[0]} to {lanes[-1]}", "bold"),
         Text(f"{who} to serve {most} words{' each' if len(busiest) > 1 else ''}, one per wavefront."),
     ]
 

@@ -1,11 +1,13 @@
-"""``smembench explain --best-swizzle``: a shared array as it is, with the best pad, and with the best swizzle."""
+"""``smembench explain --best-swizzle`` and ``--best-pad``: shared arrays as they are, padded and swizzled."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from smembench.explain.analysis import MAX_PAD
-from smembench.explain.best_layout import BestLayouts, Tried
+from smembench.explain.best_layout import BestLayouts
+from smembench.explain.launch_layouts import TriedPads
+from smembench.explain.trials import Tried
 from smembench.views.columns import number
 from smembench.views.records import Record
 from smembench.views.sections import Section, table
@@ -26,7 +28,7 @@ def _table(best: BestLayouts, heading: str) -> Section:
         _rows(best).items(),
         {
             "layout": lambda row: _name(*row),
-            "element (r, c)": lambda row: best.tile.expression(row[1].layout),
+            "element (r, c)": lambda row: best.tile.expression(row[1].layout, brackets=best.brackets),
             "load\ndegree": lambda row: number(row[1].loads),
             "store\ndegree": lambda row: number(row[1].stores),
             "bytes": lambda row: str(best.tile.bytes(row[1].layout)),
@@ -71,7 +73,7 @@ def layout_records(found: Sequence[BestLayouts]) -> list[Record]:
             "array": best.tile.array.name,
             "layout": kind,
             "pad": tried.layout.pad,
-            "element": best.tile.expression(tried.layout),
+            "element": best.tile.expression(tried.layout, brackets=best.brackets),
             "load_conflict": tried.loads,
             "store_conflict": tried.stores,
             "shared_bytes": best.tile.bytes(tried.layout),
@@ -84,3 +86,47 @@ def layout_records(found: Sequence[BestLayouts]) -> list[Record]:
 def verdict_records(found: Sequence[BestLayouts]) -> list[Record]:
     """The sentences, for programs."""
     return [{"array": best.tile.array.name, "verdict": _verdict(best)} for best in found]
+
+
+def tried_pads(found: Sequence[TriedPads], heading: str) -> list[Section]:
+    """A table of the pads of each array with conflicts, and a sentence on those without."""
+    sections = [_pads(each, heading) for each in found if len(each.tried) > 1]
+    free = [f"{each.tile.array.name} has no bank conflicts." for each in found if len(each.tried) == 1]
+    return sections + ([Section(heading, [], [], sentence=" ".join(free))] if free else [])
+
+
+def _pads(found: TriedPads, heading: str) -> Section:
+    array, size = found.tile.array, found.tile.array.itemsize
+    least = min(found.tried, key=lambda tried: tried.wavefronts)
+    verdict = f"The smallest pad free of conflicts is {least.layout.pad}."
+    if not least.free:
+        verdict = (
+            f"No pad up to {found.tried[-1].layout.pad} is free of conflicts; pad {least.layout.pad} has the fewest."
+        )
+    return table(
+        f"{heading} · {array.name}, rows of {found.tile.columns} elements of {size} bytes",
+        found.tried,
+        {
+            "pad": lambda tried: str(tried.layout.pad),
+            "load\ndegree": lambda tried: number(tried.loads),
+            "store\ndegree": lambda tried: number(tried.stores),
+            "bytes": lambda tried: str(found.tile.bytes(tried.layout)),
+        },
+    ).below(sentence=verdict)
+
+
+def pad_rows(found: Sequence[TriedPads]) -> list[Record]:
+    """The pads that were tried, for programs."""
+    return [
+        {
+            "array": each.tile.array.name,
+            "row_elements": each.tile.columns,
+            "element_bytes": each.tile.array.itemsize,
+            "pad": tried.layout.pad,
+            "load_conflict": tried.loads,
+            "store_conflict": tried.stores,
+            "shared_bytes": each.tile.bytes(tried.layout),
+        }
+        for each in found
+        for tried in each.tried
+    ]

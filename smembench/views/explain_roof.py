@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smembench.explain.analysis import Explanation
-from smembench.explain.roof import MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs
+from smembench.explain.costs import Costs
+from smembench.explain.roof import MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs, work_of
 from smembench.explain.trace import traceable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.data_sheets import DataSheet
 from smembench.model.device import DeviceInfo
 from smembench.store.schema import Row
 from smembench.views.columns import milliseconds, number, scaled, within
@@ -29,6 +31,28 @@ def roof(
     the case as it was timed there.
     """
     found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].texts.size(explained.case)
+    heading = f"Roofs{f' of {device.model}' if device else ''}, {size}"
+    sentence = " ".join([*_sentences(explained, capability, device, found, measured), *_source(device)])
+    return _table(heading, found, device).below(sentence=sentence)
+
+
+def launch_roofs(explained: Costs, device: DeviceInfo | None) -> list[Section]:
+    """The roofs of a launch of which no FLOPs are known: memory, and L1 and shared memory; none without a device."""
+    if device is None:
+        return []
+    found, said = roofs(work_of(explained), device), []
+    if (hit := lowest(found)) is not None:
+        said.append(f"A launch takes at least {milliseconds(hit[1])} ms, by the roof of {hit[0].name}.")
+    said.append("Memory moves each array once; arithmetic is not counted.")
+    return [_table(f"Roofs of {device.model}", found, device).below(sentence=" ".join([*said, *_source(device)]))]
+
+
+def _source(device: DeviceInfo | None) -> list[str]:
+    """Where the peaks are from, if not from the GPU itself."""
+    return [f"Peaks by {device.source}."] if isinstance(device, DataSheet) else []
+
+
+def _table(heading: str, found: list[Roof], device: DeviceInfo | None) -> Section:
     columns: dict[str, Callable[[Roof], str]] = {
         "roof": lambda limit: limit.name,
         "per launch": lambda limit: scaled(limit.amount, limit.unit),
@@ -36,9 +60,7 @@ def roof(
     if device:
         columns["peak"] = lambda limit: "" if limit.peak is None else f"{number(limit.peak / 1e9)} G{limit.unit}/s"
         columns["least ms"] = lambda limit: milliseconds(limit.milliseconds)
-    heading = f"Roofs{f' of {device.model}' if device else ''}, {size}"
-    sentence = " ".join(_sentences(explained, capability, device, found, measured))
-    return table(heading, found, columns, words=("roof",)).below(sentence=sentence)
+    return table(heading, found, columns, words=("roof",))
 
 
 def _sentences(
@@ -75,8 +97,11 @@ def _sentences(
                 f"L1 and shared memory, at one wavefront per clock, leave {100 * share:.1f} % of the arithmetic peak "
                 f"of compute capability {capability}."
             )
-        said.append(
-            "Which roof limits it depends on the device's peaks: run explain on a machine with the GPU, or give a "
-            "stored run of it with --run."
-        )
+        if isinstance(device, DataSheet):
+            said.append("Which roof limits it is not known: not all peaks are on the data sheet.")
+        else:
+            said.append(
+                "Which roof limits it depends on the device's peaks: run explain on a machine with the GPU, give its "
+                "name with --gpu, or a stored run of it with --run."
+            )
     return said

@@ -123,6 +123,10 @@ def test_the_best_pad(program: Program) -> None:
     ran = program("explain", "transposeSmemPad", "--block", "16x16", "--best-pad")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "for loads and stores; pad 2 has the fewest." in " ".join(ran.stdout.split())
+    ran = program("explain", "transposeSmemDyn", "--best-pad")
+    assert ran.stdout.splitlines()[-1] == "The smallest pad free of conflicts is 1."
+    ran = program("explain", "tiled", "--block", "16x16", "--n", "64", "--best-pad")
+    assert ran.stdout.splitlines()[1:] == ["shared0 has no bank conflicts. shared1 has no bank conflicts."]
 
 
 def test_the_best_swizzle(program: Program) -> None:
@@ -158,3 +162,26 @@ def test_an_existing_csv_is_kept(program: Program, ncu: Path, tmp_path: Path) ->
     ran = program("explain", "copyGmem", "--measure", "--csv", path, PATH=f"{ncu}{os.pathsep}{os.environ['PATH']}")
     assert (ran.returncode, ran.stdout, path.read_text()) == (2, "", "mine\n")
     assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_layout_without_a_kernel(program: Program) -> None:
+    ran = program("explain", "--layout", "lane % 16 * 64 + lane // 16 * 8", "--itemsize", 2, "--vector", 8)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = ran.stdout.splitlines()
+    assert ["load", "32", "4", "8-way"] in [line.split() for line in lines]
+    assert "Bank conflict: load of tile, lanes 0 to 7" in lines
+    assert 'element i at "tile[i + i // 64 * 8]"' in " ".join(" ".join(lines[-2:]).split())
+    assert max(map(len, lines)) <= 80
+    both = json.loads(program("explain", "--layout", "lane * 32", "--store", "lane", "--row", 32, "--json").stdout)
+    assert [access["wavefronts"] for access in both["accesses"]] == [32, 1]
+    assert (both["cure"]["pad_bytes"], both["cure"]["free"]) == (4, True)
+
+
+def test_the_roofs_of_a_gpu_that_is_not_here(program: Program) -> None:
+    ran = program("explain", "tiled", "--gpu", "l4")
+    said = " ".join(ran.stdout.split())
+    assert "Roofs of NVIDIA L4, 1024×1024×1024" in said
+    assert "arithmetic 2.15 GFLOP 30300 GFLOP/s" in said
+    assert "Peaks by NVIDIA L4 Tensor Core GPU data sheet (2023)" in said
+    unknown = " ".join(program("explain", "tiled", "--gpu", "b200").stdout.split())
+    assert "Which roof limits it is not known: not all peaks are on the data sheet." in unknown

@@ -31,6 +31,8 @@ __global__ void scale(float *x, float a, int n) {
 """
 LAUNCH = ["--grid", "32x32", "--block", "32x32", "--arg", "float32[1024,1024]", "--arg", "float32[1024,1024]"]
 
+SCALED = ["--grid", "1", "--block", "1", "--arg", "float32[8]", "--arg", "1.5", "--arg", "8", "-D", "PAD=0"]
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
@@ -75,7 +77,8 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
         ("{path}:transpose<float,PAD>", ["--grid", "1", "--block", "1"], 'identifier "PAD" is undefined'),
         ("{path}:scale", ["--grid", "1", "--block", "2000"], "block 2000: has 2000 along x"),
         ("missing.cu:scale", ["--grid", "1", "--block", "1"], "missing.cu: No such file"),
-        ("{path}:scale", ["--grid", "1", "--block", "1", "--best-pad"], "--best-pad: goes with the package's kernels"),
+        ("{path}:scale", ["--grid", "1", "--block", "1", "--measure"], "--measure: goes with the package's kernels"),
+        ("{path}:scale", [*SCALED, "--best-pad"], "--best-pad: scale in mine.cu: has no loads or stores of shared"),
     ],
 )
 def test_mistakes_of_the_command_are_one_line(
@@ -265,3 +268,51 @@ def test_instructions_of_one_architecture_are_compiled_for_it(
     made = compile_file(source, "fenced", "9.0")
     assert ".target sm_90a" in made.ptx
     assert made.code
+
+
+@pytest.mark.parametrize("task", ["--best-pad", "--best-swizzle"])
+def test_the_best_layouts_of_a_kernel_in_a_file(program: Program, source: Path, task: str) -> None:
+    target = f"{source}:transpose<float,32>"
+    ran = program("explain", target, *LAUNCH, "--arg", "1024", "-D", "PAD=0", task, "--json")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    if task == "--best-pad":
+        assert found["best"] == {"tile": 1}
+        assert [(each["pad"], each["load_conflict"], each["shared_bytes"]) for each in found["pads"]] == [
+            (0, 32, 4096),
+            (1, 1, 4224),
+        ]
+    else:
+        swizzle = next(each for each in found["layouts"] if each["layout"] == "swizzle")
+        assert (swizzle["load_conflict"], swizzle["element"]) == (1, "tile[r * 32 + (c ^ r)]")
+
+
+def test_the_rows_of_a_flat_array_may_be_given(program: Program, source: Path) -> None:
+    target = f"{source}:transpose<float,32>"
+    launch = [*LAUNCH, "--arg", "1024", "-D", "PAD=0", "--best-pad", "--json"]
+    rows = json.loads(program("explain", target, *launch, "--row", "64").stdout)
+    assert rows["best"] == {"tile": None}
+    assert {each["row_elements"] for each in rows["pads"]} == {64}
+    assert min(each["load_conflict"] for each in rows["pads"]) == 2
+
+
+def test_the_last_line_of_an_explanation_is_the_cure(program: Program, source: Path) -> None:
+    launch = [*LAUNCH, "--arg", "1024"]
+    ran = program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=0")
+    said = " ".join(ran.stdout.split())
+    assert said.endswith("makes the loads in line 7 free of conflicts: 32 -> 1 wavefronts per request.")
+    assert "Cure: a pad of 4 bytes per 128 bytes of tile" in said
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+    assert "Cure" not in program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=1").stdout
+
+
+def test_the_roofs_of_a_gpu_by_its_data_sheet(program: Program, source: Path) -> None:
+    launch = [*LAUNCH, "--arg", "1024", "-D", "PAD=1", "--gpu", "RTX 4090"]
+    ran = program("explain", f"{source}:transpose<float,32>", *launch)
+    said = " ".join(ran.stdout.split())
+    assert "Roofs of NVIDIA GeForce RTX 4090" in said
+    assert "A launch takes at least 0.00832 ms, by the roof of memory." in said  # 8 MiB at 1008 GB/s
+    assert "Occupancy 67 %: 1 block or 32 of 48 warps" in said  # of compute capability 8.9
+    found = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
+    assert (found["device"], found["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
+    assert [roof["name"] for roof in found["roofs"]] == ["memory", "L1 and shared memory"]

@@ -115,7 +115,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
         ),
         ("mine.py:race", "--grid 1 --block 32 --arg 1 --arg 2", "line 21: cannot be traced: TypeError"),
         ("mine.py:unsupported", "--grid 1 --block 32 --arg int32[3]", "numba.cuda has no no_such_function"),
-        ("mine.py:race", "--grid 1 --block 32 --best-pad", "--best-pad: goes with the package's kernels"),
+        ("mine.py:race", "--grid 1 --block 32 --measure", "--measure: goes with the package's kernels"),
         ("mine.py:race", "--grid 1 --block 32 --dtype float32", "--dtype: goes with the package's kernels"),
         ("transposeSmem", "--grid 1", "--grid: goes with a kernel in a file"),
         ("transposeSmem", "--arg 1", "--arg: goes with a kernel in a file"),

@@ -32,6 +32,7 @@ TABLES = {
     ("explain", "transposeSmem"): ("shared", "wavefronts_per_request"),
     ("explain", "transposeSmemPad", "--best-pad"): ("pads", "load_conflict"),
     ("explain", "transposeSmem", "--best-swizzle"): ("layouts", "element"),
+    ("explain", "--layout", "lane * 32"): ("accesses", "wavefronts"),
     ("lesson",): ("lessons", "what"),
     ("lesson", "reuse"): ("rows", "as_expected"),
     ("show", str(DOCUMENTS)): ("cases", "elapsed_ms"),

@@ -319,3 +319,16 @@ def test_one_more_of_anything_never_raises_the_blocks(
 def test_blocks_that_cannot_run(capability: str, threads: int, shared: int, registers: int | None, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         occupancy(capability, threads, shared, registers)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("threads", [32, 128, 1024])
+@pytest.mark.parametrize("shared", [0, 1000, 4096, 20_000, 33_000])
+def test_shared_memory_has_room_as_long_as_all_blocks_stay(capability: str, threads: int, shared: int) -> None:
+    found = occupancy(capability, threads, shared, 32)
+    assert found.room >= 0
+    assert occupancy(capability, threads, shared + found.room, 32).blocks == found.blocks
+    try:
+        assert occupancy(capability, threads, shared + found.room + 1, 32).blocks < found.blocks
+    except ValueError as error:
+        assert "bytes of shared memory" in str(error)  # noqa: PT017 - a block gets no more

@@ -1,0 +1,280 @@
+"""What removes the bank conflicts of a launch: a pad or a swizzle of a shared array, found by trying.
+
+Every access of the array is moved and counted again. The rows of an array are its own, or those of its declaration in
+CUDA C++; where neither tells, rows are tried: steps between lanes, and powers of two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smembench.explain.costs import Costs
+from smembench.explain.declared import Declared, declared
+from smembench.explain.layouts import Layout, Tile
+from smembench.explain.rearranged import Asked, asked_by
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swizzles, tried, vector_of
+from smembench.explain.warp import WIDTHS
+from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
+
+_LEAST_GAIN = 1 / 3
+"""Of the wavefronts of conflicts, the share that a layout removes at least to be called a cure."""
+
+_STEPS, _MOST_STEPS = (1, 2, 4, 8, 16), 6
+"""Lanes between which steps in memory are looked at, and how many of the steps are tried as rows."""
+
+_LEAST_ROW = 32
+"""Bytes of the shortest row that is tried where no step between lanes has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An access's requests, and wavefronts per request: as it is, in the layout of the cure, and without conflicts."""
+
+    site: AccessSite
+    requests: float
+    before: float
+    after: float
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """What removes the conflicts of a shared array, or as many as any pad or swizzle.
+
+    Attributes:
+        tile: the array as the rows that are padded or swizzled.
+        plain, best: as it is, and the layout with the fewest wavefronts; None if no layout has fewer.
+        changes: of all its accesses by the best layout.
+        declared: its declaration in CUDA C++, where it is known.
+        typed: whether the size of its elements is that of the source.
+        tried_swizzles: whether its rows can be swizzled.
+        split: whether the tile's rows are parts of the array's.
+        fixed: whether the TMA or tensor cores access it as tiles, too, so that nothing is tried.
+    """
+
+    tile: Tile
+    plain: Tried
+    best: Tried | None
+    changes: tuple[Change, ...]
+    declared: Declared | None
+    typed: bool = False
+    tried_swizzles: bool = False
+    split: bool = False
+    fixed: bool = False
+
+    @property
+    def cures(self) -> bool:
+        """Whether the best layout removes at least a third of the conflicts; less may be chance where data decide."""
+        ideal = sum(change.ideal * change.requests for change in self.changes)
+        gained = self.plain.wavefronts - (self.best or self.plain).wavefronts
+        return self.best is not None and gained >= _LEAST_GAIN * (self.plain.wavefronts - ideal)
+
+    @property
+    def pad_bytes(self) -> int:
+        """The pad at the end of a row; 0 for a swizzle."""
+        return 0 if self.best is None else self.best.layout.pad * self.tile.array.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row without the pad."""
+        return self.tile.columns * self.tile.array.itemsize
+
+
+def cures(explained: Costs) -> list[Cure]:
+    """The cure of each shared array with bank conflicts, those with most wavefronts first; none without conflicts.
+
+    Of memory whose parts no access has in common, such as the tiles in dynamic memory, it is one for each part. Left
+    out is an array whose accesses are not all inside it.
+    """
+    fixed = {tile.array for tile in explained.trace.tiles}
+    found = []
+    for array, asked in areas_of_launch(explained):
+        if asked.wavefronts().sum() == asked.ideal.sum():
+            continue
+        known = declared_in(explained, array, asked)
+        if _name(array) in fixed:
+            tile = next(tiles_of(array, asked, known))
+            found.append(Cure(tile, tried(tile, asked, Layout()), None, _changes(tile, asked, None), known, fixed=True))
+        else:
+            found.append(cure_of(array, asked, known, room_of(explained)))
+    return sorted(found, key=lambda cure: -cure.plain.wavefronts)
+
+
+def room_of(explained: Costs) -> int:
+    """Bytes that shared memory may take more without fewer blocks resident, nor more than static memory can be."""
+    rooms = [] if explained.occupancy is None else [explained.occupancy.room]
+    if explained.shared_bytes <= STATIC_SHARED_BYTES:
+        rooms.append(STATIC_SHARED_BYTES - explained.shared_bytes)
+    return min(rooms, default=WAVEFRONT_BYTES)
+
+
+def _name(array: SharedArray) -> str:
+    """The name of the array that one is, or is a part of."""
+    return array.name.partition("+")[0]
+
+
+def areas_of_launch(explained: Costs) -> Iterator[tuple[SharedArray, Asked]]:
+    """The shared arrays with loads or stores, and these, as often as a launch has them."""
+    times = {access.site: access.requests for access in explained.shared}
+    for array in explained.trace.shared:
+        own = [
+            each
+            for each in explained.trace.accesses
+            if (each.site.space, each.site.array) == ("shared", array.name) and each.site.in_kernel in times
+        ]
+        asked = asked_by(own)
+        if not asked.sites or not _inside(array, asked):
+            continue
+        for area, sites in _areas(array, own):
+            of_area = asked_by([each for each in own if each.site.in_kernel in sites])
+            factors = np.array([times[site] for site in of_area.sites]) / of_area.requests
+            yield area, of_area.times(factors)
+
+
+def _inside(array: SharedArray, asked: Asked) -> bool:
+    rows = ((width, rows[rows != NOWHERE]) for width, rows in asked.rows())
+    return all(array.base <= at.min() and at.max() + width <= array.base + array.bytes for width, at in rows)
+
+
+def _areas(array: SharedArray, own: Sequence[Accesses]) -> list[tuple[SharedArray, set[AccessSite]]]:
+    """The parts of an array that no access has in common with another part; the array if it has rows."""
+    extents: dict[AccessSite, tuple[int, int]] = {}
+    for each in own:
+        active, site = each.addresses[each.addresses != NOWHERE], each.site.in_kernel
+        begin, end = extents.get(site, (array.base + array.bytes, 0))
+        extents[site] = min(begin, int(active.min())), max(end, int(active.max()) + site.width)
+    found: list[tuple[int, int, set[AccessSite]]] = []
+    for site, (begin, end) in sorted(extents.items(), key=lambda extent: extent[1]):
+        begin -= (begin - array.base) % max(WIDTHS)
+        if found and begin < found[-1][1]:
+            before, last, sites = found.pop()
+            found.append((before, max(last, end), {*sites, site}))
+        else:
+            found.append((begin, end, {site}))
+    if len(found) == 1 or len(array.shape) > 1 or array.itemsize > 1:
+        return [(array, set(extents))]
+    return [(_area(array, begin, end), sites) for begin, end, sites in found]
+
+
+def _area(array: SharedArray, begin: int, end: int) -> SharedArray:
+    """A part of an array, named after its first byte: ``sm+8192``."""
+    start = begin - array.base
+    return SharedArray(f"{array.name}+{start}" if start else array.name, (end - begin,), 1, begin)
+
+
+def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int) -> Cure:
+    """The cure of an array by its accesses: a pad rather than a swizzle, if it takes no more than ``room`` bytes."""
+    tiles = list(tiles_of(array, asked, known))
+    plain = tried(tiles[0], asked, Layout())
+    found = _least(tiles, asked, plain, room)
+    if found is None or not found[0].free:
+        finer = _least([*_parts_of_rows(tiles[0], asked)], asked, plain, room)
+        found = min(filter(None, (found, finer)), key=lambda each: each[0].wavefronts, default=None)
+    best, tile = found or (None, tiles[0])
+    swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
+    typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
+    return Cure(tile, plain, best, _changes(tile, asked, best), known, typed, swizzled, tile not in tiles)
+
+
+def declared_in(explained: Costs, array: SharedArray, asked: Asked) -> Declared | None:
+    """The declaration of an array whose elements the trace does not know, if the source has it."""
+    line = min(site.line for site in asked.sites)
+    return None if array.itemsize > 1 else declared(explained.trace.filename, _name(array), array.bytes, line)
+
+
+def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:
+    """The layout with the fewest wavefronts and its rows: of equal ones a pad, if it takes no more than ``room``."""
+    pad = least(((tile, pads(tile, asked, most_pad(tile))) for tile in tiles), asked, plain)
+    fits = pad is not None and extra(pad[1], pad[0].layout) <= room
+    if pad is not None and pad[0].free and fits:
+        return pad
+    swizzle = least(((tile, swizzles(tile, asked)) for tile in _to_swizzle(tiles)), asked, plain)
+    ordered = (pad, swizzle) if fits else (swizzle, pad)
+    return min(filter(None, ordered), key=lambda each: each[0].wavefronts, default=None)
+
+
+def _to_swizzle(tiles: Sequence[Tile]) -> list[Tile]:
+    """The first tile, and that with a row of one word per bank: XOR with bits of longer rows is one of these."""
+    return [
+        tile
+        for number, tile in enumerate(tiles)
+        if not number or tile.columns == WAVEFRONT_BYTES // tile.array.itemsize
+    ]
+
+
+def most_pad(tile: Tile) -> int:
+    """Elements of the largest pad to try: a row's length matters to banks modulo a wavefront."""
+    return WAVEFRONT_BYTES // tile.array.itemsize - 1
+
+
+def tiles_of(array: SharedArray, asked: Asked, known: Declared | None) -> Iterator[Tile]:
+    """The array as rows, in each way to try; a single row where there is none."""
+    if len(array.shape) > 1:
+        yield Tile(array, array.shape[-1])
+        return
+    itemsize = itemsize_of(array, asked, known)
+    if known is not None and len(known.sides) > 1 and known.itemsize == itemsize:
+        yield Tile(SharedArray(array.name, known.sides, itemsize, array.base), known.sides[-1])
+        return
+    elements = array.bytes // itemsize
+    columns = list(dict.fromkeys(_rows(asked, itemsize, elements)))
+    for each in columns:
+        yield rows_of(array, itemsize, each)
+    if not columns:
+        yield rows_of(array, itemsize, elements)
+
+
+def rows_of(array: SharedArray, itemsize: int, columns: int) -> Tile:
+    """An array as rows of so many elements, the last of which may end behind it."""
+    rows = -(-array.bytes // (itemsize * columns))
+    return Tile(SharedArray(array.name, (rows * columns,), itemsize, array.base), columns)
+
+
+def _parts_of_rows(tile: Tile, asked: Asked) -> Iterator[Tile]:
+    """The rows of an array that has some, in parts: an array with one dimension more."""
+    array = tile.array
+    if len(array.shape) == 1:
+        return
+    for columns in dict.fromkeys(_rows(asked, array.itemsize, tile.columns)):
+        if tile.columns % columns == 0:
+            shape = (*array.shape[:-1], tile.columns // columns, columns)
+            yield Tile(SharedArray(array.name, shape, array.itemsize, array.base), columns)
+
+
+def itemsize_of(array: SharedArray, asked: Asked, known: Declared | None) -> int:
+    """Bytes of an element: those declared, or of the narrowest access if that has fewer or if they are not known."""
+    if array.itemsize > 1:
+        return array.itemsize
+    narrow = min(site.width for site in asked.sites)
+    itemsize = narrow if known is None else min(known.itemsize, narrow)
+    aligned = all(((rows[rows != NOWHERE] - array.base) % itemsize == 0).all() for _, rows in asked.rows())
+    return itemsize if aligned else 1
+
+
+def _rows(asked: Asked, itemsize: int, elements: int) -> Iterator[int]:
+    """Elements per row to try: of whole vectors, and at least two rows."""
+    steps: Counter[int] = Counter()
+    for _, rows in asked.sample(128).rows():
+        for apart in _STEPS:
+            one, other = rows[:, apart:], rows[:, :-apart]
+            found = np.abs(one - other)[(one != NOWHERE) & (other != NOWHERE)]
+            steps.update(found.tolist())
+    vector = max(site.width for site in asked.sites)
+    tried_steps = [step for step, _ in steps.most_common() if step > vector][:_MOST_STEPS]
+    powers = [2**bits for bits in range(_LEAST_ROW.bit_length() - 1, (elements * itemsize).bit_length())]
+    for size in (*tried_steps, *powers):
+        if size % max(vector, itemsize) == 0 and vector < size < elements * itemsize:
+            yield size // itemsize
+
+
+def _changes(tile: Tile, asked: Asked, best: Tried | None) -> tuple[Change, ...]:
+    before = asked.wavefronts()
+    after = before if best is None else asked.wavefronts(lambda addresses: tile.moved(addresses, best.layout))
+    figures = (asked.requests, *(each / asked.requests for each in (before, after, asked.ideal)))
+    return tuple(Change(site, *map(float, of)) for site, *of in zip(asked.sites, *figures, strict=True))

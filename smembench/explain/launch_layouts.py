@@ -1,0 +1,104 @@
+"""Pads and swizzles of the shared arrays of any launch, from its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from smembench.explain.best_layout import BestLayouts
+from smembench.explain.costs import Costs
+from smembench.explain.cure import areas_of_launch, declared_in, itemsize_of, most_pad, rows_of, tiles_of
+from smembench.explain.layouts import Layout, Tile
+from smembench.explain.rearranged import Asked
+from smembench.explain.recorder import SharedArray
+from smembench.explain.trials import Tried, least, no_swizzle, pads, swizzles, tried, vector_of
+from smembench.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class TriedPads:
+    """The pads that were tried of the rows of a tile, from none to the first without conflicts, or to the largest."""
+
+    tile: Tile
+    tried: tuple[Tried, ...]
+
+    @property
+    def best(self) -> Tried | None:
+        """The smallest without conflicts; None if there is none."""
+        return self.tried[-1] if self.tried[-1].free else None
+
+
+def pads_of(explained: Costs, row: int | None = None) -> list[TriedPads]:
+    """The pads of each shared array that a launch loads or stores.
+
+    ``row``: elements per row of arrays with one dimension, whose rows are otherwise tried, too.
+
+    Raises:
+        UsageError: for a kernel without a tile that can be padded, and rows that do not fit.
+    """
+    found = []
+    for tiles, asked in _arrays(explained, row, "--best-pad"):
+        plain = tried(tiles[0], asked, Layout())
+        best = least(((tile, pads(tile, asked, most_pad(tile))) for tile in tiles), asked, plain)
+        tile, counted = (best[1] if best else tiles[0]), [plain]
+        for layout in pads(tile, asked, most_pad(tile)):
+            if counted[-1].free:
+                break
+            counted.append(tried(tile, asked, layout))
+        found.append(TriedPads(tile, tuple(counted)))
+    return found
+
+
+def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
+    """The best pad and swizzle of each shared array that a launch loads or stores; ``row`` as in ``pads_of``.
+
+    Raises:
+        UsageError: as ``pads_of``.
+    """
+    found = []
+    brackets = not explained.trace.filename.endswith(".py")
+    for tiles, asked in _arrays(explained, row, "--best-swizzle"):
+        plain = tried(tiles[0], asked, Layout())
+        swizzle = least(((tile, swizzles(tile, asked)) for tile in tiles), asked, plain)
+        tile = swizzle[1] if swizzle else tiles[0]
+        pad = least([(tile, pads(tile, asked, most_pad(tile)))], asked, plain)
+        if plain.free:
+            found.append(BestLayouts(tile, plain, brackets=brackets))
+            continue
+        kinds = pad and pad[0], swizzle and swizzle[0]
+        found.append(BestLayouts(tile, plain, *kinds, _missing(tile, asked, *kinds), brackets=brackets))
+    return found
+
+
+def _missing(tile: Tile, asked: Asked, pad: Tried | None, swizzle: Tried | None) -> str:
+    """Why a pad or a swizzle is missing, a sentence; empty if none is."""
+    if swizzle is None and (why := no_swizzle(tile, vector_of(tile, asked))):
+        return why
+    if pad and swizzle:
+        return ""
+    return f"No {'swizzle' if pad else 'pad' if swizzle else 'layout'} has fewer wavefronts."
+
+
+def _arrays(explained: Costs, row: int | None, option: str) -> Iterator[tuple[list[Tile], Asked]]:
+    """Each shared array with loads or stores, as the rows to try."""
+    for mistake in explained.trace.mistakes:
+        if mistake.kind == "outside":
+            raise UsageError(f"{option}: line {mistake.line}: {mistake.text}")
+    areas = list(areas_of_launch(explained))
+    if not areas:
+        raise UsageError(f"{option}: {explained.title.partition(' · ')[0]}: has no loads or stores of shared memory")
+    for array, asked in areas:
+        yield _rows(explained, array, asked, row), asked
+
+
+def _rows(explained: Costs, array: SharedArray, asked: Asked, row: int | None) -> list[Tile]:
+    known = declared_in(explained, array, asked)
+    tiles = list(tiles_of(array, asked, known))
+    if row is None:
+        return tiles
+    if len(tiles[0].array.shape) > 1:
+        raise UsageError(f"--row {row}: {array.name} has rows of its own, of {tiles[0].columns} elements; leave it out")
+    tile = rows_of(array, itemsize_of(array, asked, known), row)
+    if row % (vector := vector_of(tile, asked)):
+        raise UsageError(f"--row {row}: rows of {array.name} are whole vectors of {vector} elements")
+    return [tile]
