@@ -1,4 +1,4 @@
-"""The launches of kernels.toml: arguments, and figures that are both predicted and counted."""
+"""The launches of the lists of kernels: arguments, and figures that are both predicted and counted."""
 
 import re
 import tomllib
@@ -27,30 +27,72 @@ FIGURES: Mapping[str, str] = {
 """Totals of a launch, and the counters of Nsight Compute that have them."""
 
 
+LANGUAGES = ("cuda", "numba", "triton")
+"""A file of kernels each; they are numbered through."""
+
+
 def launches() -> list[dict[str, Any]]:
-    """All kernels, in the order of the file."""
-    found: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("kernels.toml").read_text())["kernel"]
-    return found
+    """All kernels, in the order of the files, with their ``language``."""
+    folder = Path(__file__).parent
+    return [
+        {**kernel, "language": language}
+        for language in LANGUAGES
+        for kernel in tomllib.loads((folder / f"{language}.toml").read_text())["kernel"]
+    ]
+
+
+def given(kernel: Mapping[str, Any]) -> list[Any]:
+    """A kernel's arguments as its source has them."""
+    return list(map(parsed, kernel["args"]))
 
 
 def arguments(kernel: Mapping[str, Any], *, data: bool) -> Iterator[Any]:
-    """A kernel's arguments; arrays hold random numbers of a fixed seed, or zeros, if there is to be ``data``."""
-    for number, text in enumerate(kernel["args"]):
-        argument = parsed(text)
-        if data and isinstance(argument, ArrayArgument):
+    """The arguments of a kernel's machine code.
+
+    Arrays with ``values`` hold these. If there is to be ``data``, the others hold random numbers of a fixed seed, or
+    zeros.
+    """
+    for number, argument in enumerate(given(kernel)):
+        if not isinstance(argument, ArrayArgument):
+            yield argument
+            continue
+        if text := kernel.get("values", {}).get(str(number)):
+            made = eval(text, {"np": np, "random": np.random.default_rng(number)}).astype(argument.dtype)
+            argument = ArrayArgument(argument.shape, argument.dtype, made.reshape(argument.shape))
+        elif data:
             zeros = number in kernel.get("zeros", ())
             made = np.zeros(argument.shape, argument.dtype) if zeros else content(argument, number)
             argument = ArrayArgument(argument.shape, argument.dtype, made)
-        yield argument
+        yield from descriptor(argument) if kernel["language"] == "numba" else [argument]
+    if kernel["language"] == "triton":
+        yield from (np.uint64(0), np.uint64(0))  # scratch memory, of which the kernels need none
+
+
+def descriptor(array: ArrayArgument) -> Iterator[Any]:
+    """A contiguous array as Numba passes it: two owners, elements, bytes of one, address, shape, strides in bytes."""
+    yield from (np.uint64(0), np.uint64(0), np.int64(np.prod(array.shape)), np.int64(array.dtype.itemsize), array)
+    yield from map(np.int64, array.shape)
+    yield from (np.int64(np.prod(array.shape[axis + 1 :]) * array.dtype.itemsize) for axis in range(len(array.shape)))
 
 
 def content(array: ArrayArgument, seed: int) -> np.ndarray:
-    """Random numbers, integers over the whole range of their type."""
+    """Random numbers, integers over the whole range of their type; random bytes for structures."""
     random = np.random.default_rng(seed)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fc":
         return random.random(array.shape, np.float32).astype(array.dtype)
+    if array.dtype.kind == "V":
+        size = int(np.prod(array.shape)) * array.dtype.itemsize
+        return random.integers(0, 256, size, np.uint8).view(array.dtype).reshape(array.shape)
+    if array.dtype.kind == "b":
+        return random.integers(0, 2, array.shape).astype(np.bool_)
     limits = np.iinfo(array.dtype)
     return random.integers(limits.min, limits.max, array.shape, array.dtype, endpoint=True)
+
+
+def shared_bytes(build: Path, number: int, kernel: Mapping[str, Any]) -> int:
+    """The dynamic shared memory of a launch: Triton's compiler tells it, the list for the others."""
+    file = build / f"{number}.shared_bytes"
+    return int(file.read_text()) if file.exists() else int(kernel.get("shared_bytes", 0))
 
 
 def sides(text: str) -> tuple[int, ...]:

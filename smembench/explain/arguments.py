@@ -13,6 +13,7 @@ import numpy as np
 
 from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.foreign import Dimensions
+from smembench.explain.tensor_maps import parsed_map
 from smembench.model.errors import UsageError
 
 _ARRAY = re.compile(
@@ -52,6 +53,8 @@ def parsed(text: str) -> Argument:
     """
     if text.lower().endswith(".npy"):
         return _loaded(Path(text))
+    if text.startswith("tensormap("):
+        return parsed_map(text)
     if match := _ARRAY.fullmatch(text):
         return _array(text, *match.groups())
     if match := _SCALAR.fullmatch(text):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.tensor_maps import TensorMapArgument
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
@@ -65,4 +67,4 @@ class ArrayArgument:
         return found
 
 
-Argument = ArrayArgument | int | float | complex | np.generic
+Argument = ArrayArgument | TensorMapArgument | int | float | complex | np.generic

@@ -26,6 +26,8 @@ from smembench.explain.launch import by_cost
 from smembench.explain.mistakes import KINDS
 from smembench.explain.occupancy import MAX_THREADS
 from smembench.explain.requests import NOWHERE
+from smembench.explain.tensor_maps import TensorMapArgument
+from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, record
 from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
@@ -120,6 +122,7 @@ def costs_of(
         trace=traced,
         **by_memory(traced, requests)._asdict(),
         traffic=traffic(sizes, requests),
+        tiles=tile_traffic(traced.tiles, traced.source),
         shared_bytes=shared_bytes,
         threads=threads,
         code=machine_code,
@@ -184,6 +187,8 @@ def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str
 
 
 def _in_memory(recorder: ForeignRecorder, name: str, argument: Argument, number: int) -> Any:
+    if isinstance(argument, TensorMapArgument):
+        raise UsageError(f"{name}: a tensor map is no argument of a Numba kernel; give an array")
     if not isinstance(argument, ArrayArgument):
         return argument
     if argument.dtype.itemsize not in WIDTHS or argument.dtype.kind not in "biufc":

@@ -3,7 +3,7 @@
 The threads of a block are ordered by barriers alone, those of a warp by ``syncwarp`` as well. Two accesses to one word
 of shared memory by different threads race if nothing orders them and one of them is a store. Atomics do not race with
 each other. Nor, here, do stores of one line: threads that have no element of their own often store another's again, and
-a trace does not know whether the values are equal. Tiles that the TMA copies and that wgmma reads are left out.
+a trace does not know whether the values are equal. Tiles that wgmma reads are left out.
 """
 
 from __future__ import annotations
@@ -56,6 +56,17 @@ class Made(NamedTuple):
     order: Integers
 
 
+class Brought(NamedTuple):
+    """Bytes of a shared array that a copy brings which a thread starts, at its place in the order of its accesses."""
+
+    line: int
+    array: str
+    begin: int
+    bytes: int
+    thread: int
+    order: int
+
+
 class _Touched(NamedTuple):
     """Columns of a table with a row per access, thread and unit of memory."""
 
@@ -70,12 +81,16 @@ class _Touched(NamedTuple):
         return _Touched(*(column[chosen] for column in self))
 
 
-def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
+def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = ()) -> list[Mistake]:
     """The races and the reads of what nothing wrote, of one block: one mistake per pair of lines."""
     if not made:
         return []
     size = min(WORD_BYTES, *(each.site.width for each in made))  # bytes of a unit of memory
     tables = [_touched(number, each, size) for number, each in enumerate(made)]
+    sites = [each.site for each in made]
+    for each in brought:
+        tables.append(_filled(len(sites), each, size))
+        sites.append(AccessSite(each.line, "shared", "store", each.array, size))
     touched = _at_several_sites(tables)
     warp = touched.thread // WARP
     # Warps are ordered by barriers alone, the threads of a warp by every synchronisation.
@@ -85,19 +100,19 @@ def in_shared_memory(made: Sequence[Made]) -> list[Mistake]:
     )
     found: dict[object, Mistake] = {}
     for chosen, member in contended:
-        sites = (made[number].site for number in set(touched.site[chosen].tolist()))
-        if all(pair in found for pair in _pairs_of_lines([*sites])):
+        touching = [sites[number] for number in set(touched.site[chosen].tolist())]
+        if all(pair in found for pair in _pairs_of_lines(touching)):
             continue
         rows = touched.rows(chosen)
         writer, other = _pair(rows, member[chosen])
-        one, two = (made[rows.site[row]].site for row in (writer, other))
+        one, two = (sites[rows.site[row]] for row in (writer, other))
         text = (
             f"{thread(rows.thread[writer])} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
             f"{thread(rows.thread[other])} {_VERBS[rows.kind[other]]} in line {two.line}, with no barrier between them"
         )
         found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
     for number, who in _unwritten(tables):
-        site = made[number].site
+        site = sites[number]
         text = f"{thread(who)} loads an element of {site.array} that no thread has stored before"
         found.setdefault(site.line, Mistake(site.line, "unwritten", text))
     return sorted(found.values())
@@ -159,6 +174,14 @@ def _touched(number: int, made: Made, size: int) -> _Touched:
     thread, order = (np.repeat(each, units.shape[1]) for each in (np.nonzero(active)[1], made.order[active]))
     at, line, kind = (np.full_like(thread, of_all) for of_all in (number, made.site.line, _KINDS[made.site.kind]))
     return _Touched(at, line, kind, thread, order, units.ravel())
+
+
+def _filled(number: int, brought: Brought, size: int) -> _Touched:
+    """The units of memory that a copy fills."""
+    units = np.arange(brought.begin // size, -(-(brought.begin + brought.bytes) // size))
+    of_all = (number, brought.line, _STORE, brought.thread, brought.order)
+    at, line, kind, thread, order = (np.full_like(units, value) for value in of_all)
+    return _Touched(at, line, kind, thread, order, units)
 
 
 def _at_several_sites(tables: Sequence[_Touched]) -> _Touched:

@@ -18,6 +18,7 @@ import numpy as np
 
 from smembench.explain.banks import wavefronts
 from smembench.explain.lockstep import Group
+from smembench.explain.requests import Integers
 from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNMENT
 from smembench.kernels.intrinsics.operands import Operand
 from smembench.kernels.intrinsics.warp_group import GROUP
@@ -78,6 +79,11 @@ class TileAccess:
     operand: Operand | None = None
     wavefronts: int = 0
 
+    @property
+    def alike(self) -> TileAccess:
+        """What it has in common with accesses elsewhere in the matrix."""
+        return replace(self, global_bytes=0, arriving_bytes=0)
+
 
 @dataclass(frozen=True, slots=True)
 class TileTraffic:
@@ -105,7 +111,7 @@ class TileTraffic:
 
 def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) -> tuple[TileTraffic, ...]:
     """The accesses of a launch to tiles, in the order of the source, whose lines ``source`` has."""
-    found = grouped(tiles, lambda access: replace(access, global_bytes=0, arriving_bytes=0))
+    found = grouped(tiles, lambda access: access.alike)
     return tuple(
         TileTraffic(
             alike,
@@ -119,16 +125,16 @@ def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) 
 
 def core_matrices(operand: Operand, start: int) -> Iterator[list[int]]:
     """The addresses of the rows of each core matrix of an operand that begins at an address of shared memory."""
-    row_bytes = operand.swizzle or ROW_BYTES
-    for left in range(operand.row_bytes // row_bytes):
+    pitch = operand.swizzle or CHUNK
+    for left in range(-(-operand.row_bytes // pitch)):
         for top in range(operand.rows // CORE_ROWS):
             corner = start + left * operand.leading + top * operand.stride
-            for chunk in range(0, row_bytes, CHUNK):
-                yield [swizzled(corner + row * row_bytes + chunk, operand.swizzle) for row in range(CORE_ROWS)]
+            for chunk in range(0, min(pitch, operand.row_bytes), CHUNK):
+                yield [swizzled(corner + row * pitch + chunk, operand.swizzle) for row in range(CORE_ROWS)]
 
 
 def swizzled(address: int, swizzle: int) -> int:
-    """Where the 16 bytes lie that would lie at an address, with a swizzle of 128 or 64 bytes; 0 for none."""
+    """Where the 16 bytes lie that would lie at an address, with a swizzle of 128, 64 or 32 bytes; 0 for none."""
     return address ^ (address // ROW_BYTES % (swizzle // CHUNK) * CHUNK if swizzle else 0)
 
 
@@ -196,33 +202,46 @@ class TileRecorder:
 
 def _moved(access: TileAccess, matrix: Matrix, column: int, row: int) -> TileAccess:
     """The access with the bytes of global memory that a copy or a store at (row, column) of the matrix moves."""
-    whole, itemsize, row_bytes, blocks = matrix.described, matrix.itemsize, matrix.described.row_bytes, access.blocks
-    high, above = _inside(whole.rows, row, access.rows, whole.apart)
-    width, left = _inside(whole.columns, column, access.columns)
-    wide = width * itemsize if high else 0
+    whole, itemsize = matrix.described, matrix.itemsize
+    high, above = inside(whole.rows, row, access.rows, whole.apart)
+    width, left = inside(whole.columns, column, access.columns)
     first = ((row + (above + np.arange(high)) * whole.apart) * whole.stride + column + left) * itemsize
-    parts = _parts(first, wide) if wide else np.zeros((2, high), np.int64)
+    return moving(access, first, width * itemsize, whole.row_bytes)
+
+
+def moving(access: TileAccess, first: Integers, wide: int, row_bytes: int) -> TileAccess:
+    """An access with the bytes of global memory that it moves.
+
+    Args:
+        access: a copy or a store.
+        first: where the rows begin that the matrix has, in bytes; the other rows of a tile are zeros.
+        wide: bytes of such a row that the matrix has.
+        row_bytes: of a row of the tile.
+    """
+    high = len(first) if wide else 0
+    parts = _parts(first, wide) if high else np.zeros((1, 0), np.int64)
     # Beside elements zeros are a packet of their own; a row of zeros alone is a line in any case.
-    zeros = high * _packet(-(-(row_bytes - wide) // SECTOR_BYTES), blocks, _LEAST_ZEROS if wide else 0)
-    arriving = int(_packet(parts, blocks, _LEAST).sum()) + int(zeros) + (access.rows - high) * row_bytes // SECTOR_BYTES
+    zeros = high * _packet(-(-(row_bytes - wide) // SECTOR_BYTES), access.blocks, _LEAST_ZEROS)
+    arriving = int(_packet(parts, access.blocks, _LEAST).sum()) + int(zeros)
+    arriving += (access.rows - high) * row_bytes // SECTOR_BYTES
     return replace(
         access,
         global_bytes=SECTOR_BYTES * int(parts.sum()),
-        arriving_bytes=SECTOR_BYTES * blocks * arriving if access.kind == "copy" else 0,
+        arriving_bytes=SECTOR_BYTES * access.blocks * arriving if access.kind == "copy" else 0,
     )
 
 
-def _inside(side: int, first: int, count: int, apart: int = 1) -> tuple[int, int]:
+def inside(side: int, first: int, count: int, apart: int = 1) -> tuple[int, int]:
     """How many of ``count`` places from ``first`` on, so far ``apart``, a side has; and how many lie before it."""
     before = min(max(-first, 0), count)
     return min(max(-((first - side) // apart), 0), count) - before, before
 
 
-def _parts(first: np.ndarray[Any, Any], wide: int) -> np.ndarray[Any, Any]:
-    """The sectors that rows of at most 128 bytes have in the line of 128 bytes where each begins, and in the next."""
+def _parts(first: Integers, wide: int) -> Integers:
+    """The sectors that each row of so many bytes has, by line of 128 bytes from the one where it begins."""
     begin, end = first // SECTOR_BYTES, (first + wide - 1) // SECTOR_BYTES + 1
-    next_line = (begin // _LINE + 1) * _LINE
-    return np.stack((np.minimum(next_line, end) - begin, np.maximum(end - next_line, 0)))
+    lines = begin // _LINE * _LINE + np.arange(-(-wide // ROW_BYTES) + 1)[:, None] * _LINE
+    return np.clip(end, lines, lines + _LINE) - np.clip(begin, lines, lines + _LINE)
 
 
 def _packet(sectors: Any, blocks: int, least: int) -> np.ndarray[Any, Any]:

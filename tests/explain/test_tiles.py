@@ -189,10 +189,15 @@ def test_a_shorter_loop_stands_for_the_whole(monkeypatch: pytest.MonkeyPatch, na
 
 
 @pytest.mark.parametrize("operand", OPERANDS, ids=["A", "B by columns", "B by rows", "A swapped", "B swapped"])
-def test_a_core_matrix_takes_one_wavefront_with_the_swizzle_and_eight_without(operand: Operand) -> None:
-    size = operand.rows * operand.row_bytes
-    assert operand_wavefronts(operand, 0) == size // 128
-    assert operand_wavefronts(operand._replace(swizzle=0), 0) == 8 * size // 128
+def test_a_core_matrix_takes_one_wavefront(operand: Operand) -> None:
+    assert operand_wavefronts(operand, 0) == operand.rows * operand.row_bytes // 128
+
+
+def test_without_a_swizzle_a_core_matrix_is_128_bytes_in_a_row() -> None:
+    """Two along k, so far apart as ``leading`` states, and eight rows of A each (PTX ISA, "Canonical Layouts")."""
+    plain = Operand("A", 16, 32, leading=512, stride=128, swizzle=0)
+    matrices = [[start + 16 * row for row in range(8)] for start in (0, 128, 512, 640)]
+    assert list(core_matrices(plain, 0)) == matrices
 
 
 def test_where_a_core_matrix_lies_by_hand() -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.mistakes import Mistake
+from smembench.explain.mistakes import Brought, Mistake
+from smembench.explain.ptx.fragments import fragment
 from smembench.explain.ptx.needed import Needed
 from smembench.explain.ptx.program import TYPES, Instruction, elements
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
-from smembench.explain.requests import NOWHERE, Integers
+from smembench.explain.requests import NOWHERE, WAITING, Integers
+from smembench.explain.tiles import TileAccess
 from smembench.explain.unknown import Unfollowed
 from smembench.model.hardware import WARP
 
@@ -43,12 +46,19 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class Traced:
-    """What a block did: its accesses in order, mistakes, and what was not followed."""
+    """What a block did: its accesses in order, mistakes, and what was not followed.
+
+    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor, and
+    ``brought`` is what copies brought.
+    """
 
     records: list[Record] = field(default_factory=list)
     mistakes: set[Mistake] = field(default_factory=set)
     unfollowed: set[Unfollowed] = field(default_factory=set)
     barriers: int = 0
+    tiles: Counter[TileAccess] = field(default_factory=Counter)
+    elements: Counter[tuple[int, int]] = field(default_factory=Counter)
+    brought: list[Brought] = field(default_factory=list)
 
 
 class _Made(NamedTuple):
@@ -69,10 +79,12 @@ class Accesses:
             array after each, since records refer to it.
     """
 
-    def __init__(self, registers: Registers, needed: Needed, widths: Mapping[int, int]) -> None:
+    def __init__(
+        self, registers: Registers, needed: Needed, widths: Mapping[int, int], waiting: Collection[int]
+    ) -> None:
         self.found = Traced()
         self.order = np.zeros(registers.threads, np.int64)
-        self._registers, self._needed = registers, needed
+        self._registers, self._needed, self._waiting = registers, needed, waiting
         self._come: dict[int, Integers] = {}
         self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
 
@@ -92,6 +104,8 @@ class Accesses:
             return self._asynchronous_copy(given)
         if given.root in ("ldmatrix", "stmatrix"):
             return self._matrices(given)
+        if given.root == "wmma":
+            return self._fragment(given)
         return self._plain_access(given)
 
     def note_unknown(self, given: Instruction, what: str) -> None:
@@ -114,14 +128,21 @@ class Accesses:
             addresses = np.where(idle > time, 0, NOWHERE)
             self.found.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
+    def keep(self, load: Instruction, mask: Mask | None) -> None:
+        """Keep of the last access by a load the lanes of a mask alone."""
+        last = next((each for each in reversed(self.found.records) if each.instruction is load), None)
+        if last is not None and mask is not None:
+            last.addresses[~mask] = NOWHERE
+
     def _plain_access(self, given: Instruction) -> Run:
         kind, _ = _KINDS[given.root]
         types = given.types
         if not types:
             raise self._registers.refused(given.called_from.line, given.opcode)
         element = np.dtype(TYPES[types[-1]])
-        count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-        made = _Made(given.space, kind, self._widths.get(id(given), element.itemsize * count))
+        count = given.elements
+        way = WAITING if id(given) in self._waiting and kind == "load" else ""
+        made = _Made(given.space, kind, self._widths.get(id(given), given.bytes), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
         stores = kind != "load" and given.space in self._needed.spaces
@@ -129,7 +150,7 @@ class Accesses:
         targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 
         def access(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, in_address)
+            mask = self.followed(given, mask, in_address)
             addresses = self._registers.spread(address())
             operands = [value() for value in values]
             unknown = self._registers.unknown_in(given.sources) if stores else None
@@ -141,7 +162,8 @@ class Accesses:
             for number, target in enumerate(targets):
                 at = inside + number * element.itemsize
                 if stores and kind == "atomic":
-                    value, missing = self._registers.memory.update(given.parts, space, at, operands, (mask, unknown))
+                    combined = operands[number : number + 1] if len(targets) > 1 else operands
+                    value, missing = self._registers.memory.update(given.parts, space, at, combined, (mask, unknown))
                 elif wanted:
                     value, missing = self._registers.memory.load(space, at, element, mask)
                 if wanted and target != "_":
@@ -155,13 +177,13 @@ class Accesses:
         """The values that an instruction stores, or those that an atomic one combines with what is there."""
         others = [text for text in given.operands if not text.startswith("[")]
         texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
+        if given.root == "st" or (texts and texts[0].startswith("{")):
             texts = elements(texts[0])
         number = element.str[1:] if element.kind != "V" else "u8"
         return [self._registers.operand(text, number) for text in texts]
 
-    def _followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
-        """The threads whose addresses are known; the others are noted."""
+    def followed(self, given: Instruction, mask: Mask | None, names: Sequence[str]) -> Mask | None:
+        """The threads of a mask, None for all, that know the addresses in these registers; the others are noted."""
         unknown = self._registers.unknown_in(names)
         if unknown is None:
             return mask
@@ -179,8 +201,6 @@ class Accesses:
         return space, inside
 
     def _asynchronous_copy(self, given: Instruction) -> Run | None:
-        if "bulk" in given.parts:
-            raise self._registers.refused(given.called_from.line, given.opcode)
         if "async" not in given.parts or not given.addresses:
             return None  # commits and waits, in whose order all copies are done at once
         (to, in_to), (of, in_of) = [self._registers.address(text) for text in given.addresses[:2]]
@@ -190,7 +210,7 @@ class Accesses:
         size = self._registers.operand(others[1], "u4") if limited else None
 
         def copy(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, [*in_to, *in_of])
+            mask = self.followed(given, mask, [*in_to, *in_of])
             source, target = (np.broadcast_to(each(), self._registers.threads) for each in (of, to))
             read = mask
             if size is not None:
@@ -213,13 +233,41 @@ class Accesses:
         made = _Made("shared", "load" if given.root == "ldmatrix" else "store", 16, "matrix")
 
         def matrices(mask: Mask | None) -> None:
-            mask = self._followed(given, mask, in_address)
+            mask = self.followed(given, mask, in_address)
             rows = lanes if mask is None else lanes & mask
             self._note(given, made, self._registers.spread(address()), rows)
             for name in given.targets:
                 self._registers.write(name, np.uint32(0), mask, np.bool_(True))
 
         return matrices
+
+    def _fragment(self, given: Instruction) -> Run | None:
+        """``wmma.load`` and ``wmma.store``, by the address that the lanes of a warp have in common."""
+        if given.parts[1] == "mma":
+            return None
+        found = fragment(given)
+        if found is None:
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        address, in_address = self._registers.address(given.addresses[0])
+        others = given.operands[given.operands.index(given.addresses[0]) + 1 :]
+        pitch = next((text for text in others if not text.startswith("{")), str(found.pitch))
+        pitch_of = self._registers.operand(pitch, "u4")
+        warps = -(-self._registers.threads // WARP)
+        kind = "load" if given.parts[1] == "load" else "store"
+
+        def access(mask: Mask | None) -> None:
+            mask = self.followed(given, mask, in_address)
+            first = np.asarray(self._registers.spread(address()))
+            bytes_between = np.asarray(pitch_of()).astype(np.int64) * found.itemsize
+            for piece in found.pieces:
+                lines, places = (np.tile(each, warps)[: len(first)] for each in (piece.lines, piece.places))
+                who = lines != NOWHERE if mask is None else mask & (lines != NOWHERE)
+                made = _Made(given.space, kind, piece.width, piece.way)
+                self._note(given, made, first + lines * bytes_between + places, who)
+            for name in given.targets:
+                self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+
+        return access
 
 
 def _warps(mask: Mask) -> Integers:

@@ -16,6 +16,7 @@ from smembench.explain.ptx.memory import SPACING, GlobalArray
 from smembench.explain.ptx.program import TYPES, Parameter, PtxKernel
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
+from smembench.explain.tensor_maps import MAP_BYTES, TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of
 from smembench.toolchains.machine_code import MachineCode
@@ -57,9 +58,12 @@ def explain_ptx(
         given = number_of(len(arguments), "argument")
         raise UsageError(f"{title}: takes ({', '.join(names)}), not {given}; give one for each name")
     arrays: list[GlobalArray] = []
-    parameters, sizes = {}, {}
+    parameters, sizes, maps = {}, {}, {}
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
-        if parameter.bytes != np.dtype(TYPES[parameter.type]).itemsize:
+        if isinstance(argument, TensorMapArgument):
+            parameters[parameter.name] = _map(arrays, parameter)
+            maps[parameter.name] = argument
+        elif parameter.bytes != np.dtype(TYPES[parameter.type]).itemsize:
             parameters[parameter.name] = _structure(parameter, argument)
         elif isinstance(argument, ArrayArgument):
             parameters[parameter.name] = _placed(arrays, parameter, argument)
@@ -68,7 +72,7 @@ def explain_ptx(
             parameters[parameter.name] = _scalar(parameter, argument)
     x, y, z = (*grid, 1, 1)[:3]
     width, height, depth = (*block, 1, 1)[:3]
-    launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes)
+    launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes, maps)
     capability, machine_code = code
     lined = () if machine_code is None else machine_code.lined
     traced = trace(kernel, launch, arrays, filename, lined)
@@ -82,6 +86,13 @@ def explain_ptx(
         launched=(prod(grid), prod(block)),
         code=(capability, machine_code),
     )
+
+
+def _map(arrays: list[GlobalArray], parameter: Parameter) -> bytes:
+    """The bytes of a tensor map, or of a pointer to one."""
+    if parameter.bytes == MAP_BYTES:
+        return bytes(MAP_BYTES)
+    return _placed(arrays, parameter, ArrayArgument((MAP_BYTES,), np.dtype("uint8")))
 
 
 def _structure(parameter: Parameter, argument: Argument) -> bytes:

@@ -7,7 +7,7 @@ from itertools import count as counting
 from itertools import product
 from math import prod
 
-from smembench.explain.blocks import FEW, changes
+from smembench.explain.blocks import changes
 
 Index = tuple[int, ...]
 Key = Callable[[Index], Hashable]
@@ -16,14 +16,14 @@ _MOST_PERIOD = 128
 """Blocks after which alignment repeats, at most: each is a whole number of bytes further than the one before."""
 
 
-def kinds_of_grid(grid: Index, structure: Key, alignment: Key) -> dict[Index, int]:
+def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: int) -> dict[Index, int]:
     """The blocks that represent a grid, with the number of blocks that each stands for.
 
-    Along an axis, blocks with the same ``structure`` follow each other in runs, which bisection finds. In a run the
-    ``alignment`` of addresses has a period, of which each block is run. A kernel's addresses are taken to be sums of
-    what depends on each axis alone, as those of arrays by rows are.
+    All of a ``few`` represent themselves. Along an axis, blocks with the same ``structure`` follow each other in runs,
+    which bisection finds. In a run the ``alignment`` of addresses has a period, of which each block is run. A kernel's
+    addresses are taken to be sums of what depends on each axis alone, as those of arrays by rows are.
     """
-    if prod(grid) <= FEW:
+    if prod(grid) <= few:
         return dict.fromkeys(product(*map(range, grid)), 1)
     axes = []
     for axis, count in enumerate(grid):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from smembench.explain.requests import Integers
 
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
-_WINDOWS = {"shared": 1 << 56, "local": 1 << 57}
-"""Where shared and local memory lie among generic addresses."""
+_WINDOWS = {"shared": 1 << 56, "local": 1 << 57, "param": 1 << 58}
+"""Where shared and local memory and parameters lie among generic addresses."""
+_PARAMETER_ALIGNMENT = 64
+WORKSPACE_BYTES = 64
+"""Of what a cooperative launch gives the blocks of a grid to wait for each other."""
 
 Mask = NDArray[np.bool_]
 
@@ -50,9 +54,18 @@ class _Content:
 
 
 class Memory:
-    """Global arrays, and the shared and local memory of one block."""
+    """Global arrays, and the shared and local memory of one block.
 
-    def __init__(self, kernel: PtxKernel, arrays: Sequence[GlobalArray], dynamic_bytes: int) -> None:
+    ``parameters`` are the bytes of a kernel's parameters by name.
+    """
+
+    def __init__(
+        self,
+        kernel: PtxKernel,
+        arrays: Sequence[GlobalArray],
+        dynamic_bytes: int,
+        parameters: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
         self.kernel = kernel
         self.arrays = list(arrays)
         self._places: dict[str, int] = {}
@@ -64,6 +77,15 @@ class Memory:
                 self._places[variable.name] = begin
             else:
                 self._places[variable.name] = variable.begin
+        self.workspace = (len(self.arrays) + 1) * SPACING
+        self.arrays.append(GlobalArray("grid workspace", self.workspace, WORKSPACE_BYTES, None))
+        content = bytearray()
+        for name, value in parameters.items():
+            content += bytes(-len(content) % _PARAMETER_ALIGNMENT)
+            self._places[name] = len(content)
+            content += value
+        self._parameters = _Content(np.frombuffer(bytes(content), np.uint8))
+        self._named = {self._places[name]: name for name in parameters}
         dynamic = [each.begin for each in kernel.variables.values() if each.space == "shared" and not each.bytes]
         self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
         self.has_data = any(array.data is not None for array in self.arrays)
@@ -91,6 +113,13 @@ class Memory:
         """The global array at an address, or that which it misses by less than half of the distance to the next."""
         number = _number(address)
         return self.arrays[number] if 0 <= number < len(self.arrays) else None
+
+    def name_at(self, address: int) -> str:
+        """The parameter, or the array in global memory, at an address, which may be generic; "" for neither."""
+        if name := self._named.get(address % _WINDOWS["param"]):
+            return name
+        array = self.array_at(address)
+        return array.name if array is not None else ""
 
     def shared_name(self, address: int) -> str:
         """The variable in shared memory at an address, or the one before it."""
@@ -192,8 +221,8 @@ class Memory:
         """What an access of a mask reaches: contents, None if unknown; the threads inside of each, and their bytes."""
         active = np.ones(addresses.shape, np.bool_) if mask is None else mask
         parts: list[tuple[_Content | None, Mask, Integers]]
-        if space == "shared":
-            parts = [(self._shared, active, addresses)]
+        if space in ("shared", "param"):
+            parts = [(self._shared if space == "shared" else self._parameters, active, addresses)]
         elif space == "local":
             each = len(self._local.data) // max(len(addresses), 1)
             parts = [(self._local, active, addresses + np.arange(len(addresses)) * each)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from smembench.explain.ptx.program import Instruction, PtxKernel
 
-MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier")
+MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier", "wmma", "wgmma")
 """Instructions that access memory, or parameters."""
 
 
@@ -39,7 +39,7 @@ def needed(kernel: PtxKernel, data: bool) -> Needed:
 
 
 def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set[str]) -> None:
-    memory = given.root in MEMORY and given.space != "param"
+    memory = given.root in MEMORY and not given.by_name
     gives = bool(registers.intersection(given.targets))
     if given.guard and (memory or given.ends or gives):
         registers.add(given.guard)
@@ -49,7 +49,9 @@ def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set
         if gives:
             spaces.add(given.space)
         followed = given.space in spaces or (spaces and given.space == "generic") or "generic" in spaces
-        if given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and followed):
+        if given.root in ("wmma", "wgmma"):  # not their fragments in registers
+            registers.update(name for text in given.operands if text[0] != "{" for name in kernel.registers_in(text))
+        elif given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and followed):
             registers.update(given.sources)
     elif gives or given.root in ("bar", "barrier", "brx"):
         registers.update(given.sources)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.ptx.program import NAME, TYPES, Instruction, Parameter, Place, PtxKernel, Variable, split
+from smembench.explain.ptx.statements import labels_of, statements_of
 from smembench.model.errors import UsageError
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -21,8 +22,8 @@ _VARIABLE = re.compile(
 )
 _ALIGN = re.compile(r"\.align\s+(\d+)")
 _SPACES = ("shared", "global", "local", "const", "param")
-_LINES = re.compile(r"^(\s*\.(?:loc|file|pragma)\b[^\n;]*)$", re.MULTILINE)
-"""Directives that end with their line."""
+_GRID_BARRIER = "cudaCGSynchronize"
+"""A function of CUDA's device runtime that waits for all blocks of a grid."""
 _GUARD = re.compile(r"@(!?)(%?[\w$]+)\s+")
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 
@@ -180,10 +181,11 @@ class _Body:
     def read(self, body: str) -> None:
         """Add the instructions, labels and variables of a body."""
         label = ""
-        for statement in _statements(body):
+        statements = list(statements_of(body))
+        for number, statement in enumerate(statements):
             if statement == "{":
                 self._count += 1
-                self._scopes.append({})
+                self._scopes.append({each: f"{each}_{self._count}_" for each in labels_of(statements[number + 1 :])})
             elif statement == "}":
                 self._scopes.pop()
             elif statement.endswith(":"):
@@ -242,44 +244,13 @@ class _Body:
         if match := _GUARD.match(statement):
             negated, guard = bool(match[1]), match[2]
             statement = statement[match.end() :]
+        if statement.startswith("call") and _GRID_BARRIER in statement:
+            statement = "bar.sync 0"  # what it does in a block; its loads and stores are those of a library
         opcode, _, rest = statement.partition(" ")
         parts = tuple(opcode.split("."))
         space = next((name for part in parts if (name := part.partition("::")[0]) in _SPACES), "generic")
         lines = self._place, self._called_from
         self.kernel.code.append(Instruction(opcode, split(rest), guard, negated, *lines, parts, space))
-
-
-def _statements(body: str) -> Iterator[str]:
-    """The statements of a body: instructions, directives, labels with their colon, and braces of scopes."""
-    for raw in _LINES.sub(r"\1;", body).split(";"):
-        text = " ".join(raw.split())
-        while text:
-            if text[0] in "{}":
-                yield text[0]
-                text = text[1:].strip()
-            elif label := re.match(r"(\$?[\w$]+)\s*:(?!:)\s*", text):
-                yield f"{label[1]}:"
-                text = text[label.end() :]
-            elif text.startswith((".loc ", ".file", ".pragma")):
-                yield text
-                break
-            else:
-                closing = _scope_end(text)
-                yield text[:closing].strip()
-                text = text[closing:]
-
-
-def _scope_end(text: str) -> int:
-    """Where a statement ends that is followed by the braces of scopes; a brace of its own operands is not one."""
-    depth = 0
-    for number, character in enumerate(text):
-        if character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-            if depth < 0:
-                return number
-    return len(text)
 
 
 _NO_TARGET = {

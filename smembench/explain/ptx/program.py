@@ -79,9 +79,24 @@ class Instruction:
         return self.root in _ENDS or (self.root == "mbarrier" and any(part in _ASKS for part in self.parts))
 
     @property
+    def by_name(self) -> bool:
+        """Whether it accesses a parameter of the kernel, or of a call, by its name."""
+        return self.space == "param" and not any("%" in text for text in self.addresses)
+
+    @property
     def types(self) -> list[str]:
         """The types among its modifiers."""
         return [part for part in self.parts[1:] if part in TYPES]
+
+    @property
+    def elements(self) -> int:
+        """Of a vector that it loads or stores, or 1."""
+        return next((int(part[1]) for part in self.parts if part in ("v2", "v4", "v8")), 1)
+
+    @property
+    def bytes(self) -> int:
+        """Per lane, of a load or a store."""
+        return np.dtype(TYPES[self.types[-1]]).itemsize * self.elements
 
     @property
     def addresses(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.program import ADDRESS, TYPES, PtxKernel, readable
+from smembench.explain.tensor_maps import TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
@@ -19,12 +20,17 @@ Mask = NDArray[np.bool_]
 
 
 class Launch(NamedTuple):
-    """How a kernel is launched; ``parameters`` are the bytes of its parameters by name."""
+    """How a kernel is launched.
+
+    ``parameters`` are the bytes of its parameters by name, ``maps`` the tensor maps by the name of the parameter, or of
+    the array to which it points.
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     parameters: Mapping[str, bytes]
     dynamic_bytes: int = 0
+    maps: Mapping[str, TensorMapArgument] = {}
 
 
 class Registers:
@@ -66,13 +72,9 @@ class Registers:
             registers, nothing = self._values, np.zeros((), TYPES[declared])[()]
             return lambda: seen_as(registers.get(text, nothing), wanted)
         name, _, offset = text.partition("+")
-        if name in self.kernel.variables:
+        if name in self.kernel.variables or name in self.launch.parameters:
             value = np.uint64(self.memory.address_of(name) + int(offset or "0", 0))
             return lambda: seen_as(value, wanted)
-        if name in self.launch.parameters:
-            raise UsageError(
-                f"{readable(self.kernel.name)}: the address of parameter {name} is taken, which is not traced"
-            )
         constant = _constant(text, wanted)
         return lambda: constant
 
@@ -108,6 +110,12 @@ class Registers:
         else:
             self._unknown.pop(name, None)
 
+    def forget(self, names: Iterable[str], mask: Mask) -> None:
+        """What registers hold is not known in the threads of a mask."""
+        for name in names:
+            nothing = np.zeros((), TYPES[self.kernel.type_of(name) or "b32"])[()]
+            self.write(name, nothing, mask, np.bool_(True))
+
     def address(self, text: str) -> tuple[Callable[[], Any], list[str]]:
         """A function that returns the address in brackets, and the registers in it."""
         match = ADDRESS.fullmatch(text)
@@ -142,6 +150,8 @@ class Registers:
             "WARP_SZ": np.uint32(WARP),
             **{f"%{name}": np.uint32(0) for name in ("clock", "clock_hi", "smid", "nsmid", "gridid")},
             **{f"%{name}": np.uint64(0) for name in ("clock64", "globaltimer")},
+            "%envreg1": np.uint32(self.memory.workspace >> 32),  # as cooperative_groups.h reads its address
+            "%envreg2": np.uint32(self.memory.workspace & 2**32 - 1),
             "%cluster_ctarank": np.uint32(0),
             "%cluster_nctarank": np.uint32(1),
         }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, in_shared_memory
 from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
@@ -17,12 +19,15 @@ from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.tiles import TileAccess
 from smembench.explain.trace import Trace
 from smembench.explain.unknown import Unfollowed
 from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
 from smembench.toolchains.source_lines import Lined
 
+MOST_WORK = 100_000
+"""Instructions of all blocks up to which each is run; a second on a processor of 2020."""
 _SPACES = {"const": "constant"}
 
 
@@ -52,7 +57,7 @@ def trace(
     Raises:
         UsageError: for what cannot be traced.
     """
-    memory = Memory(kernel, arrays, launch.dynamic_bytes)
+    memory = Memory(kernel, arrays, launch.dynamic_bytes, launch.parameters)
     compiled = merging(kernel, lined) if lined else Merging({})
     machine = Machine(kernel, launch, memory, compiled)
     blocks: dict[tuple[int, ...], _Block] = {}
@@ -63,14 +68,19 @@ def trace(
             blocks[index] = _of_block(machine.run((x, y, z)), machine, compiled)
         return blocks[index]
 
-    kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment)
+    block((0, 0, 0))
+    few = max(FEW, MOST_WORK // machine.steps)
+    kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment, few)
     chosen = [block(index) for index in kinds]
     accesses = [
         each._replace(weight=weight)
         for one, weight in zip(chosen, kinds.values(), strict=True)
         for each in one.accesses
     ]
-    mistakes: set[Mistake] = set().union(*(_mistakes(one, machine) for one in chosen))
+    tiles: Counter[TileAccess] = Counter()
+    for one, weight in zip(chosen, kinds.values(), strict=True):
+        tiles.update({access: weight * count for access, count in one.found.tiles.items()})
+    mistakes: set[Mistake] = set().union(_outside(tiles), *(_mistakes(one, machine) for one in chosen))
     unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
@@ -83,6 +93,7 @@ def trace(
         tuple(sorted(first.values())),
         tuple(sorted(unfollowed)),
         unmatched=compiled.unmatched,
+        tiles=tiles,
     )
 
 
@@ -91,18 +102,24 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
-    structure, alignment = [], []
+    structure: list[Hashable] = []
+    alignment: list[Hashable] = []
     for site, records in sites.items():
         rows = np.stack([record.addresses for record in records])
         structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
-        if site.space == "shared" and site.way != "matrix":
+        if site.space == "shared" and (site.way != "matrix" or site.kind == "store"):
             inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
             made.append(Made(site, inside, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
+    kinds: Counter[TileAccess] = Counter()
+    for access, count in found.tiles.items():
+        kinds[access.alike] += count
+    structure.append((frozenset(kinds.items()), frozenset(found.elements.items())))
+    alignment.append(frozenset(found.tiles.items()))
     barriers = Accesses(
         AccessSite(0, "barrier", "barrier", "", 1), np.zeros((found.barriers, padded // WARP, WARP), np.int64), 1
     )
@@ -115,9 +132,20 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     )
 
 
+def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
+    """Copies and stores most of whose boxes lie outside of their tensor; a pipeline may copy some beyond its end."""
+    moved = grouped((each for each in tiles if each.kind != "operand"), lambda each: (each.line, each.matrix))
+    for (line, matrix), accesses in moved.items():
+        beyond = sum(tiles[each] for each in accesses if not each.global_bytes)
+        count = sum(tiles[each] for each in accesses)
+        if 2 * beyond > count:
+            text = f"{beyond} of {count} boxes lie outside of {matrix}; their elements are zeros"
+            yield Mistake(line, "outside", text)
+
+
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
-    mistakes = {*block.found.mistakes, *in_shared_memory(block.made)}
+    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought)}
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
         if site.space in ("barrier", "branch") or not len(active):

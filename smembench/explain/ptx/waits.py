@@ -34,21 +34,25 @@ class Waits:
         self._registers, self._accesses, self._mbarriers = registers, accesses, mbarriers
         self._at: dict[_Barrier, tuple[Instruction, Mask]] = {}
         self._phases: dict[int, tuple[Instruction, Mask]] = {}
+        self._spinning: dict[tuple[int, int], Mask] = {}
+        self._others_ran = True
 
     def __bool__(self) -> bool:
-        return bool(self._at or self._phases)
+        return bool(self._at or self._phases or self._spinning)
 
     def enter(self) -> None:
         """Begin a block."""
         self._at.clear()
         self._phases.clear()
+        self._spinning.clear()
+        self._others_ran = True
+
+    def to_spin(self, begin: int, behind: int, mask: Mask) -> None:
+        """Threads would repeat a loop that waits for a store: it begins at piece ``begin``, ``behind`` is after it."""
+        self._spinning[begin, behind] = self._spinning.get((begin, behind), np.zeros_like(mask)) | mask
 
     def at_barrier(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
-        """Threads come to a barrier of their block, or of their warps, behind which piece ``number`` begins.
-
-        Raises:
-            UsageError: for a barrier whose number or threads differ from thread to thread.
-        """
+        """Threads come to a barrier of their block, or of their warps, behind which piece ``number`` begins."""
         if "warp" in given.parts:
             self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
             join(running, number, mask)
@@ -61,13 +65,12 @@ class Waits:
             return
         operands = given.operands[1:] if "red" in given.parts else given.operands
         numbers = (text for text in operands if self._registers.kernel.type_of(text.lstrip("!")) != "pred")
-        constants = [self._registers.operand(text, "u4")() for text in numbers]
-        if any(len(np.unique(np.broadcast_to(value, mask.shape)[mask])) > 1 for value in constants):
-            raise self._registers.refused(given.called_from.line, given.opcode)
-        which, count = (*(int(np.broadcast_to(value, mask.shape)[mask][0]) for value in constants), 0, 0)[:2]
+        values = [np.broadcast_to(self._registers.operand(text, "u4")(), mask.shape) for text in numbers]
+        which, count = (*values, np.zeros(mask.shape, np.uint32), np.zeros(mask.shape, np.uint32))[:2]
         if "arrive" in given.parts:
             join(running, number, mask)
-        self._join(_Barrier(number, which, count), given, mask)
+        for one, threads in {*zip(which[mask].tolist(), count[mask].tolist(), strict=True)}:
+            self._join(_Barrier(number, one, threads), given, mask & (which == one) & (count == threads))
 
     def for_phase(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
         """Threads wait for a phase to end, behind which piece ``number`` begins."""
@@ -86,17 +89,29 @@ class Waits:
         for number, (given, mask) in [*self._phases.items()]:
             self.for_phase(number, given, np.zeros_like(mask), running)
         if running:
+            self._others_ran = True
+            return
+        if self._spinning and (self._others_ran or not self._at):
+            self._spin(running)
             return
         names = sorted({barrier.number for barrier in self._at})
         complete = [name for name in names if self._is_complete(name)]
         for name in complete or names:
             self._release(name, running)
         if names:
+            self._others_ran = True
             return
         for given, mask in self._phases.values():
             text = f"{mask.sum()} threads wait without end for {self._mbarriers.lacking(given, mask)}"
             self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
         self._phases.clear()
+
+    def _spin(self, running: Running) -> None:
+        """Look again after others have run; behind the loop if none has: then it is another block that stores."""
+        for (begin, behind), mask in self._spinning.items():
+            join(running, begin if self._others_ran else behind, mask)
+        self._spinning.clear()
+        self._others_ran = not self._others_ran
 
     def _join(self, barrier: _Barrier, given: Instruction, mask: Mask) -> None:
         _, before = self._at.get(barrier, (given, np.zeros_like(mask)))

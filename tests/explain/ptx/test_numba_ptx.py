@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from smembench.explain.ptx.memory import SPACING, GlobalArray
 from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
+from smembench.explain.tensor_maps import MAP_BYTES, TensorMapArgument
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
@@ -27,6 +29,7 @@ from smembench.toolchains.numba import by_nvvm
 pytest.importorskip("cuda.bindings.nvjitlink")
 
 SMS = 132
+FIGURES_OF_TILES = ("shared_bytes", "global_bytes", "arriving_bytes", "wavefronts")
 
 
 def linked(case: Case, program: NumbaKernel) -> str:
@@ -48,13 +51,21 @@ def by_ptx(case: Case) -> Costs:
         arrays.append(GlobalArray(name, begin, length * size, None))
         values += [0, 0, length, size, begin, length, size]
     values += problem.scalars(case)
+    maps = {}
+    for number, each in enumerate(program.tensor_maps):
+        begin = (len(arrays) + 1) * SPACING
+        element: np.dtype[Any] = np.dtype(str(carried(problem.array_types(case)[each.array])))
+        arrays.append(GlobalArray(f"map {number}", begin, MAP_BYTES, None))
+        values.append(begin)
+        box = each.row_bytes // element.itemsize, each.tile_rows
+        maps[f"map {number}"] = TensorMapArgument((each.rows, each.columns), element, box, each.row_bytes)
     parameters = {
         each.name: int(value).to_bytes(each.bytes, "little")
         for each, value in zip(kernel.parameters, values, strict=True)
     }
     code = machine_code(case, "9.0")
     assert code is not None
-    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes)
+    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes, maps)
     traced = trace(kernel, launch, arrays, "kernel.py", code.lined)
     assert not traced.mistakes
     assert not traced.unfollowed
@@ -92,3 +103,19 @@ def test_linked_ptx_costs_what_its_python_costs(name: str) -> None:
         assert ptx.sectors(kind) == pytest.approx(python.sectors(kind))
     assert ptx.load_requests == python.load_requests
     assert ptx.idle.get("store") == python.idle.get("store")
+
+
+@pytest.mark.parametrize("name", ["wgmma", "wgmmaSpecialized", "wgmmaStored", "wgmmaOverlapped"])
+@pytest.mark.parametrize("sizes", [(1024, 1024, 512), (1000, 1480, 136)])
+def test_tiles_of_the_tma_and_of_tensor_cores(name: str, sizes: tuple[int, int, int]) -> None:
+    """An instruction takes 32 bytes along k, where the trace of Python counts tiles of 128."""
+    (kernel,) = (each for each in registry.kernels("cuda") if (each.name, each.compiler) == (name, "numba"))
+    case = case_of(kernel, *sizes, "bfloat16")
+    python, ptx = explained(case, "9.0", SMS), by_ptx(case)
+    for kind in ("copy", "store", "operand"):
+        totals = [
+            [sum(getattr(each, of) for each in costs.tiles if each.access.kind == kind) for of in FIGURES_OF_TILES]
+            for costs in (ptx, python)
+        ]
+        assert totals[0] == totals[1]
+    assert {each.access.kind for each in ptx.tiles} == {each.access.kind for each in python.tiles}

@@ -173,7 +173,7 @@ def test_kinds_of_an_axis_are_its_runs_and_periods(count: int) -> None:
     def structure(index: tuple[int, ...]) -> str:
         return "last" if index[0] == count - 1 else "inside"
 
-    found = kinds.kinds_of_grid((count, 1, 1), structure, lambda index: index[0] % 4)
+    found = kinds.kinds_of_grid((count, 1, 1), structure, lambda index: index[0] % 4, 9)
     assert sum(found.values()) == count
     if count > 10:
         assert len(found) == 5

@@ -69,9 +69,8 @@ extern "C" __global__ void copied(float *out, const float *in) {
     __syncthreads();
     out[threadIdx.x] = some[threadIdx.x];
 }
-extern "C" __global__ void waiting(float *out) {
-    __shared__ unsigned long long barrier;
-    asm volatile("mbarrier.init.shared.b64 [%0], 32;" :: "r"((unsigned)__cvta_generic_to_shared(&barrier)));
+extern "C" __global__ void textured(float *out, unsigned long long texture) {
+    out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
 }
 extern "C" __global__ void endless(int *flag) {
     while (true) *flag += 1;
@@ -147,8 +146,8 @@ def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(modu
 
 
 def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:
-    with pytest.raises(UsageError, match=r"waiting, line \d+: mbarrier.init.shared.b64 is not traced"):
-        run(module, "waiting", [FLOATS])
+    with pytest.raises(UsageError, match=r"textured, line \d+: tex\.1d\S* is not traced"):
+        run(module, "textured", [FLOATS, 1])
 
 
 def test_a_loop_without_an_end_is_told(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:

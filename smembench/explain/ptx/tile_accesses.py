@@ -1,0 +1,218 @@
+"""Tiles that no thread requests: copies and stores in bulk, by tensor maps or of bytes in a row, and operands of wgmma.
+
+What a copy brings is not followed. Its bytes count as stored by the thread that starts it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from smembench.explain.mistakes import Brought
+from smembench.explain.ptx.accesses import Accesses
+from smembench.explain.ptx.mbarriers import Mbarriers
+from smembench.explain.ptx.program import Instruction, elements, readable, split
+from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.ptx.values import Run
+from smembench.explain.tensor_maps import TensorMapArgument
+from smembench.explain.tiles import TileAccess, moving, operand_wavefronts
+from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
+from smembench.kernels.intrinsics.operands import STEP_BYTES, Operand
+from smembench.kernels.intrinsics.warp_group import GROUP
+
+_ROWS_OF_A = 64
+"""Of an instruction of a warp group."""
+_ITEMSIZE = 2
+"""Bytes of an element of operands that may be transposed."""
+_UNIT = 16
+"""Bytes in which a descriptor states addresses."""
+_SWIZZLES = (0, 128, 64, 32)
+"""By bits 62 and 63 of a descriptor."""
+
+
+class TileAccesses:
+    """Makes functions of instructions that access tiles."""
+
+    def __init__(self, registers: Registers, accesses: Accesses, mbarriers: Mbarriers) -> None:
+        self._registers, self._accesses, self._mbarriers = registers, accesses, mbarriers
+
+    def of_tiles(self, given: Instruction) -> Run | None:
+        """A function that makes an instruction's accesses; None if it makes none.
+
+        Raises:
+            UsageError: for an instruction that is not traced.
+        """
+        if given.root == "wgmma":
+            return self._operands(given) if "mma_async" in given.parts else None
+        if "prefetch" in given.parts or not given.addresses:
+            return None
+        if "im2col" in given.opcode or "gather4" in given.opcode or "scatter4" in given.opcode:
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        return self._by_map(given) if "tensor" in given.parts else self._in_a_row(given)
+
+    def _by_map(self, given: Instruction) -> Run:
+        """A copy or a store of boxes by a tensor map."""
+        copies = given.space == "shared"
+        in_shared, in_map = given.addresses[:2] if copies else given.addresses[1::-1]
+        base, coordinates = split(in_map.strip("[] "))
+        which = self._registers.operand(base, "u8")
+        places = [self._registers.operand(text, "i4") for text in elements(coordinates)]
+        address, _ = self._registers.address(in_shared)
+        reached = self._blocks(given)
+
+        def move(mask: Mask | None) -> None:
+            for thread in self._threads(given, mask):
+                described = self._map(given, int(_at(which, thread)))
+                if described is None:
+                    continue
+                name, box = described
+                at = [int(_at(place, thread)) for place in places]
+                begin, blocks = int(_at(address, thread)), reached(thread)
+                access = TileAccess(
+                    *(given.called_from.line, "copy" if copies else "store", name, self._array(begin)),
+                    *(box.bytes // box.dtype.itemsize // box.box[0], box.box[0], blocks * box.bytes),
+                    blocks=blocks,
+                )
+                self._accesses.found.tiles[box.moved(access, at)] += 1
+                self._accesses.found.elements[access.line, box.elements(at)] += 1
+                self._come(given, thread, begin, box.bytes)
+
+        return move
+
+    def _in_a_row(self, given: Instruction) -> Run:
+        """A copy or a store of bytes in a row."""
+        (to, _), (of, _) = [self._registers.address(text) for text in given.addresses[:2]]
+        size = self._registers.operand(next(text for text in given.operands if not text.startswith("[")), "u4")
+        copies = given.space == "shared"
+        within = copies and "global" not in given.parts
+        reached = self._blocks(given)
+
+        def move(mask: Mask | None) -> None:
+            for thread in self._threads(given, mask):
+                begin, count = int(_at(to if copies else of, thread)), int(_at(size, thread))
+                if not within:
+                    outside = int(_at(of if copies else to, thread))
+                    array = self._registers.memory.array_at(outside)
+                    kind, name = "copy" if copies else "store", array.name if array else "global memory"
+                    blocks = reached(thread)
+                    access = TileAccess(
+                        *(given.called_from.line, kind, name, self._array(begin), 1, count, blocks * count),
+                        blocks=blocks,
+                    )
+                    self._accesses.found.tiles[moving(access, np.array([outside]), count, count)] += 1
+                self._come(given, thread, begin, count)
+
+        return move
+
+    def _operands(self, given: Instruction) -> Run:
+        """The operands of ``wgmma`` in shared memory: B, and A if it is not in registers."""
+        shape = next((match for part in given.parts if (match := re.fullmatch(r"m64n(\d+)k(\d+)", part))), None)
+        if shape is None or "sp" in given.parts:
+            raise self._registers.refused(given.called_from.line, given.opcode)
+        columns, depth = map(int, shape.groups())
+        *_, of_a, of_b = ("0", "0", *given.operands[6:])  # whether they are transposed, only of 16-bit types
+        parts = [("B", given.operands[2], columns, of_b)]
+        if not given.operands[1].startswith("{"):
+            parts.insert(0, ("A", given.operands[1], _ROWS_OF_A, of_a))
+        names = [text for _, text, _, _ in parts]
+        operands = [
+            (name, self._registers.operand(text, "u8"), rows, depth if transposed == "1" else 0)
+            for name, text, rows, transposed in parts
+        ]
+
+        def multiply(mask: Mask | None) -> None:
+            followed = self._accesses.followed(given, mask, names)
+            active = np.flatnonzero(followed) if followed is not None else np.arange(self._registers.threads)
+            for group in np.unique(active // GROUP):
+                for name, descriptor, rows, along in operands:
+                    operand, start = decoded(int(_at(descriptor, group * GROUP)), name, rows, along)
+                    self._accesses.found.tiles[self._read(given, operand, start)] += 1
+            for name in given.targets:
+                self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+
+        return multiply
+
+    def _read(self, given: Instruction, operand: Operand, start: int) -> TileAccess:
+        size = operand.rows * operand.row_bytes
+        return TileAccess(
+            *(
+                given.called_from.line,
+                "operand",
+                operand.name,
+                self._array(start),
+                operand.rows,
+                operand.row_bytes,
+                size,
+            ),
+            operand=operand,
+            wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
+        )
+
+    def _threads(self, given: Instruction, mask: Mask | None) -> list[int]:
+        """The threads of a mask that know all that they need."""
+        names = [name for text in given.addresses for name in self._registers.kernel.registers_in(text)]
+        followed = self._accesses.followed(given, mask, [*names, *given.sources])
+        found: list[int] = np.arange(self._registers.threads)[
+            followed if followed is not None else slice(None)
+        ].tolist()
+        return found
+
+    def _blocks(self, given: Instruction) -> Callable[[int], int]:
+        """A function of the thread that returns how many blocks of a cluster a copy reaches."""
+        if "multicast" not in given.opcode:
+            return lambda thread: 1
+        chosen = self._registers.operand(next(text for text in given.operands[3:] if text[0] != "["), "u2")
+        return lambda thread: int(_at(chosen, thread)).bit_count()
+
+    def _map(self, given: Instruction, address: int) -> tuple[str, TensorMapArgument] | None:
+        """The tensor map at an address, and its name; None, with a note, if there is none."""
+        name = self._registers.memory.name_at(address)
+        found = self._registers.launch.maps.get(name)
+        if found is None:
+            self._accesses.note_unknown(given, "a tensor map")
+            return None
+        return name, found
+
+    def _array(self, begin: int) -> str:
+        return readable(self._registers.memory.shared_name(begin))
+
+    def _come(self, given: Instruction, thread: int, begin: int, count: int) -> None:
+        """Bytes have come to shared memory, and the barrier there is told."""
+        if given.space != "shared":
+            return
+        where, everyone = np.full(self._registers.threads, begin), np.arange(self._registers.threads)
+        self._registers.memory.forget("shared", where, count, everyone == thread)
+        order = int(self._accesses.order[thread])
+        self._accesses.found.brought.append(
+            Brought(given.called_from.line, self._array(begin), begin, count, thread, order)
+        )
+        if "mbarrier" in given.opcode:
+            address, _ = self._registers.address(given.addresses[-1])
+            self._mbarriers.come(int(_at(address, thread)), count)
+
+
+def decoded(descriptor: int, name: str, rows: int, depth: int) -> tuple[Operand, int]:
+    """What a matrix descriptor states, and where the operand begins (PTX ISA, "Matrix Descriptor Format").
+
+    Args:
+        descriptor: its 64 bits.
+        name: the matrix's.
+        rows: of A, or columns of B, that an instruction takes.
+        depth: elements along k if the operand is transposed: its rows are along k then; else 0.
+    """
+    start, leading, stride = ((descriptor >> low & 0x3FFF) * _UNIT for low in (0, 16, 32))
+    swizzle = _SWIZZLES[descriptor >> 62 & 3]
+    if not depth:
+        return Operand(name, rows, STEP_BYTES, leading=leading, stride=stride, swizzle=swizzle), start
+    if not swizzle:  # then the strides change places
+        leading, stride = stride, leading
+    return Operand(name, depth, rows * _ITEMSIZE, True, leading, stride, swizzle), start
+
+
+def _at(value: Callable[[], Any], thread: int) -> Any:
+    """An operand's value in a thread."""
+    found = value()
+    return found[thread] if np.shape(found) else found
