@@ -220,6 +220,8 @@ class Machine:
             self._accesses.note_branch(instruction, mask)
         if (rest := mask & ~taken).any():
             join(running, number + 1, rest)
+            if id(last) in self._spins:
+                self._waits.seen(self._target(last))
         return taken
 
     def _chosen(self, number: int, last: Instruction, mask: Mask) -> Mask:
