@@ -80,6 +80,14 @@ def _without(rng: Random, places: Places) -> Places:
     return [place if lane in active else None for lane, place in enumerate(places)]
 
 
+def _every_other(rng: Random) -> Places:
+    """Of lanes n and n^x at most one is active."""
+    other, among = rng.choice(_STEPS), rng.choice((_permuted, _strided, _tile))(rng)
+    lanes = {rng.choice((lane, lane ^ other)) for lane in range(WARP) if lane < lane ^ other}
+    active = {*rng.sample(sorted(lanes), rng.randint(1, len(lanes)))}
+    return [place if lane in active else None for lane, place in enumerate(among)]
+
+
 PATTERNS: dict[str, Callable[[Random], Places]] = {
     "permuted": _permuted,
     "strided": _strided,
@@ -91,5 +99,6 @@ PATTERNS: dict[str, Callable[[Random], Places]] = {
     "parts share": _paired_by_part,
     "pairs, some inactive": _paired_inactive,
     "some inactive": _inactive,
+    "n or n^x": _every_other,
 }
 """By name: each draws one pattern."""

@@ -59,8 +59,9 @@ class Launch:
         typer.Option(
             metavar="ARG",
             help="An argument, in the kernel's order: float32[4096,4096], 1024, 0.5, 'float32 0.5', or x.npy for an "
-            "array with its data. 'float32[64,100] strides 128x1 offset 4' has gaps, in elements. Triton's constants "
-            "have names: BLOCK=128, num_warps=8.",
+            "array with its data. 'float32[64,100] strides 128x1 offset 4' has gaps, in elements. "
+            "'tensormap(float16[4096,4096], box 64x128, swizzle 128)' is one for the TMA. Triton's constants have "
+            "names: BLOCK=128, num_warps=8.",
         ),
     ] = None
     shared_bytes: Annotated[

@@ -42,7 +42,11 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
     if path.suffix == ".cu":
         _check_declared(path, source, name)
-        compiled = compile_file(path, name, capability, options)
+        try:
+            compiled = compile_file(path, name, capability, options)
+        except UsageError as error:
+            of_name = str(error).startswith(f"{path}: {name}: ")
+            raise UsageError(f"{error}{_listed(declared(source)) if of_name else ''}") from None
     elif options:
         raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
     else:
@@ -105,15 +109,14 @@ def _file(module: Module, kernel: PtxKernel, path: Path) -> Path:
     return path if file == path.absolute() else file
 
 
-_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
-_KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
+_ATTRIBUTES = r"(?:(?:static|inline|__\w+__)\s*(?:\((?:[^()]|\([^()]*\))*\))?\s*)*"
+_KERNEL = re.compile(rf"__global__\s+{_ATTRIBUTES}void\s+{_ATTRIBUTES}(\w+)\s*\(")
 
 
 def _check_declared(path: Path, source: str, name: str) -> None:
-    """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
-    known = declared(source)
-    if not name or (known and _own(name) not in known and '#include "' not in source):
-        raise _unknown(path, name, known)
+    """Raise UsageError for a name that the source does not have, before a compiler is asked for it."""
+    if not name or not (re.search(rf"\b{re.escape(_own(name))}\b", source) or '#include "' in source):
+        raise _unknown(path, name, declared(source))
 
 
 def declared(source: str) -> list[str]:
@@ -128,7 +131,11 @@ def _own(name: str) -> str:
 
 def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
     asked = f"has no kernel {name!r}" if name else f"name a kernel in it, {path}:NAME"
-    return UsageError(f"{path}: {asked}; it has {', '.join(sorted(known)) or 'none'}")
+    return UsageError(f"{path}: {asked}{_listed(known)}")
+
+
+def _listed(known: Iterable[str]) -> str:
+    return f"; it has {', '.join(sorted(known)) or 'none'}"
 
 
 def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:

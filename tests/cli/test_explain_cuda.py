@@ -191,6 +191,12 @@ def test_nvcc_gets_the_options_and_finds_headers(program: Program, whole: Path, 
         ("fill", [], 'whole.cu, line 11: identifier "STEP" is undefined'),
         ("turn<float,8>", ["-DSTEP=1"], 'whole.cu: turn<float,8>: identifier "turn" is undefined; give a kernel'),
         ("turns", ["-DSTEP=1"], "whole.cu: has no kernel 'turns'; it has fill, turn"),
+        (
+            "main",
+            ["-DSTEP=1"],
+            "is undefined in device code; give a kernel and types with their namespaces; it has fill, turn",
+        ),
+        ("mine::turn", ["-DSTEP=1"], "give the template's arguments, as in tile<float,32>; it has fill, turn"),
         ("mine::turn<double,512>", ["-DSTEP=1"], "uses too much shared data"),
     ],
 )
@@ -268,6 +274,21 @@ def test_instructions_of_one_architecture_are_compiled_for_it(
     made = compile_file(source, "fenced", "9.0")
     assert ".target sm_90a" in made.ptx
     assert made.code
+
+
+def test_kernels_are_listed_whatever_stands_before_their_names(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "many.cu"
+    path.write_text("""__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(32 * (2 + 1), 4) one(float *x) {}
+template <int N> static __global__ inline void two(int) {}
+__global__ __launch_bounds__(32)
+void
+three(int) {}
+extern "C" __global__ void four () {}
+""")
+    ran = program("explain", f"{path}:five", "--grid", 1, "--block", 32)
+    assert "has no kernel 'five'; it has four, one, three, two" in ran.stderr
+    ran = program("explain", f"{path}:four", "--grid", 1, "--block", 32)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.parametrize("task", ["--best-pad", "--best-swizzle"])
