@@ -94,7 +94,7 @@ def cures(explained: Costs) -> list[Cure]:
     """
     fixed = {tile.array for tile in explained.trace.tiles}
     found = []
-    for array, asked in areas_of_launch(explained):
+    for array, asked in areas_of_launch(explained, conflicts=True):
         if asked.wavefronts().sum() == asked.ideal.sum():
             continue
         known = declared_in(explained, array, asked)
@@ -119,10 +119,16 @@ def _name(array: SharedArray) -> str:
     return array.name.partition("+")[0]
 
 
-def areas_of_launch(explained: Costs) -> Iterator[tuple[SharedArray, Asked]]:
-    """The shared arrays with loads or stores, and these, as often as a launch has them."""
+def areas_of_launch(explained: Costs, *, conflicts: bool = False) -> Iterator[tuple[SharedArray, Asked]]:
+    """The shared arrays with loads or stores, or with ``conflicts`` of them, and these, as often as a launch has them.
+
+    Memory whose parts no access has in common is several arrays.
+    """
     times = {access.site: access.requests for access in explained.shared}
+    asked_for = {access.site.array for access in explained.shared if not conflicts or access.wavefronts > access.ideal}
     for array in explained.trace.shared:
+        if array.name not in asked_for:
+            continue
         own = [
             each
             for each in explained.trace.accesses
