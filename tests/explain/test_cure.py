@@ -46,9 +46,11 @@ __global__ void vectors(float4 *out, const float4 *in) {
 __global__ void planes(double *out, const double *in) {
     __shared__ double tile[2][16][16];
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
-    for (int p = 0; p < 2; p++) tile[p][y][x] = in[threadIdx.x + 256 * p];
+    tile[0][y][x] = in[threadIdx.x];
+    tile[1][y][x] = in[threadIdx.x + 256];
     __syncthreads();
-    for (int p = 0; p < 2; p++) out[threadIdx.x + 256 * p] = tile[p][x][y];
+    out[threadIdx.x] = tile[0][x][y];
+    out[threadIdx.x + 256] = tile[1][x][y];
 }
 __global__ void shorts(unsigned short *out, const unsigned short *in) {
     __shared__ unsigned short tile[64][64];
