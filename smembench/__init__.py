@@ -86,17 +86,10 @@ def measure(
         DeviceUnavailable: for a device that is not there.
         RunInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``run`` has the finished cases.
     """
-    from collections.abc import Mapping
-
-    from smembench.run.config import Config, from_data, from_toml
+    from smembench.run.config import from_python
     from smembench.studies.run import Storage, run, whole
 
-    if config is not None and keys:
-        raise UsageError(f"{next(iter(keys))}: give a config or the keys of a sweep; overrides change a config")
-    if config is None:
-        of_run = {key: keys.pop(key) for key in list(keys) if key in Config.model_fields}
-        config = {**of_run, "sweep": [keys]}
-    chosen = from_data(config, overrides) if isinstance(config, Mapping) else from_toml(_path(config), overrides)
+    chosen = from_python(config, overrides, keys)
     storage = Storage(None if output is None else _path(output), anonymous=anonymous)
     return result(whole(lambda: run(chosen, storage, watch=_watch(progress))))
 
@@ -200,7 +193,7 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
     return shown(Explained, explained(case, capability, device.sm_count if device else None))
 
 
-def explain_function(
+def explain_function(  # noqa: PLR0913 - keywords of the public interface
     function: Any,
     *,
     grid: int | Sequence[int],
@@ -208,30 +201,36 @@ def explain_function(
     args: Sequence[Any],
     shared_bytes: int = 0,
     capability: str | None = None,
+    options: Sequence[str] = (),
+    **named: Any,
 ) -> ExplainedFunction:
     """The same for any kernel, from a trace; needs no GPU.
 
     Args:
-        function: a Numba kernel, with or without ``cuda.jit``; or a kernel of a file, ``"kernel.cu:name"`` of CUDA C++
-            and ``"kernel.ptx:name"`` of PTX.
-        grid, block: blocks, and threads of a block, as an int or up to three.
-        args: numbers, arrays or text such as ``"float32[4096,4096]"``. The trace reads the data of NumPy's arrays;
-            other arrays have a shape and a type only.
+        function: a function for Numba or Triton; an object that holds CUDA C++, such as CuPy's RawKernel; or a kernel
+            of a file, ``"kernel.cu:name"``, ``"kernel.ptx:name"`` or ``"kernel.py:name"``.
+        grid, block: blocks, and threads of a block, as an int or up to three; Triton decides on the block.
+        args: numbers, arrays, or text as on the command line, ``"float32[64,100] strides 128x1"``. The trace reads the
+            data of NumPy's arrays; other arrays have a shape, a type, strides and an alignment only.
         shared_bytes: dynamic shared memory of the launch.
         capability: as for ``explain_kernel``. Without NVIDIA's compiler libraries the accesses are the source's.
+        options: the compiler's for a .cu file, such as ``["-DPAD=1"]``.
+        named: what a launch of Triton names: ``BLOCK=128, num_warps=8``.
 
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
     """
-    from smembench.explain.arguments import in_order_and_named, sides
+    from smembench.explain.arguments import in_order_and_named, named_value, sides
     from smembench.report.notebook import ExplainedFunction, shown
     from smembench.studies.explain import target
     from smembench.studies.explain_any import explain_any
     from smembench.studies.explain_triton import Launch
 
-    launch = Launch(sides(grid), None if block is None else sides(block), *in_order_and_named(args), shared_bytes)
-    found = explain_any(function, launch, capability=target(capability=capability).capability)
-    return shown(ExplainedFunction, found)
+    in_order, of_text = in_order_and_named(args)
+    names = {**of_text, **{name: named_value(value) for name, value in named.items()}}
+    launch = Launch(sides(grid), None if block is None else sides(block), in_order, names, shared_bytes)
+    capability = target(capability=capability).capability
+    return shown(ExplainedFunction, explain_any(function, launch, capability=capability, options=options))
 
 
 def conflicts(function: Any, *, kind: str | None = None, partial: bool = False, **launch: Any) -> float:
@@ -241,17 +240,12 @@ def conflicts(function: Any, *, kind: str | None = None, partial: bool = False, 
         function: the kernel, as for ``explain_function``.
         kind: ``load`` or ``store`` for these alone.
         partial: leave out what depends on data that was not given instead of raising.
-        launch: ``grid``, ``block``, ``args``, ``shared_bytes`` and ``capability`` of ``explain_function``.
+        launch: ``grid``, ``block``, ``args`` and the others of ``explain_function``.
 
     Raises:
         UsageError: as ``explain_function``, for a kernel with mistakes, and unless ``partial`` for unknown data.
     """
-    if kind not in (None, "load", "store"):
-        raise UsageError(f"kind {kind!r}: give load, store or None for both")
-    found = explain_function(function, **launch)
-    if reasons := found.trace.reasons(partial=partial):
-        raise UsageError(f"{found.trace.filename}, {reasons[0]}")
-    return found.worst(kind)
+    return explain_function(function, **launch).conflicts(kind, partial=partial)
 
 
 def layout(

@@ -22,7 +22,7 @@ def explain(
         typer.Argument(
             metavar="KERNEL",
             help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
-            "path.ptx:name, or Numba's path.py:function.",
+            "path.ptx:name, or path.py:name of Numba, Triton or CuPy.",
             autocompletion=complete_kernel,
         ),
     ] = None,
@@ -46,15 +46,17 @@ def explain(
     access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,
     and a load of shared memory that nothing stored.
 
-    A kernel in a file of your own is traced with the arguments of a launch: CUDA C++ compiled by NVRTC, PTX of any
-    compiler, or a function for Numba, whose file is imported. What depends on data that was not given is named; give
-    an array's data as a .npy file.
+    A kernel in a file of your own is traced with the arguments of a launch. CUDA C++ is compiled by nvcc, or without
+    it by NVRTC, which takes no host code; "name<float,32>" is a template. PTX is that of any compiler. A Python file is
+    imported, for a function of Numba or Triton, or for CuPy's RawKernel. What depends on data that was not given is
+    named; give an array's data as a .npy file.
 
     Examples:
 
       smembench explain transposeSmem --block 32x32
       smembench explain mine.cu:transpose --grid 128x128 --block 32x32 --arg float32[4096,4096] --arg float32[4096,4096]
       smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
+      smembench explain mine.py:softmax --grid 64 --arg float32[64,999] --arg float32[64,999] --arg 999 --arg BLOCK=1024
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261123T134710Z-documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -43,45 +43,43 @@ class Asked:
 class Launch:
     """How a kernel is launched."""
 
+    panel: ClassVar = "Launch of a kernel in a file (--block with any kernel)"
+
     block: Annotated[
         str | None,
         typer.Option(
             metavar="XxY,…",
-            help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's)",
+            help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's; Triton's are "
+            "those of num_warps)",
         ),
     ] = None
-    grid: Annotated[
-        str | None,
-        typer.Option(metavar="XxYxZ", help="With a kernel in a file: blocks of the grid, in 1 to 3 dimensions."),
-    ] = None
+    grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks of the grid, in 1 to 3 dimensions.")] = None
     arg: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ARG",
-            help="With a kernel in a file: an argument, in the kernel's order: float32[4096,4096], 1024, 0.5, "
-            "'float32 0.5', or x.npy for an array with its data.",
+            help="An argument, in the kernel's order: float32[4096,4096], 1024, 0.5, 'float32 0.5', or x.npy for an "
+            "array with its data. 'float32[64,100] strides 128x1 offset 4' has gaps, in elements. Triton's constants "
+            "have names: BLOCK=128, num_warps=8.",
         ),
     ] = None
     shared_bytes: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="BYTES", help="With a kernel in a file: dynamic shared memory of the launch."),
+        int | None, typer.Option(min=0, metavar="BYTES", help="Dynamic shared memory of the launch.")
     ] = None
     define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="With a kernel in a .cu file: define a macro."),
+        list[str] | None, typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Define a macro in a .cu file.")
     ] = None
     include: Annotated[
         list[str] | None,
-        typer.Option("--include", "-I", metavar="DIR", help="With a kernel in a .cu file: look for headers here, too."),
+        typer.Option("--include", "-I", metavar="DIR", help="Look here, too, for headers of a .cu file."),
     ] = None
     std: Annotated[
-        str | None,
-        typer.Option("--std", metavar="NAME", help="With a kernel in a .cu file: the standard, such as c++20."),
+        str | None, typer.Option("--std", metavar="NAME", help="The standard of a .cu file, such as c++20.")
     ] = None
 
     @property
     def options(self) -> list[str]:
-        """The options of NVRTC."""
+        """The options of the compiler."""
         named = [*(f"-D{name}" for name in self.define or ()), *(f"-I{folder}" for folder in self.include or ())]
         return [*named, *([f"--std={self.std}"] if self.std else [])]
 

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401 - so that NumPy knows the name bfloat16
 import numpy as np
 
-from smembench.explain.foreign import Argument, ArrayArgument, Dimensions
+from smembench.explain.array_argument import Argument, ArrayArgument
+from smembench.explain.foreign import Dimensions
 from smembench.explain.tensor_maps import parsed_map
 from smembench.model.errors import UsageError
 
-_ARRAY = re.compile(r"(\w+)\[([\d\s,]+)\]", re.ASCII)
+_ARRAY = re.compile(
+    r"(\w+)\[([\d\s,]+)\](?:\s+strides\s+(\d+(?:[xX×]\d+)*))?(?:\s+offset\s+(\d+))?", re.ASCII | re.IGNORECASE
+)
 _SCALAR = re.compile(r"(\w+)\s+(\S+)", re.ASCII)
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.ASCII)
 _WORD = re.compile(r"(?!True$|False$|inf$|nan$)[A-Za-z_][\w.]*(?<!\.npy)", re.ASCII)
 """A constant of Triton's that is text, such as ieee or tl.float16."""
 _FORMS = (
-    "write float32[4096,4096] for an array, a number, float32 1.5 for one of this type, or the path of a .npy file for "
-    "an array with its data"
+    "write float32[4096,4096] for an array, float32[64,100] strides 128x1 offset 4 for one with gaps, in elements, a "
+    "number, float32 1.5 for one of this type, or the path of a .npy file for an array with its data"
 )
+_MOST_BYTES = 2**39
+"""More than any GPU has, and less than traced arrays lie apart."""
+_ALIGNMENT = 512
+"""Of allocations, in bytes."""
 
 
 def dimensions(text: str, name: str) -> Dimensions:
@@ -47,12 +56,7 @@ def parsed(text: str) -> Argument:
     if text.startswith("tensormap("):
         return parsed_map(text)
     if match := _ARRAY.fullmatch(text):
-        try:
-            dtype = np.dtype(match[1])
-            shape = tuple(int(side) for side in match[2].split(","))
-        except (TypeError, ValueError):
-            raise UsageError(f"--arg {text!r}: {_FORMS}") from None
-        return ArrayArgument(shape, dtype)
+        return _array(text, *match.groups())
     if match := _SCALAR.fullmatch(text):
         try:
             typed: np.generic = np.dtype(match[1]).type(match[2])
@@ -69,8 +73,33 @@ def parsed(text: str) -> Argument:
     raise UsageError(f"--arg {text!r}: {_FORMS}")
 
 
+def _array(text: str, dtype: str, shape: str, strides: str | None, offset: str | None) -> ArrayArgument:
+    """An array from the parts of its text; strides and offset are in elements.
+
+    Raises:
+        UsageError: for what is no type, another number of strides than of dimensions, and what no GPU holds.
+    """
+    try:
+        kind = np.dtype(dtype)
+        sides = tuple(int(side) for side in shape.split(","))
+    except (TypeError, ValueError):
+        raise UsageError(f"--arg {text!r}: {_FORMS}") from None
+    if kind.kind in "OSUMm":
+        raise UsageError(f"--arg {text!r}: {dtype} is no type of a kernel; give one such as float32")
+    steps = None if strides is None else tuple(int(step) * kind.itemsize for step in re.split("[xX×]", strides))
+    if steps is not None and len(steps) != len(sides):
+        raise UsageError(f"--arg {text!r}: give a stride for each of the {len(sides)} dimensions, such as 128x1 for 2")
+    array = ArrayArgument(sides, kind, strides=steps, offset=int(offset or 0) * kind.itemsize)
+    if array.bytes > _MOST_BYTES:
+        raise UsageError(f"--arg {text!r}: has {array.bytes} bytes, more than any GPU; give a smaller array")
+    return array
+
+
 def from_python(value: Any) -> Argument:
-    """An argument as a launch in Python has it: text as above, a number, or an array; NumPy's have their data.
+    """An argument as a launch in Python has it: text as above, a number, or an array.
+
+    NumPy's arrays have their data, others their shape, type and strides; those with a CUDA array interface, such as
+    CuPy's, Numba's and PyTorch's, have their address's alignment, too. No memory of a GPU is read.
 
     Raises:
         UsageError: for anything else.
@@ -78,13 +107,29 @@ def from_python(value: Any) -> Argument:
     if isinstance(value, str):
         return parsed(value)
     if isinstance(value, np.ndarray) and value.ndim:
-        return ArrayArgument(value.shape, value.dtype, value)
+        return ArrayArgument(value.shape, value.dtype, value, value.strides)
     if isinstance(value, int | float | complex | np.number | np.bool_):
         return value if isinstance(value, int | float | complex) else value.item()
     try:
-        return ArrayArgument(tuple(map(int, value.shape)), np.dtype(value.dtype))
+        if isinstance(interface := getattr(value, "__cuda_array_interface__", None), Mapping):
+            return _on_device(interface, _type(value))
+        return ArrayArgument(tuple(map(int, value.shape)), _type(value))
     except (AttributeError, TypeError):
         raise UsageError(f"{value!r}: is no argument of a kernel; give an array, a number or text: {_FORMS}") from None
+
+
+def _type(value: Any) -> np.dtype[Any]:
+    """The type of an array's elements, of PyTorch's, too, which are none of NumPy's: ``torch.float32``."""
+    dtype = value.dtype
+    return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).rpartition(".")[2])
+
+
+def _on_device(interface: Mapping[str, Any], dtype: np.dtype[Any]) -> ArrayArgument:
+    """An array in a GPU's memory, whose allocation begins at the last multiple of its alignment."""
+    shape, strides = tuple(map(int, interface["shape"])), interface.get("strides")
+    steps = None if strides is None else tuple(map(int, strides))
+    array = ArrayArgument(shape, dtype, strides=steps)
+    return replace(array, offset=(interface["data"][0] - array.begin) % _ALIGNMENT)
 
 
 def in_order_and_named(values: Iterable[Any]) -> tuple[list[Argument], dict[str, Any]]:
@@ -101,8 +146,19 @@ def in_order_and_named(values: Iterable[Any]) -> tuple[list[Argument], dict[str,
         elif match[1] in named:
             raise UsageError(f"--arg {value!r}: {match[1]} was given before")
         else:
-            named[match[1]] = match[2] if _WORD.fullmatch(match[2]) else parsed(match[2])
+            named[match[1]] = named_value(match[2])
     return in_order, named
+
+
+def named_value(value: Any) -> Any:
+    """The value of a named argument: an array or a number as in ``from_python``, or a constant as it is.
+
+    Raises:
+        UsageError: for text that is neither a word nor an argument.
+    """
+    if isinstance(value, str):
+        return value if _WORD.fullmatch(value) else parsed(value)
+    return from_python(value) if hasattr(value, "shape") else value
 
 
 def sides(value: int | Sequence[int]) -> Dimensions:
@@ -116,4 +172,4 @@ def _loaded(path: Path) -> ArrayArgument:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "is no array in NumPy's format"
         raise UsageError(f"--arg {path}: {reason}") from None
-    return ArrayArgument(data.shape, data.dtype, data)
+    return ArrayArgument(data.shape, data.dtype, data, data.strides)

@@ -55,8 +55,6 @@ class Declared:
 
 def declared(filename: str, name: str, size: int, line: int) -> Declared | None:
     """How a file declares a shared array of ``size`` bytes, the last time before a line; None if that is not clear."""
-    if not filename.endswith((".cu", ".cuh", ".h", ".hpp", ".cpp")):
-        return None
     checkcache(filename)
     source = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), "".join(getlines(filename)))
     constants, found = _constants(source), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from traceback import extract_tb
@@ -12,8 +12,10 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.blocks import kinds_by_work
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs, by_memory, resident_blocks
@@ -39,18 +41,6 @@ Dimensions = tuple[int, ...]
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_IN_BLOCK = (1024, 1024, 64)
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayArgument:
-    """An array on the device: its shape, its type, and its data if the trace may read it."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    data: NDArray[Any] | None = None
-
-
-Argument = ArrayArgument | TensorMapArgument | int | float | complex | np.generic
 
 
 def explain_function(
@@ -91,7 +81,7 @@ def explain_function(
     return costs_of(
         traced,
         f"{plain.__name__} in {Path(traced.filename).name} · grid {as_text(grid)} · block {as_text(block)}",
-        sizes={name: prod(a.shape) * a.dtype.itemsize for name, a in named.items() if isinstance(a, ArrayArgument)},
+        sizes={name: a.element_bytes for name, a in named.items() if isinstance(a, ArrayArgument)},
         shared_bytes=max((array.base + array.bytes for array in traced.shared), default=shared_bytes),
         launched=(prod(grid), prod(block)),
         code=(capability, code),
@@ -142,11 +132,16 @@ def costs_of(
 
 
 def _machine_code(function: Any, arguments: Sequence[Argument], capability: str) -> MachineCode | None:
-    like = [np.empty((1,) * len(a.shape), a.dtype) if isinstance(a, ArrayArgument) else a for a in arguments]
+    like = [_like(each) if isinstance(each, ArrayArgument) else each for each in arguments]
     try:
         return parse(*function_code(function, like, capability))
     except Exception:  # a missing library or the compiler raises its own; explanations work without machine code
         return None
+
+
+def _like(argument: ArrayArgument) -> NDArray[Any]:
+    """An array of the same layout, which Numba compiles for, without its memory."""
+    return as_strided(np.empty(1, argument.dtype), argument.shape, argument.steps)
 
 
 def as_text(dimensions: Dimensions) -> str:
@@ -198,10 +193,7 @@ def _in_memory(recorder: ForeignRecorder, name: str, argument: Argument, number:
         return argument
     if argument.dtype.itemsize not in WIDTHS or argument.dtype.kind not in "biufc":
         raise UsageError(f"{name}: elements of type {argument.dtype} are not traced; give a type of numbers")
-    base = number * ARRAY_SPACING
-    if argument.data is None:
-        return recorder.array("global", name, argument.shape, base, str(argument.dtype))
-    return recorder.given("global", name, argument.data, base)
+    return recorder.argument(name, argument, number * ARRAY_SPACING + argument.begin)
 
 
 def _traced(launch: Launch, recorder: ForeignRecorder, fake: Any, name: str) -> Trace:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.foreign_index import Indexed
 from smembench.explain.functions import Cast, integer
 from smembench.explain.lockstep import Values
@@ -53,6 +54,12 @@ class ForeignRecorder(Recorder):
     def array(self, space: str, name: str, shape: tuple[int, ...], base: int, dtype: str) -> ForeignArray:
         """An array whose accesses are recorded, without data."""
         return ForeignArray(self, space, name, shape, base, dtype)
+
+    def argument(self, name: str, argument: ArrayArgument, base: int) -> ForeignArray:
+        """An array of the launch whose first element lies at ``base``."""
+        array = self.array("global", name, argument.shape, base, str(argument.dtype))
+        array.data, array._strides = argument.data, list(argument.steps)
+        return array
 
     def given(self, space: str, name: str, data: Data, base: int) -> ForeignArray:
         """An array with the data that it has at launch."""

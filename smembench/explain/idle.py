@@ -107,15 +107,31 @@ def _statements(lined: Sequence[Lined], line: int) -> int:
 
 
 def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:
-    """How often warps come to the regions, where a line of them has all its instructions there, and no predicate."""
+    """How often warps come to the regions, as far as lines without a predicate tell.
+
+    A line tells it of the one region that it has instructions in and of which it is not known yet.
+    """
     found: dict[Region, int] = {frozenset(): warps}
-    for issued in {_issued(each.access) for each in lined}:
-        for line, of_line in _by_line(lined, issued).items():
-            regions = {each.region for each in of_line}
-            if len(regions) == 1 and not any(each.access.guarded for each in of_line):
-                (region,) = regions
-                if count := active[line, issued] // len(of_line):
-                    found[region] = max(found.get(region, 0), count)
+    counted = [
+        (active[line, issued], Counter(each.region for each in of_line))
+        for issued in {_issued(each.access) for each in lined}
+        for line, of_line in _by_line(lined, issued).items()
+        if active[line, issued] and not any(each.access.guarded for each in of_line)
+    ]
+    alone = [(count, regions) for count, regions in counted if len(regions) == 1]
+    for count, regions in alone:
+        ((region, size),) = regions.items()
+        if count // size:
+            found[region] = max(found.get(region, 0), count // size)
+    before = 0
+    while before != len(found):
+        before = len(found)
+        for count, regions in counted:
+            others = [region for region in regions if region not in found]
+            if len(others) == 1:
+                rest = count - sum(size * found[region] for region, size in regions.items() if region in found)
+                if rest > 0:
+                    found[others[0]] = rest // regions[others[0]]
     return found
 
 

@@ -67,4 +67,4 @@ def _add_up(array: str, kind: str, requests: Sequence[Request], size: int) -> Gl
         count += weight
         touched += weight * sectors(request.addresses, width, request.site.way)
         wavefronts += weight * -(-SECTOR_BYTES * ideal_sectors(request.addresses, width) // WAVEFRONT_BYTES)
-    return GlobalTraffic(array, kind, asked / size, count, touched, wavefronts, size)
+    return GlobalTraffic(array, kind, asked / max(size, 1), count, touched, wavefronts, size)

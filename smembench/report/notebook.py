@@ -71,6 +71,18 @@ class Explained(Shown, Explanation):
 class ExplainedFunction(Shown, Costs):
     """The same of a kernel that is not the package's."""
 
+    def conflicts(self, kind: str | None = None, *, partial: bool = False) -> float:
+        """The worst n of its n-way bank conflicts, as ``smembench.conflicts`` describes.
+
+        Raises:
+            UsageError: for an unknown kind, mistakes, and unless ``partial`` for unknown data.
+        """
+        if kind not in (None, "load", "store"):
+            raise UsageError(f"kind {kind!r}: give load, store or None for both")
+        if reasons := self.trace.reasons(partial=partial):
+            raise UsageError(f"{self.trace.filename}, {reasons[0]}")
+        return self.worst(kind)
+
     def _sections(self) -> list[Section]:
         return [*explanation(self), *cure_sections(cure_lines(self))]
 

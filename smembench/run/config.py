@@ -144,6 +144,22 @@ def from_data(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
     return _validate(changed, where="", flags=False)
 
 
+def from_python(
+    config: str | Path | Mapping[str, Any] | None, overrides: Sequence[str], keys: dict[str, Any]
+) -> Config:
+    """The config of a file or of its content, or that of one sweep, whose keys and those of the run are mixed.
+
+    Raises:
+        UsageError: for both, and for an invalid config.
+    """
+    if config is not None and keys:
+        raise UsageError(f"{next(iter(keys))}: give a config or the keys of a sweep; overrides change a config")
+    if config is None:
+        of_run = {key: keys.pop(key) for key in list(keys) if key in Config.model_fields}
+        config = {**of_run, "sweep": [keys]}
+    return from_data(config, overrides) if isinstance(config, Mapping) else from_toml(Path(config), overrides)
+
+
 def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any] = MappingProxyType({})) -> Config:
     """Read a TOML file, or a config of the package by its name, with keys from ``flags`` and ``key=value`` overrides.
 

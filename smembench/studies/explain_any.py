@@ -7,6 +7,7 @@ from typing import Any
 
 from smembench.explain.costs import Costs
 from smembench.explain.foreign import explain_function
+from smembench.explain.occupancy import CAPABILITIES
 from smembench.explain.ptx.costs import Call
 from smembench.model.errors import UsageError
 from smembench.studies.explain_cuda import explain_cuda, is_cuda_file
@@ -32,6 +33,8 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
     """
     if options and not (isinstance(kernel, str) and is_cuda_file(kernel)):
         raise UsageError(f"{options[0]}: goes with a kernel in a .cu file")
+    if capability is not None and capability not in CAPABILITIES:
+        raise UsageError(f"compute capability {capability} is not among {', '.join(CAPABILITIES)}")
     if isinstance(kernel, str) and not is_cuda_file(kernel):
         kernel = kernel_in(kernel)
     if is_triton(kernel):

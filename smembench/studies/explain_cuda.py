@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
-from smembench.explain.ptx.parse import alone, parse
+from smembench.explain.ptx.parse import Module, alone, parse
 from smembench.explain.ptx.program import PtxKernel, readable
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode
@@ -67,19 +67,42 @@ def explain_compiled(compiled: Compiled, named: Named, call: Call, capability: s
     """
     name, path, source = named
     module = parse(compiled.ptx)
-    wanted = compiled.names.get(name, name)
-    kernel = module.kernels.get(wanted) or next((k for n, k in module.kernels.items() if readable(n) == name), None)
-    if kernel is None:
-        raise _unknown(path, name, map(readable, module.kernels))
+    kernel = _found(module, compiled.names.get(name, name), path)
+    file = _file(module, kernel, path)
+    if file != path and source:  # it stands in a file that this one includes
+        source = file.read_text(errors="replace") if file.is_file() else source
     if source:
         _name_parameters(kernel, source, name)
     return explain_ptx(
         kernel,
         call,
         title=f"{name} in {path.name}",
-        filename=str(path if source else module.files.get(1, path)),
+        filename=str(file),
         code=(capability, _machine_code(compiled, kernel.name, capability)),
     )
+
+
+def _found(module: Module, name: str, path: Path) -> PtxKernel:
+    """The kernel of a name, of C++ without what C++ adds to it.
+
+    Raises:
+        UsageError: for none or several.
+    """
+    if name in module.kernels:
+        return module.kernels[name]
+    alike = [known for known in module.kernels if readable(known) == name]
+    if len(alike) > 1:
+        raise UsageError(f"{path}: has {len(alike)} kernels {name}: give one of {', '.join(alike)}")
+    if not alike:
+        raise _unknown(path, name, map(readable, module.kernels))
+    return module.kernels[alike[0]]
+
+
+def _file(module: Module, kernel: PtxKernel, path: Path) -> Path:
+    """The file that a kernel's lines are those of; ``path`` without lines."""
+    number = next((each.called_from.file for each in kernel.code if each.called_from.file), 0)
+    file = Path(module.files.get(number, path))
+    return path if file == path.absolute() else file
 
 
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
@@ -89,7 +112,7 @@ _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that is that of no kernel, before a compiler is asked for it."""
     known = declared(source)
-    if not name or (known and _own(name) not in known):
+    if not name or (known and _own(name) not in known and '#include "' not in source):
         raise _unknown(path, name, known)
 
 
@@ -110,7 +133,8 @@ def _unknown(path: Path, name: str, known: Iterable[str]) -> UsageError:
 
 def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:
     if compiled.code is None:
-        code = from_ptx(alone(compiled.ptx, name), capability)
+        target = re.search(r"\.target\s+sm_\d+([af]?)", compiled.ptx)
+        code = from_ptx(alone(compiled.ptx, name), capability + (target[1] if target else ""))
         return None if code is None else parse_code("", code)
     return parse_code("", compiled.code, kernel=name)
 

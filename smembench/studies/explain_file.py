@@ -74,10 +74,10 @@ def _kernels(name: str, value: Any, module: ModuleType) -> Sequence[str]:
 
 def _imported(path: Path) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; give path.py:function")
+        raise UsageError(f"{path}: no such file; give path.py:name, path.cu:name or path.ptx:name")
     spec = spec_from_file_location(f"explained_{path.stem}", path)  # a name of its own: it may be called random.py
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path}: is no Python file; give path.py:function")
+        raise UsageError(f"{path}: is no Python file; give path.py:name, path.cu:name or path.ptx:name")
     module = sys.modules[spec.name] = module_from_spec(spec)  # where dataclasses look for it
     try:
         with redirect_stdout(sys.stderr), _without_signatures(), importable(path):

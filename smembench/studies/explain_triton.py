@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from ml_dtypes import bfloat16
 
+from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Argument, ArrayArgument, Dimensions, as_text
+from smembench.explain.foreign import Dimensions, as_text
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import parse
 from smembench.model.errors import UsageError
@@ -57,17 +58,14 @@ def explain_triton(function: Any, launch: Launch, *, capability: str = "9.0") ->
     if launch.shared_bytes:
         raise UsageError(f"{launch.shared_bytes} bytes of shared memory: Triton decides on them; leave them out")
     options = {name: value for name, value in launch.named.items() if name in _OPTIONS}
+    for name, value in options.items():
+        if not isinstance(value, int):
+            raise UsageError(f"{name}={value}: give a whole number, such as {name}=4")
     values = _bound(function, launch)
-    kinds = {each.name: _kind(each, values[each.name]) for each in function.params}
-    compiled = compile_function(
-        function,
-        {name: kind.type for name, kind in kinds.items()},
-        {name: values[name] for name, kind in kinds.items() if kind.type == "constexpr"},
-        [name for name, kind in kinds.items() if kind.divisible],
-        capability,
-        options,
-    )
-    passed = {name: _typed(values[name], kind.type) for name, kind in kinds.items() if kind.type != "constexpr"}
+    types, divisible = specialization(function, values)
+    constants = {name: values[name] for name, kind in types.items() if kind == "constexpr"}
+    compiled = compile_function(function, types, constants, divisible, capability, options)
+    passed = {name: _typed(values[name], kind) for name, kind in types.items() if kind != "constexpr"}
     return _traced(function, compiled, passed, launch, capability)
 
 
@@ -82,9 +80,19 @@ def _bound(function: Any, launch: Launch) -> Mapping[str, Any]:
         bound = function.signature.bind(*launch.arguments, **named)
     except TypeError as error:
         names = ", ".join([*function.arg_names, *_OPTIONS])
-        raise UsageError(f"{function.__name__}: takes ({names}): {error}; BLOCK=128 names an argument") from None
+        raise UsageError(f"{function.__name__}: takes ({names}): {error}; name a constant as in BLOCK=128") from None
     bound.apply_defaults()
     return {name: constant(value) for name, value in bound.arguments.items()}
+
+
+def specialization(function: Any, values: Mapping[str, Any]) -> tuple[Mapping[str, str], Collection[str]]:
+    """Triton's types of the parameters at the first launch with these values, and which are multiples of 16.
+
+    Raises:
+        UsageError: for a value that is none of a kernel's.
+    """
+    kinds = {each.name: _kind(each, values[each.name]) for each in function.params}
+    return {name: kind.type for name, kind in kinds.items()}, {name for name, kind in kinds.items() if kind.divisible}
 
 
 class _Kind(NamedTuple):
@@ -105,9 +113,13 @@ def _kind(parameter: Any, value: Any) -> _Kind:
     specialized = not parameter.do_not_specialize
     aligned = specialized and not parameter.do_not_specialize_on_alignment
     declared = str(parameter.annotation_type)
+    if declared and not declared.startswith("*") and not isinstance(value, int | float | np.generic):
+        raise UsageError(f"{parameter.name}: is a number of type {declared}; give one")
+    if declared == "u1" or declared.startswith(("fp", "bf")):
+        return _Kind(declared)
     if isinstance(value, ArrayArgument):
         pointer = declared or f"{'*k' if parameter.is_const else '*'}{_named(parameter, value.dtype)}"
-        return _Kind(pointer, aligned)
+        return _Kind(pointer, aligned and value.begin % _MULTIPLE == 0)
     if isinstance(value, np.generic):
         declared = declared or _named(parameter, value.dtype)
         value = value.item()
@@ -125,7 +137,8 @@ def _kind(parameter: Any, value: Any) -> _Kind:
 def _constant(parameter: Any, value: Any) -> _Kind:
     if isinstance(value, ArrayArgument) or (value is not None and not parameter.is_constexpr):
         wanted = "a constant" if parameter.is_constexpr else "an array or a number"
-        raise UsageError(f"{parameter.name}: is {wanted}, not {value!r}")
+        given = "an array" if isinstance(value, ArrayArgument) else repr(value)
+        raise UsageError(f"{parameter.name}: is {wanted}, not {given}")
     return _Kind("constexpr")
 
 

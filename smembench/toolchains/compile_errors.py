@@ -6,7 +6,16 @@ import re
 from pathlib import Path
 
 _PLACED = re.compile(r"^(.+?)[(:](\d+)(?:\)|:\d+)?: (?:catastrophic |fatal )?error(?: #[\w-]+)?: (.*)$", re.MULTILINE)
-_OF_PTXAS = re.compile(r"^ptxas (?:error|fatal) *: (.*)$", re.MULTILINE)
+_OF_PTXAS = re.compile(r"^ptxas (?:.*; )?(?:error|fatal) *: (.*)$", re.MULTILINE)
+
+
+OF_ARCHITECTURE = "not supported on .target"
+"""In errors of instructions that only an architecture of its own has, such as sm_90a."""
+_REMEDIES = {
+    "is undefined": "give a kernel and types with their namespaces",
+    "function template": "give the template's arguments, as in tile<float,32>",
+    "overloaded function": "give it a name of its own",
+}
 
 
 def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
@@ -19,9 +28,9 @@ def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
     """
     if (found := _PLACED.search(log)) is None:
         found = _OF_PTXAS.search(log)
-        return found and f"{path}: {found[1]}"
+        return found and f"{path}: ptxas: {found[1]}"
     file, line, text = found.groups()
     if file != generated:
         return f"{path if Path(file) == path.absolute() else file}, line {line}: {text}"
-    remedy = "; give a kernel and types with their namespaces" if text.startswith("identifier ") else ""
+    remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in text), "")
     return f"{path}: {name}: {text}{remedy}"

@@ -10,7 +10,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 
 from smembench.model.errors import UsageError
-from smembench.toolchains.compile_errors import first_error
+from smembench.toolchains.compile_errors import OF_ARCHITECTURE, first_error
 from smembench.toolchains.nvrtc import Compiled, compile_source
 
 _POINTER = "smembench_kernel"
@@ -23,12 +23,21 @@ def compile_file(path: Path, name: str, capability: str, options: Sequence[str] 
     Args:
         path: the file; headers beside it are found.
         name: the kernel, a template with its arguments: ``tile<float, 32>``.
-        capability: the compute capability, such as 9.0.
+        capability: the compute capability, such as 9.0; with instructions such as wgmma code is for 9.0a.
         options: such as ``-DN=4``, which both compilers take.
 
     Raises:
         UsageError: without either compiler, and for what does not compile, with the first error.
     """
+    try:
+        return _compiled(path, name, capability, options)
+    except UsageError as error:
+        if OF_ARCHITECTURE not in str(error):
+            raise
+        return _compiled(path, name, f"{capability}a", options)
+
+
+def _compiled(path: Path, name: str, capability: str, options: Sequence[str]) -> Compiled:
     if which("nvcc"):
         with TemporaryDirectory(prefix="smembench-") as folder:
             compiled = _by_nvcc(Path(folder), path, name, capability, options)

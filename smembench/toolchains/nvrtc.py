@@ -114,6 +114,8 @@ _HOST = (
 def _mistake(log: str, path: Path, name: str) -> str:
     """What is wrong with a source, in a line; of host code, what to do about it."""
     error = first_error(log, path, name, "__nv_name_map") or f"{path}: {log.strip().partition(chr(10))[0]}"
+    if "--gpu-architecture" in error:
+        return f"{path}: NVRTC here does not compile for this compute capability; give another one with --cc"
     where, missing, header = error.partition('cannot open source file "')
     if missing:
         return f"{where}there is no {header.rstrip(chr(34))} here; give its folder with -I; {_HOST}"

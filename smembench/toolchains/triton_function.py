@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Collection, Mapping
+from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
 from smembench.model.errors import UsageError
@@ -73,7 +75,7 @@ def compile_function(
     Raises:
         UsageError: for what does not compile.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stdout(sys.stderr):  # of static_print
         warnings.simplefilter("ignore")  # about defaults of a later version
         import triton
         from triton.backends.compiler import GPUTarget

@@ -108,7 +108,11 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
         ("mine.py:race", "--grid 1 --block 32 --arg float33[3] --arg 2", "--arg 'float33[3]'"),
         ("mine.py:race", "--grid 1 --block 32 --arg none.npy --arg 2", "none.npy: No such file"),
         ("mine.py:race", "--grid 1 --block 32 --arg 2", "takes (out, a), not 1 argument; give one for each name"),
-        ("mine.py:race", "--grid 1 --block 32 --arg S8[3] --arg 2", "out: elements of type |S8 are not traced"),
+        (
+            "mine.py:race",
+            "--grid 1 --block 32 --arg S8[3] --arg 2",
+            "S8 is no type of a kernel",
+        ),
         ("mine.py:race", "--grid 1 --block 32 --arg 1 --arg 2", "line 21: cannot be traced: TypeError"),
         ("mine.py:unsupported", "--grid 1 --block 32 --arg int32[3]", "numba.cuda has no no_such_function"),
         ("mine.py:race", "--grid 1 --block 32 --measure", "--measure: goes with the package's kernels"),
@@ -116,6 +120,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
         ("transposeSmem", "--grid 1", "--grid: goes with a kernel in a file"),
         ("transposeSmem", "--arg 1", "--arg: goes with a kernel in a file"),
         ("launches.py:kernel", "--grid 1 --block 32", "it uses a GPU when it is imported"),
+        ("lacking.py:kernel", "--grid 1", "cannot be imported: it needs triton: pip install triton"),
         (
             "broken.py:kernel",
             "--grid 1 --block 32",
@@ -126,6 +131,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
 def test_a_wrong_call_is_one_line(program: Program, file: Path, target: str, options: str, said: str) -> None:
     (file.parent / "launches.py").write_text("from numba import cuda\ncuda.to_device([1, 2])\n")
     (file.parent / "broken.py").write_text("import nowhere\n")
+    (file.parent / "lacking.py").write_text("raise ModuleNotFoundError(name='triton')\n")
     target = str(file.parent / target) if ".py" in target else target
     ran = program("explain", target, *options.split())
     assert (ran.returncode, ran.stdout) == (2, "")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import Program
@@ -123,17 +124,25 @@ def test_mistakes_of_the_command_are_one_line(
     assert said in line
 
 
-def test_python_explains_functions(source: Path) -> None:
-    namespace: dict[str, Any] = {}
+def test_python_explains_functions_with_what_their_launch_names(source: Path) -> None:
+    import triton.language as tl
+
     from smembench.studies.explain_file import kernel_in
 
-    namespace["transpose"] = kernel_in(f"{source}:transpose")
-    launch: dict[str, Any] = {"grid": (4, 4), "args": ("float16[128,128]", "float16[128,128]", 128, "SIDE=32")}
-    assert conflicts(namespace["transpose"], **launch, capability="9.0") == conflicts(
-        f"{source}:transpose", **launch, capability="9.0"
-    )
+    transpose, scale = (kernel_in(f"{source}:{name}") for name in ("transpose", "scale"))
+    arrays = ("float16[128,128]", "float16[128,128]", 128)
+    found = explain_function(transpose, grid=(4, 4), args=arrays, capability="9.0", SIDE=32, num_warps=2)
+    assert found.threads == 64
+    ways = conflicts(f"{source}:transpose", grid=(4, 4), args=(*arrays, "SIDE=32", "num_warps=2"), capability="9.0")
+    assert found.conflicts() == ways
+    given: dict[str, Any] = {"grid": 2, "args": (np.zeros(1024, np.float32), 2.0), "capability": "9.0"}
+    assert not explain_function(scale, **given, step=1, SIZE=512, dtype=tl.float16).trace.mistakes
+    with pytest.raises(UsageError, match="got an unexpected keyword argument 'SIZES'"):
+        explain_function(scale, **given, step=1, SIZE=512, SIZES=512)
     with pytest.raises(UsageError, match="block: give it, such as 32x8; only Triton decides on it"):
         conflicts(lambda x: x, grid=1, args=())
+    with pytest.raises(UsageError, match="BLOCK=…: goes with a kernel of Triton"):
+        conflicts(lambda x: x, grid=1, block=1, args=(1,), BLOCK=3)
 
 
 def test_a_load_outside_is_named(program: Program, source: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import foreign_kernels as kernels
 from smembench import UsageError, conflicts, explain_function
 from smembench.explain import foreign, foreign_memory
+from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.record import costs_dict
 from smembench.views.explain import sentences
@@ -192,7 +193,7 @@ def test_dynamic_shared_arrays_are_one_memory() -> None:
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=3))
 def test_the_blocks_traced_stand_for_the_whole_grid(grid: list[int]) -> None:
-    arguments = [foreign.ArrayArgument((1,), np.dtype("int8"))]
+    arguments = [ArrayArgument((1,), np.dtype("int8"))]
     found = foreign.explain_function(kernels.once, grid=tuple(grid), block=(1,), arguments=arguments)
     assert sum(request.weight for request in found.trace.requests) == prod(grid)
     assert {(0,) * len(grid), tuple(side - 1 for side in grid)} <= set(found.trace.blocks)

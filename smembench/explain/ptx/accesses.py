@@ -128,15 +128,21 @@ class Accesses:
             addresses = np.where(idle > time, 0, NOWHERE)
             self.found.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
+    def keep(self, load: Instruction, mask: Mask | None) -> None:
+        """Keep of the last access by a load the lanes of a mask alone."""
+        last = next((each for each in reversed(self.found.records) if each.instruction is load), None)
+        if last is not None and mask is not None:
+            last.addresses[~mask] = NOWHERE
+
     def _plain_access(self, given: Instruction) -> Run:
         kind, _ = _KINDS[given.root]
         types = given.types
         if not types:
             raise self._registers.refused(given.called_from.line, given.opcode)
         element = np.dtype(TYPES[types[-1]])
-        count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-        way = WAITING if id(given) in self._waiting else ""
-        made = _Made(given.space, kind, self._widths.get(id(given), element.itemsize * count), way)
+        count = given.elements
+        way = WAITING if id(given) in self._waiting and kind == "load" else ""
+        made = _Made(given.space, kind, self._widths.get(id(given), given.bytes), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
         stores = kind != "load" and given.space in self._needed.spaces
@@ -156,7 +162,8 @@ class Accesses:
             for number, target in enumerate(targets):
                 at = inside + number * element.itemsize
                 if stores and kind == "atomic":
-                    value, missing = self._registers.memory.update(given.parts, space, at, operands, (mask, unknown))
+                    combined = operands[number : number + 1] if len(targets) > 1 else operands
+                    value, missing = self._registers.memory.update(given.parts, space, at, combined, (mask, unknown))
                 elif wanted:
                     value, missing = self._registers.memory.load(space, at, element, mask)
                 if wanted and target != "_":
@@ -170,7 +177,7 @@ class Accesses:
         """The values that an instruction stores, or those that an atomic one combines with what is there."""
         others = [text for text in given.operands if not text.startswith("[")]
         texts = others if given.root in ("st", "red") else others[1:]
-        if given.root == "st" and texts:
+        if given.root == "st" or (texts and texts[0].startswith("{")):
             texts = elements(texts[0])
         number = element.str[1:] if element.kind != "V" else "u8"
         return [self._registers.operand(text, number) for text in texts]

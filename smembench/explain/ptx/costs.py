@@ -8,16 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import (
-    Argument,
-    ArrayArgument,
-    Dimensions,
-    as_text,
-    check_launch,
-    costs_of,
-)
+from smembench.explain.foreign import Dimensions, as_text, check_launch, costs_of
 from smembench.explain.ptx.memory import SPACING, GlobalArray
 from smembench.explain.ptx.program import TYPES, Parameter, PtxKernel
 from smembench.explain.ptx.registers import Launch
@@ -64,7 +58,7 @@ def explain_ptx(
         given = number_of(len(arguments), "argument")
         raise UsageError(f"{title}: takes ({', '.join(names)}), not {given}; give one for each name")
     arrays: list[GlobalArray] = []
-    parameters, maps = {}, {}
+    parameters, sizes, maps = {}, {}, {}
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
         if isinstance(argument, TensorMapArgument):
             parameters[parameter.name] = _map(arrays, parameter)
@@ -73,6 +67,7 @@ def explain_ptx(
             parameters[parameter.name] = _structure(parameter, argument)
         elif isinstance(argument, ArrayArgument):
             parameters[parameter.name] = _placed(arrays, parameter, argument)
+            sizes[parameter.name] = argument.element_bytes
         else:
             parameters[parameter.name] = _scalar(parameter, argument)
     x, y, z = (*grid, 1, 1)[:3]
@@ -86,7 +81,7 @@ def explain_ptx(
     return costs_of(
         traced,
         f"{title} · grid {as_text(grid)} · block {as_text(block)}",
-        sizes={array.name: array.bytes for array in arrays if array.name not in maps},
+        sizes=sizes,
         shared_bytes=max((array.base + array.bytes for array in traced.shared), default=shared_bytes),
         launched=(prod(grid), prod(block)),
         code=(capability, machine_code),
@@ -101,11 +96,13 @@ def _map(arrays: list[GlobalArray], parameter: Parameter) -> bytes:
 
 
 def _structure(parameter: Parameter, argument: Argument) -> bytes:
-    """The bytes of a structure, given as an array with its data.
+    """The bytes of a structure, given as an array with its data, or as a number of a type that is one, such as float16.
 
     Raises:
         UsageError: for anything else, and for another number of bytes.
     """
+    if isinstance(argument, np.generic) and argument.nbytes == parameter.bytes:
+        return argument.tobytes()
     data = argument.data if isinstance(argument, ArrayArgument) else None
     if data is None or data.nbytes != parameter.bytes:
         raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
@@ -117,9 +114,8 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
     if parameter.bytes != 8:
         raise UsageError(f"{parameter.name}: is no pointer but {parameter.bytes} bytes; give a number")
     begin = (len(arrays) + 1) * SPACING
-    data = None if argument.data is None else np.ascontiguousarray(argument.data).view(np.uint8).ravel().copy()
-    arrays.append(GlobalArray(parameter.name, begin, prod(argument.shape) * argument.dtype.itemsize, data))
-    return begin.to_bytes(8, "little")
+    arrays.append(GlobalArray(parameter.name, begin, argument.bytes, argument.content()))
+    return (begin + argument.begin).to_bytes(8, "little")
 
 
 def _scalar(parameter: Parameter, argument: float | complex | np.generic) -> bytes:

@@ -9,10 +9,12 @@ is noted and left out.
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 
 import numpy as np
 
 from smembench.explain.ptx.accesses import Accesses, Traced
+from smembench.explain.ptx.joins import Joins, computes
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.merged import Merging
@@ -32,7 +34,9 @@ _IGNORED = (
 """Instructions that neither access memory nor give values that are followed."""
 _REFUSED = ("tex", "tld4", "suld", "sust", "sured", "tcgen05")
 """Instructions whose accesses are not traced."""
-_CALLS = {"vprintf", "__assertfail"}
+_LEAVE = ("bra", "brx", "ret", "exit", "trap")
+"""Instructions behind which no thread goes on without a guard."""
+_CALLS = {"vprintf", "__assertfail", "cudaCGGetIntrinsicHandle"}
 """Functions that are called without an effect on memory that a trace follows."""
 MOST_STEPS = 2_000_000
 """Instructions of a block that are run, at most."""
@@ -61,7 +65,9 @@ class Machine:
         self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()
+        self._joins = Joins([kernel.code[begin:end] for begin, end in self._extents()], self._successors())
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
+        self._sunk = merging.sunk
         self._skipped = _skipped(kernel, merging.guarded)
 
     def run(self, index: tuple[int, int, int]) -> Traced:
@@ -79,18 +85,34 @@ class Machine:
 
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
+        extents, blocks = self._extents(), []
+        for begin, end in extents:
+            code = self._kernel.code[begin:end]
+            last = code[-1] if code[-1].ends else None
+            made = ((each, self._instruction(each)) for each in (code[:-1] if last is not None else code))
+            blocks.append(([(each, run) for each, run in made if run is not None], last))
+        at = {begin: number for number, (begin, _) in enumerate(extents)}
+        return blocks, at | {len(self._kernel.code): len(extents)}
+
+    def _extents(self) -> list[tuple[int, int]]:
+        """Where straight pieces of code begin and end."""
         code = self._kernel.code
         begins = {0, *self._kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.ends}
         begins.discard(len(code))
-        ordered = sorted(begins)
-        blocks = []
-        for begin, end in zip(ordered, [*ordered[1:], len(code)], strict=True):
-            last = code[end - 1] if code[end - 1].ends else None
-            inside = code[begin : end - 1] if last is not None else code[begin:end]
-            made = ((each, self._instruction(each)) for each in inside)
-            blocks.append(([(each, run) for each, run in made if run is not None], last))
-        at = {begin: number for number, begin in enumerate(ordered)}
-        return blocks, at | {len(code): len(ordered)}
+        return list(pairwise([*sorted(begins), len(code)]))
+
+    def _successors(self) -> list[list[int]]:
+        """By piece, the pieces behind it."""
+        found = []
+        for number, (_, last) in enumerate(self._blocks):
+            after = [number + 1] if last is None or last.guard or last.root not in _LEAVE else []
+            if last is not None and last.root == "bra":
+                after.append(self._target(last))
+            elif last is not None and last.root == "brx":
+                table = self._kernel.tables.get(last.operands[1], ())
+                after += [self._block_at[self._kernel.labels[label]] for label in table]
+            found.append(after or [len(self._blocks)])
+        return found
 
     def _instruction(self, given: Instruction) -> Run | None:
         """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
@@ -138,22 +160,31 @@ class Machine:
                     self._accesses.note_made(instruction, mask if guarded is None else guarded)
                 if guarded is None or guarded.any():
                     run(guarded)
+                for load in self._sunk.get(id(instruction), ()):
+                    self._accesses.keep(load, guarded)
             self._go_on(number, last, mask, running)
 
     def _taken(self, given: Instruction, mask: Mask | None) -> Mask | None:
         """The threads of a mask whose predicate is true; None for all."""
         if not given.guard:
             return mask
-        taken = self._predicate(given)
+        taken, _ = self._registers.predicate(given.guard, negated=given.negated)
+        unknown = self._unknown(given, mask)
+        if unknown is not None and computes(given):
+            self._registers.forget(given.targets, unknown)
+        elif unknown is not None:
+            self._accesses.note_unknown(given, "a branch")
         if mask is not None:
             taken = taken & mask
         return None if taken.all() else taken
 
-    def _predicate(self, given: Instruction) -> Mask:
-        taken, unknown = self._registers.predicate(given.guard, negated=given.negated)
-        if unknown is not None:
-            self._accesses.note_unknown(given, "a branch")
-        return taken
+    def _unknown(self, given: Instruction, mask: Mask | None) -> Mask | None:
+        """The threads of a mask for which the guard of an instruction is not known; None for none."""
+        unknown = self._registers.unknown_in([given.guard])
+        if unknown is None:
+            return None
+        found = unknown if mask is None else unknown & mask
+        return found if found.any() else None
 
     def _go_on(self, number: int, last: Instruction | None, mask: Mask, running: Running) -> None:
         """Where the threads of a mask go after a piece of code."""
@@ -175,23 +206,32 @@ class Machine:
             self._by_index(last, taken, running)
 
     def _parted(self, number: int, last: Instruction, mask: Mask, running: Running) -> Mask:
-        """The threads for which the guard of a piece's end holds; the others go on behind it."""
-        taken = mask & self._chosen(number, last)
+        """The threads for which the guard of a piece's end holds; the others go on behind it.
+
+        Those for which it is not known meet the others where both ways compute no more than values.
+        """
+        unknown = self._unknown(last, mask)
+        if unknown is not None and id(last) not in self._spins and (meeting := self._joins.behind(number)):
+            self._registers.forget(meeting.registers, unknown)
+            join(running, meeting.piece, unknown)
+            mask = mask & ~unknown
+        taken = mask & self._chosen(number, last, mask)
         for instruction in self._skipped.get(id(last), ()):
             self._accesses.note_branch(instruction, mask)
         if (rest := mask & ~taken).any():
             join(running, number + 1, rest)
+            if id(last) in self._spins:
+                self._waits.seen(self._target(last))
         return taken
 
-    def _chosen(self, number: int, last: Instruction) -> Mask:
+    def _chosen(self, number: int, last: Instruction, mask: Mask) -> Mask:
         """The threads for which the guard of a piece's end holds; a branch past what depends on data is taken."""
-        if id(last) in self._spins:
-            return self._registers.predicate(last.guard, negated=last.negated)[0]
-        chosen = self._predicate(last)
-        unknown = self._registers.unknown_in([last.guard])
-        if unknown is not None and last.root == "bra" and self._target(last) > number:
-            return chosen | unknown
-        return chosen
+        chosen, _ = self._registers.predicate(last.guard, negated=last.negated)
+        unknown = self._unknown(last, mask)
+        if unknown is None or id(last) in self._spins:
+            return chosen
+        self._accesses.note_unknown(last, "a branch")
+        return chosen | unknown if last.root == "bra" and self._target(last) > number else chosen
 
     def _by_index(self, last: Instruction, taken: Mask, running: Running) -> None:
         """``brx.idx``: to labels of a table; past all of them where the index depends on data."""

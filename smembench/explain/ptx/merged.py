@@ -9,7 +9,6 @@ between two barriers are merged wherever they lie side by side.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from smembench.explain.ptx.accesses import Record
-from smembench.explain.ptx.program import ADDRESS, TYPES, Instruction, PtxKernel
+from smembench.explain.ptx.program import ADDRESS, Instruction, PtxKernel
+from smembench.explain.ptx.sunk import sunk
 from smembench.explain.requests import NOWHERE
 from smembench.model.groups import grouped
 from smembench.toolchains.source_lines import Lined
@@ -35,13 +35,15 @@ class Merging(NamedTuple):
 
     ``unmatched`` are the (space, kind) of lines whose widths are not those of the machine code in any way, ``across``
     the bytes per lane of accesses that are merged across iterations, by line, space and kind. ``guarded`` are the
-    accesses to shared memory that the machine code has under a predicate, by number of instruction.
+    accesses to shared memory that the machine code has under a predicate, by number of instruction, ``sunk`` what the
+    function of this name finds.
     """
 
     widths: Mapping[int, int]
     unmatched: tuple[tuple[str, str], ...] = ()
     across: Mapping[_Of, int] = {}
     guarded: frozenset[int] = frozenset()
+    sunk: Mapping[int, Sequence[Instruction]] = {}
 
 
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
@@ -61,11 +63,11 @@ def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
         found = _merged(code, members, counts)
         if found is not None:
             widths.update(found)
-        elif (wide := _across({bytes_of(code[number]) for number in members}, counts)) is not None:
+        elif (wide := _across({code[number].bytes for number in members}, counts)) is not None:
             across[of] = wide
         else:
             unmatched.add((of[1], of[2]))
-    return Merging(widths, tuple(sorted(unmatched)), across, frozenset(_guarded(code, lined)))
+    return Merging(widths, tuple(sorted(unmatched)), across, frozenset(_guarded(code, lined)), sunk(kernel, lined))
 
 
 def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[int]:
@@ -134,26 +136,20 @@ def _across(plain: set[int], compiled: Counter[int]) -> int | None:
     return next(iter(wide)) if len(plain) == len(wide) == 1 and max(wide) in _WIDER and max(wide) > max(plain) else None
 
 
-def bytes_of(given: Instruction) -> int:
-    """Bytes per lane of a load or a store."""
-    count = next((int(part[1:]) for part in given.parts if re.fullmatch(r"v[248]", part)), 1)
-    return np.dtype(TYPES[given.types[-1]]).itemsize * count
-
-
 def _of(given: Instruction) -> _Of:
     return given.place.line, given.space, _KINDS[given.root]
 
 
 def _merged(code: Sequence[Instruction], members: Sequence[int], compiled: Counter[int]) -> dict[int, int] | None:
     """The merged of a line; none if it is as in the machine code, None if no way leads there."""
-    plain = Counter(bytes_of(code[number]) for number in members)
+    plain = Counter(code[number].bytes for number in members)
     if _proportional(plain, compiled):
         return {}
     for wide in _WIDER:
         groups = list(_side_by_side(code, members, wide))
         found = Counter(plain)
         for group in groups:
-            found[bytes_of(code[group[0]])] -= len(group)
+            found[code[group[0]].bytes] -= len(group)
             found[wide] += 1
         if groups and _proportional(+found, compiled):
             return {number: wide if number == group[0] else 0 for group in groups for number in group}
@@ -177,8 +173,8 @@ def _side_by_side(code: Sequence[Instruction], members: Sequence[int], wide: int
     for number in members:
         each = code[number]
         match = ADDRESS.fullmatch(each.addresses[0])
-        if match is not None and bytes_of(each) < wide:
-            key = (pieces[number], match[1], each.guard, each.negated, bytes_of(each))
+        if match is not None and each.bytes < wide:
+            key = (pieces[number], match[1], each.guard, each.negated, each.bytes)
             keys.setdefault(key, []).append((int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1), number))
     for (*_, size), found in keys.items():
         by_offset = sorted(found)

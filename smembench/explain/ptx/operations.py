@@ -31,6 +31,8 @@ _ROUNDED: Mapping[str, Callable[[Array], Array]] = {
 
 _DIRECTED = ("rz", "rm", "rp")
 """Rounding of floating-point results towards zero, down and up; followed where numbers are converted."""
+_CLAMPED = ("relu",)
+"""At zero; followed for integers."""
 
 _KNOWN = {
     *TYPES, *_COMPARISONS, *(f"{name}u" for name in _COMPARISONS), "num", "nan", *OF_BOOLEANS, *_ROUNDED, "rn", "lo",
@@ -178,7 +180,10 @@ def _extreme(parts: Sequence[str], kind: str) -> Operation:
     """``min`` and ``max``; of floating-point numbers that which is no NaN, and -0 is less than 0."""
     larger = parts[0] == "max"
     if kind[0] != "f":
-        return Operation([kind, kind], np.maximum if larger else np.minimum)
+        compute = np.maximum if larger else np.minimum
+        if "relu" in parts:
+            return Operation([kind, kind], lambda a, b: np.maximum(compute(a, b), a.dtype.type(0)))
+        return Operation([kind, kind], compute)
 
     def extreme(a: Array, b: Array) -> Array:
         first = (a > b if larger else a < b) | (a == b) & (np.signbit(a) != larger)
@@ -249,10 +254,10 @@ def operation(parts: Sequence[str]) -> Operation | None:
     """What an instruction with these modifiers computes; None if it is not followed."""
     rule = RULES.get(parts[0])
     types = [part for part in parts[1:] if part in TYPES]
-    known = _KNOWN if parts[0] != "cvt" else _KNOWN.union(_DIRECTED)
+    known = _KNOWN.union({"cvt": _DIRECTED, "min": _CLAMPED, "max": _CLAMPED}.get(parts[0], ()))
     if rule is None or not types or OPAQUE.intersection(parts) or not known.issuperset(parts[1:]):
         return None
-    if "ftz" in parts and "f16" in parts and parts[0] != "cvt":
+    if ("ftz" in parts and "f16" in parts and parts[0] != "cvt") or ("relu" in parts and "s32" not in types):
         return None
     kind, result = TYPES[types[-1]], TYPES[types[0]]
     found = rule(parts, kind)

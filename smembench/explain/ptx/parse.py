@@ -22,6 +22,8 @@ _VARIABLE = re.compile(
 )
 _ALIGN = re.compile(r"\.align\s+(\d+)")
 _SPACES = ("shared", "global", "local", "const", "param")
+_GRID_BARRIER = "cudaCGSynchronize"
+"""A function of CUDA's device runtime that waits for all blocks of a grid."""
 _GUARD = re.compile(r"@(!?)(%?[\w$]+)\s+")
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 
@@ -242,6 +244,8 @@ class _Body:
         if match := _GUARD.match(statement):
             negated, guard = bool(match[1]), match[2]
             statement = statement[match.end() :]
+        if statement.startswith("call") and _GRID_BARRIER in statement:
+            statement = "bar.sync 0"  # what it does in a block; its loads and stores are those of a library
         opcode, _, rest = statement.partition(" ")
         parts = tuple(opcode.split("."))
         space = next((name for part in parts if (name := part.partition("::")[0]) in _SPACES), "generic")

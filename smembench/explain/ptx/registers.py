@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -109,6 +109,12 @@ class Registers:
             self._unknown[name] = now
         else:
             self._unknown.pop(name, None)
+
+    def forget(self, names: Iterable[str], mask: Mask) -> None:
+        """What registers hold is not known in the threads of a mask."""
+        for name in names:
+            nothing = np.zeros((), TYPES[self.kernel.type_of(name) or "b32"])[()]
+            self.write(name, nothing, mask, np.bool_(True))
 
     def address(self, text: str) -> tuple[Callable[[], Any], list[str]]:
         """A function that returns the address in brackets, and the registers in it."""

@@ -109,7 +109,7 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
-        if site.space == "shared" and site.way != "matrix":
+        if site.space == "shared" and (site.way != "matrix" or site.kind == "store"):
             inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
             made.append(Made(site, inside, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,10 @@ Running = dict[int, Mask]
 
 _CLUSTER = 16
 """The number of the cluster's barrier, one more than a block's barriers have."""
+
+
+_LOOKS = 2
+"""How often threads look again while no other thread of the block can go on."""
 
 
 class _Barrier(NamedTuple):
@@ -35,7 +40,7 @@ class Waits:
         self._at: dict[_Barrier, tuple[Instruction, Mask]] = {}
         self._phases: dict[int, tuple[Instruction, Mask]] = {}
         self._spinning: dict[tuple[int, int], Mask] = {}
-        self._others_ran = True
+        self._looked: Counter[int] = Counter()
 
     def __bool__(self) -> bool:
         return bool(self._at or self._phases or self._spinning)
@@ -45,11 +50,15 @@ class Waits:
         self._at.clear()
         self._phases.clear()
         self._spinning.clear()
-        self._others_ran = True
+        self._looked.clear()
 
     def to_spin(self, begin: int, behind: int, mask: Mask) -> None:
         """Threads would repeat a loop that waits for a store: it begins at piece ``begin``, ``behind`` is after it."""
         self._spinning[begin, behind] = self._spinning.get((begin, behind), np.zeros_like(mask)) | mask
+
+    def seen(self, begin: int) -> None:
+        """Threads have seen what a loop waits for that begins at a piece of code."""
+        self._looked[begin] = 0
 
     def at_barrier(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
         """Threads come to a barrier of their block, or of their warps, behind which piece ``number`` begins."""
@@ -89,17 +98,15 @@ class Waits:
         for number, (given, mask) in [*self._phases.items()]:
             self.for_phase(number, given, np.zeros_like(mask), running)
         if running:
-            self._others_ran = True
-            return
-        if self._spinning and (self._others_ran or not self._at):
-            self._spin(running)
             return
         names = sorted({barrier.number for barrier in self._at})
         complete = [name for name in names if self._is_complete(name)]
+        if self._spinning and not complete:
+            self._spin(running)
+            return
         for name in complete or names:
             self._release(name, running)
         if names:
-            self._others_ran = True
             return
         for given, mask in self._phases.values():
             text = f"{mask.sum()} threads wait without end for {self._mbarriers.lacking(given, mask)}"
@@ -107,11 +114,12 @@ class Waits:
         self._phases.clear()
 
     def _spin(self, running: Running) -> None:
-        """Look again after others have run; behind the loop if none has: then it is another block that stores."""
+        """Look again after others have run; go on behind the loop where that was in vain: another block stores then."""
         for (begin, behind), mask in self._spinning.items():
-            join(running, begin if self._others_ran else behind, mask)
+            in_vain = self._looked[begin] == _LOOKS
+            self._looked[begin] = 0 if in_vain else self._looked[begin] + 1
+            join(running, behind if in_vain else begin, mask)
         self._spinning.clear()
-        self._others_ran = not self._others_ran
 
     def _join(self, barrier: _Barrier, given: Instruction, mask: Mask) -> None:
         _, before = self._at.get(barrier, (given, np.zeros_like(mask)))
@@ -123,7 +131,7 @@ class Waits:
         arrived = np.logical_or.reduce([mask for _, mask in groups])
         if count := max(barrier.threads for barrier, _ in groups):
             return bool(arrived.sum() >= min(count, len(arrived)))
-        waiting = [mask for _, mask in (*self._at.values(), *self._phases.values())]
+        waiting = [*(mask for _, mask in (*self._at.values(), *self._phases.values())), *self._spinning.values()]
         return not (np.logical_or.reduce(waiting) & ~arrived).any()
 
     def _release(self, name: int, running: Running) -> None:

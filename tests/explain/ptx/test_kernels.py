@@ -695,7 +695,7 @@ def test_brx_branches_by_its_table() -> None:
     unknown = Machine(kernel, Launch((1, 1, 1), (7, 1, 1), parameters), Memory(kernel, arrays, 0), Merging({})).run(
         (0, 0, 0)
     )
-    assert {each.what for each in unknown.unfollowed} == {"a branch"}
+    assert not unknown.unfollowed  # on every way only a value is computed
     assert [record.kind for record in unknown.records] == ["load", "store"]
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from programs import case_of, cuda_c_kernel
 from smembench.explain.analysis import explain
+from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import ArrayArgument
 from smembench.explain.ptx import kinds
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import parse

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Argument, ArrayArgument
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, parse
 from smembench.model.errors import UsageError

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.explain.arguments import parsed
+from smembench.explain.array_argument import Argument
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Argument
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, parse
 from smembench.explain.ptx.tile_accesses import decoded
