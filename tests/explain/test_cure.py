@@ -245,6 +245,8 @@ constexpr int B = A * 2, C = 3;
 __shared__ __align__(16) unsigned int one[A][B + 1], tile[2][A / 3];
 __shared__ volatile double unknown[N];
 __shared__ float tile[4];
+__shared__ float square[SIDE][SIDE], padded[B][32 + PAD], neither[SIDE][SIDE + PAD];
+__shared__ T typed[2][4];
 """)
 
     def sides(name: str, size: int, line: int = 99) -> tuple[str, tuple[int, ...]] | None:
@@ -255,5 +257,11 @@ __shared__ float tile[4];
     assert sides("tile", 40) == ("unsigned int", (2, 5))
     assert sides("tile", 16) == ("float", (4,))
     assert sides("tile", 16, line=6) is None
-    assert sides("unknown", 64) is None
+    assert sides("unknown", 64) == ("volatile double", (8,))
+    assert sides("square", 144) == ("float", (6, 6))
+    assert sides("square", 148) is None
+    assert sides("padded", 32 * 33 * 4) == ("float", (32, 33))
+    assert sides("neither", 32 * 33 * 4) is None
+    assert sides("typed", 64) == ("T", (2, 4))  # of 8 bytes each
+    assert sides("typed", 24) is None
     assert declared(str(path.with_suffix(".ptx")), "one", 16 * 33 * 4, 99) is None
