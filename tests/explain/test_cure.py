@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from smembench import explain_function
 from smembench.explain.analysis import explain
+from smembench.explain.banks import wavefronts
 from smembench.explain.costs import Costs
-from smembench.explain.cure import cures
+from smembench.explain.cure import cure_of, cures
 from smembench.explain.declared import declared
+from smembench.explain.rearranged import asked_of
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import AccessSite, Request
 from smembench.explain.tiles import TileAccess
 from smembench.studies.explain import cases
 from smembench.views.explain_cure import cure_lines
@@ -218,6 +224,37 @@ def test_vectors_stay_aligned(explained: Explain) -> None:
     assert cure.best is not None
     assert cure.best.free
     assert cure.pad_bytes % 16 == 0 < cure.pad_bytes
+
+
+@st.composite
+def strided_requests(draw: st.DrawFn) -> list[Request]:
+    """Loads and stores of lanes that lie in rows and columns of an array of 8 KiB."""
+    found = []
+    for line in range(1, draw(st.integers(2, 4))):
+        width, kind = draw(st.sampled_from([2, 4, 8, 16])), draw(st.sampled_from(["load", "store"]))
+        lanes = draw(st.sampled_from([1, 4, 8, 16, 32]))
+        down, across = draw(st.sampled_from([16, 48, 64, 128, 192, 256])), draw(st.sampled_from([1, 2, 4]))
+        first = draw(st.integers(0, 8)) * 16
+        addresses = [(first + lane % lanes * down + lane // lanes * across * width) % 8192 for lane in range(32)]
+        site = AccessSite(line, "shared", kind, "tile", width)
+        found.append(Request(site, tuple(at // width * width for at in addresses), draw(st.integers(1, 3))))
+    return found
+
+
+@given(strided_requests())
+def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[Request]) -> None:
+    array = SharedArray("tile", (8192,), 1, 0)
+    cure = cure_of(array, asked_of(requests), None, 1024)
+    if cure.best is None:
+        return
+    total = 0
+    for request in requests:
+        moved = cure.tile.moved(np.array(request.addresses), cure.best.layout).tolist()
+        total += request.weight * wavefronts(moved, request.site.width, request.site.kind)  # refuses unaligned ones
+        again = {}
+        for before, after in zip(request.addresses, moved, strict=True):
+            assert again.setdefault(after, before) == before
+    assert total == cure.best.wavefronts < cure.plain.wavefronts
 
 
 def test_accesses_are_named_by_their_lines() -> None:
