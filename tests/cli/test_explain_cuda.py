@@ -224,6 +224,52 @@ def test_where_nvcc_does_not_work_nvrtc_compiles(program: Program, source: Path,
     assert ran.returncode == 0, ran.stderr
 
 
+def test_a_kernel_in_a_file_that_is_included_has_its_lines(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "kernels.cuh").write_text("\n\n__global__ void fill(float *x) {\n    x[threadIdx.x] = 1;\n}\n")
+    (tmp_path / "main.cu").write_text('#include "kernels.cuh"\n__global__ void other() {}\n')
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]")]
+    for path in (None, tmp_path):  # by nvcc, if it is there, and by NVRTC
+        variables = {} if path is None else {"PATH": path}
+        ran = program("explain", f"{tmp_path}/main.cu:fill", *launch, "--json", **variables)
+        assert ran.returncode == 0, ran.stderr
+        found = json.loads(ran.stdout)
+        assert (found["source_file"], found["global"][0]["line"]) == (str(tmp_path / "kernels.cuh"), 4)
+        assert found["global"][0]["array"] == "x"
+
+
+def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
+    from smembench.toolchains.nvrtc import compile_source
+
+    source = "template <typename T> __global__ void fill(T *x) { x[threadIdx.x] = 1; }"
+    made = compile_source(source, tmp_path / "mine.cu", "9.0", ["fill<float>", "fill<double>"])
+    (tmp_path / "mine.ptx").write_text(made.ptx)
+    launch = ["--grid", 1, "--block", 32, *arrays("float64[32]")]
+    ran = program("explain", f"{tmp_path}/mine.ptx:fill", *launch)
+    assert ran.returncode == 2
+    assert "mine.ptx: has 2 kernels fill: give one of _Z4fillI" in ran.stderr
+    ran = program("explain", f"{tmp_path}/mine.ptx:{made.names['fill<double>']}", *launch, "--json")
+    assert json.loads(ran.stdout)["global"][0]["sectors_per_request"] == 8
+
+
+@pytest.mark.parametrize("path", [None, "/nowhere"])
+def test_instructions_of_one_architecture_are_compiled_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None
+) -> None:
+    """By nvcc, if it is there, and by NVRTC."""
+    from smembench.toolchains.nvcc import compile_file
+
+    if path is not None:
+        monkeypatch.setenv("PATH", path)
+    source = tmp_path / "fenced.cu"
+    source.write_text('__global__ void fenced() { asm volatile("FENCE;"); }')
+    with pytest.raises(UsageError, match=r"fenced.cu: ptxas: "):
+        compile_file(source, "fenced", "9.0")
+    source.write_text(source.read_text().replace("FENCE", "wgmma.fence.sync.aligned"))
+    made = compile_file(source, "fenced", "9.0")
+    assert ".target sm_90a" in made.ptx
+    assert made.code
+
+
 @pytest.mark.parametrize("task", ["--best-pad", "--best-swizzle"])
 def test_the_best_layouts_of_a_kernel_in_a_file(program: Program, source: Path, task: str) -> None:
     target = f"{source}:transpose<float,32>"
@@ -270,49 +316,3 @@ def test_the_roofs_of_a_gpu_by_its_data_sheet(program: Program, source: Path) ->
     found = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
     assert (found["device"], found["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
     assert [roof["name"] for roof in found["roofs"]] == ["memory", "L1 and shared memory"]
-
-
-def test_a_kernel_in_a_file_that_is_included_has_its_lines(program: Program, tmp_path: Path) -> None:
-    (tmp_path / "kernels.cuh").write_text("\n\n__global__ void fill(float *x) {\n    x[threadIdx.x] = 1;\n}\n")
-    (tmp_path / "main.cu").write_text('#include "kernels.cuh"\n__global__ void other() {}\n')
-    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]")]
-    for path in (None, tmp_path):  # by nvcc, if it is there, and by NVRTC
-        variables = {} if path is None else {"PATH": path}
-        ran = program("explain", f"{tmp_path}/main.cu:fill", *launch, "--json", **variables)
-        assert ran.returncode == 0, ran.stderr
-        found = json.loads(ran.stdout)
-        assert (found["source_file"], found["global"][0]["line"]) == (str(tmp_path / "kernels.cuh"), 4)
-        assert found["global"][0]["array"] == "x"
-
-
-def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
-    from smembench.toolchains.nvrtc import compile_source
-
-    source = "template <typename T> __global__ void fill(T *x) { x[threadIdx.x] = 1; }"
-    made = compile_source(source, tmp_path / "mine.cu", "9.0", ["fill<float>", "fill<double>"])
-    (tmp_path / "mine.ptx").write_text(made.ptx)
-    launch = ["--grid", 1, "--block", 32, *arrays("float64[32]")]
-    ran = program("explain", f"{tmp_path}/mine.ptx:fill", *launch)
-    assert ran.returncode == 2
-    assert "mine.ptx: has 2 kernels fill: give one of _Z4fillI" in ran.stderr
-    ran = program("explain", f"{tmp_path}/mine.ptx:{made.names['fill<double>']}", *launch, "--json")
-    assert json.loads(ran.stdout)["global"][0]["sectors_per_request"] == 8
-
-
-@pytest.mark.parametrize("path", [None, "/nowhere"])
-def test_instructions_of_one_architecture_are_compiled_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | None
-) -> None:
-    """By nvcc, if it is there, and by NVRTC."""
-    from smembench.toolchains.nvcc import compile_file
-
-    if path is not None:
-        monkeypatch.setenv("PATH", path)
-    source = tmp_path / "fenced.cu"
-    source.write_text('__global__ void fenced() { asm volatile("FENCE;"); }')
-    with pytest.raises(UsageError, match=r"fenced.cu: ptxas: "):
-        compile_file(source, "fenced", "9.0")
-    source.write_text(source.read_text().replace("FENCE", "wgmma.fence.sync.aligned"))
-    made = compile_file(source, "fenced", "9.0")
-    assert ".target sm_90a" in made.ptx
-    assert made.code
