@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from smembench.cli.explain_options import Asked, Chosen, Pages, Task
 from smembench.cli.output import Opened
-from smembench.model.errors import SmembenchError
+from smembench.model.errors import SmembenchError, UsageError
 
 if TYPE_CHECKING:
     from smembench.model.case import Case
@@ -21,6 +21,8 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     """
     what = task.chosen(outputs)
     target = outputs.opened(what)
+    if what == "measure" and chosen.gpu is not None:
+        raise UsageError("--gpu and --measure: counters are those of the GPU here; leave out --gpu")
     asked = chosen.asked(kernel, block)
     if what == "measure":
         _measure(asked, target)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smembench.explain.areas import areas_of_launch, name_of
 from smembench.explain.costs import Costs
-from smembench.explain.declared import Declared, declared
+from smembench.explain.declared import Declared
 from smembench.explain.layouts import Layout, Tile
-from smembench.explain.rearranged import Asked, asked_by
+from smembench.explain.rearranged import Asked
 from smembench.explain.recorder import SharedArray
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.requests import NOWHERE, AccessSite
 from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swizzles, tried, vector_of
-from smembench.explain.warp import WIDTHS
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 
 _LEAST_GAIN = 1 / 3
@@ -94,11 +94,10 @@ def cures(explained: Costs) -> list[Cure]:
     """
     fixed = {tile.array for tile in explained.trace.tiles}
     found = []
-    for array, asked in areas_of_launch(explained):
+    for array, asked, known in areas_of_launch(explained, conflicts=True):
         if asked.wavefronts().sum() == asked.ideal.sum():
             continue
-        known = declared_in(explained, array, asked)
-        if _name(array) in fixed:
+        if name_of(array) in fixed:
             tile = next(tiles_of(array, asked, known))
             found.append(Cure(tile, tried(tile, asked, Layout()), None, _changes(tile, asked, None), known, fixed=True))
         else:
@@ -114,60 +113,6 @@ def room_of(explained: Costs) -> int:
     return min(rooms, default=WAVEFRONT_BYTES)
 
 
-def _name(array: SharedArray) -> str:
-    """The name of the array that one is, or is a part of."""
-    return array.name.partition("+")[0]
-
-
-def areas_of_launch(explained: Costs) -> Iterator[tuple[SharedArray, Asked]]:
-    """The shared arrays with loads or stores, and these, as often as a launch has them."""
-    times = {access.site: access.requests for access in explained.shared}
-    for array in explained.trace.shared:
-        own = [
-            each
-            for each in explained.trace.accesses
-            if (each.site.space, each.site.array) == ("shared", array.name) and each.site.in_kernel in times
-        ]
-        asked = asked_by(own)
-        if not asked.sites or not _inside(array, asked):
-            continue
-        for area, sites in _areas(array, own):
-            of_area = asked_by([each for each in own if each.site.in_kernel in sites])
-            factors = np.array([times[site] for site in of_area.sites]) / of_area.requests
-            yield area, of_area.times(factors)
-
-
-def _inside(array: SharedArray, asked: Asked) -> bool:
-    rows = ((width, rows[rows != NOWHERE]) for width, rows in asked.rows())
-    return all(array.base <= at.min() and at.max() + width <= array.base + array.bytes for width, at in rows)
-
-
-def _areas(array: SharedArray, own: Sequence[Accesses]) -> list[tuple[SharedArray, set[AccessSite]]]:
-    """The parts of an array that no access has in common with another part; the array if it has rows."""
-    extents: dict[AccessSite, tuple[int, int]] = {}
-    for each in own:
-        active, site = each.addresses[each.addresses != NOWHERE], each.site.in_kernel
-        begin, end = extents.get(site, (array.base + array.bytes, 0))
-        extents[site] = min(begin, int(active.min())), max(end, int(active.max()) + site.width)
-    found: list[tuple[int, int, set[AccessSite]]] = []
-    for site, (begin, end) in sorted(extents.items(), key=lambda extent: extent[1]):
-        begin -= (begin - array.base) % max(WIDTHS)
-        if found and begin < found[-1][1]:
-            before, last, sites = found.pop()
-            found.append((before, max(last, end), {*sites, site}))
-        else:
-            found.append((begin, end, {site}))
-    if len(found) == 1 or len(array.shape) > 1 or array.itemsize > 1:
-        return [(array, set(extents))]
-    return [(_area(array, begin, end), sites) for begin, end, sites in found]
-
-
-def _area(array: SharedArray, begin: int, end: int) -> SharedArray:
-    """A part of an array, named after its first byte: ``sm+8192``."""
-    start = begin - array.base
-    return SharedArray(f"{array.name}+{start}" if start else array.name, (end - begin,), 1, begin)
-
-
 def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int) -> Cure:
     """The cure of an array by its accesses: a pad rather than a swizzle, if it takes no more than ``room`` bytes."""
     tiles = list(tiles_of(array, asked, known))
@@ -180,12 +125,6 @@ def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int)
     swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
     typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
     return Cure(tile, plain, best, _changes(tile, asked, best), known, typed, swizzled, tile not in tiles)
-
-
-def declared_in(explained: Costs, array: SharedArray, asked: Asked) -> Declared | None:
-    """The declaration of an array whose elements the trace does not know, if the source has it."""
-    line = min(site.line for site in asked.sites)
-    return None if array.itemsize > 1 else declared(explained.trace.filename, _name(array), array.bytes, line)
 
 
 def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tuple[Tried, Tile] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from linecache import checkcache, getlines
 from math import prod
 
 from smembench.explain.expression import evaluated, parsed
+from smembench.explain.warp import WIDTHS
 
 _SIZES = {
     **dict.fromkeys(("char", "bool", "int8_t", "uint8_t", "__nv_fp8_e4m3", "__nv_fp8_e5m2"), 1),
@@ -55,14 +57,12 @@ class Declared:
 
 def declared(filename: str, name: str, size: int, line: int) -> Declared | None:
     """How a file declares a shared array of ``size`` bytes, the last time before a line; None if that is not clear."""
-    if not filename.endswith((".cu", ".cuh", ".h", ".hpp", ".cpp")):
-        return None
     checkcache(filename)
     source = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), "".join(getlines(filename)))
     constants, found = _constants(source), None
     for at, text in _statements(source):
-        one = _one(text, name, constants)
-        if one is not None and at <= line and (not one.sides or prod(one.sides) * one.itemsize == size):
+        one = _one(text, name, size, constants)
+        if one is not None and at <= line:
             found = one
     return found
 
@@ -73,24 +73,36 @@ def _statements(source: str) -> Iterator[tuple[int, str]]:
         yield source.count("\n", 0, match.start()) + 1, match[1]
 
 
-def _one(text: str, name: str, constants: Mapping[str, int]) -> Declared | None:
+def _one(text: str, name: str, size: int, constants: Mapping[str, int]) -> Declared | None:
+    """The declaration of a name in a statement, if it has that size in bytes."""
     typed = _TYPED.fullmatch(text.strip())
     array = re.search(rf"(?<!\w){re.escape(name)}\s*((?:\[[^\]]*\]\s*)+)", typed[2]) if typed else None
     if typed is None or array is None:
         return None
     itemsize = _SIZES.get(typed[1].split()[-1].rpartition("::")[2])
     written = tuple(side.strip() for side in re.findall(r"\[([^\]]*)\]", array[1]) if side.strip())
-    sides = _numbers(written, constants)
-    if itemsize is None or sides is None:
+    if itemsize is None:  # a type that the file does not tell, as of a template, if the array has sides in numbers
+        known = _sides(written, 0, constants)
+        itemsize = size // prod(known) if known and prod(known) else 0
+    sides = _sides(written, size // itemsize, constants) if itemsize in WIDTHS else None
+    if sides is None or (sides and prod(sides) * itemsize != size):
         return None
     return Declared(" ".join(typed[1].split()), itemsize, written, sides)
 
 
-def _numbers(written: Sequence[str], constants: Mapping[str, int]) -> tuple[int, ...] | None:
-    try:
-        return tuple(_value(text, constants) for text in written)
-    except ValueError:
-        return None
+def _sides(written: Sequence[str], elements: int, constants: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The sides in numbers; one that the file does not tell, also if it is written twice, follows from the others."""
+    known: dict[str, int] = {}
+    for text in written:
+        with suppress(ValueError):
+            known[text] = _value(text, constants)
+    unknown = [text for text in written if text not in known]
+    if unknown:
+        if len(set(unknown)) > 1:
+            return None
+        rest = elements // max(prod(known[text] for text in written if text in known), 1)
+        known[unknown[0]] = round(rest ** (1 / len(unknown)))
+    return tuple(known[text] for text in written)
 
 
 def _constants(source: str) -> Mapping[str, int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from smembench.explain.areas import Area, areas_of_launch
 from smembench.explain.best_layout import BestLayouts
 from smembench.explain.costs import Costs
-from smembench.explain.cure import areas_of_launch, declared_in, itemsize_of, most_pad, rows_of, tiles_of
+from smembench.explain.cure import itemsize_of, most_pad, rows_of, tiles_of
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import Asked
-from smembench.explain.recorder import SharedArray
 from smembench.explain.trials import Tried, least, no_swizzle, pads, swizzles, tried, vector_of
 from smembench.model.errors import UsageError
 
@@ -87,12 +87,12 @@ def _arrays(explained: Costs, row: int | None, option: str) -> Iterator[tuple[li
     areas = list(areas_of_launch(explained))
     if not areas:
         raise UsageError(f"{option}: {explained.title.partition(' · ')[0]}: has no loads or stores of shared memory")
-    for array, asked in areas:
-        yield _rows(explained, array, asked, row), asked
+    for area in areas:
+        yield _rows(area, row), area.asked
 
 
-def _rows(explained: Costs, array: SharedArray, asked: Asked, row: int | None) -> list[Tile]:
-    known = declared_in(explained, array, asked)
+def _rows(area: Area, row: int | None) -> list[Tile]:
+    array, asked, known = area
     tiles = list(tiles_of(array, asked, known))
     if row is None:
         return tiles

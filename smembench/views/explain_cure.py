@@ -16,7 +16,7 @@ from smembench.views.sections import Section
 def cure_lines(explained: Costs) -> list[str]:
     """A line for each shared array with bank conflicts."""
     python = explained.trace.filename.endswith(".py")
-    return [cure_line(cure, python=python) for cure in cures(explained)]
+    return [cure_line(cure, python=python and cure.declared is None) for cure in cures(explained)]
 
 
 def cure_sections(lines: Sequence[str]) -> list[Section]:

@@ -161,6 +161,7 @@ REFUSED = [
     ("explain transposeSmem --best-swizzle --best-pad", "--best-pad and --best-swizzle: give one"),
     ("explain transposeSmemPad --best-pad --measure", "--measure and --best-pad"),
     ("explain naive --gpu geforce", "--gpu geforce: is not among v100, t4, a100 rtx4090 h100 --cc"),
+    ("explain naive --gpu l4 --measure", "--gpu and --measure: counters are those of the GPU here"),
     ("explain naive --gpu l4 --run {documents}", "--gpu and --run: give one"),
     ("explain", "KERNEL: name a kernel --layout"),
     ("explain naive --layout lane", "naive: --layout stands in place of a kernel"),

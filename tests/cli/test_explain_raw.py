@@ -101,3 +101,15 @@ def test_mistakes_of_the_command_are_one_line(program: Program, source: Path, na
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
     assert said in line
+
+
+def test_the_cure_is_written_as_the_source_is(tmp_path: Path) -> None:
+    from smembench.views.explain_cure import cure_lines
+
+    launch: dict[str, Any] = {"grid": 1, "block": (32, 32), "args": ("float32[1024]", "float32[1024]")}
+    (line,) = cure_lines(explain_function(Raw(TILE, "turn", ("-DPAD=0",)), **launch))
+    assert "of tile" in line
+    path = tmp_path / "mine.py"
+    path.write_text(f"{SOURCE}turn = RawKernel('''{TILE}''', 'turn', ('-DPAD=0',))\n")
+    (line,) = cure_lines(explain_function(f"{path}:turn", **launch))
+    assert '("float tile[32][32 + PAD + 1]") makes the loads in line' in line

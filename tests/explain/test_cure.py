@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from smembench import explain_function
 from smembench.explain.analysis import explain
+from smembench.explain.banks import wavefronts
 from smembench.explain.costs import Costs
-from smembench.explain.cure import cures
+from smembench.explain.cure import cure_of, cures
 from smembench.explain.declared import declared
+from smembench.explain.rearranged import asked_of
+from smembench.explain.recorder import SharedArray
+from smembench.explain.requests import AccessSite, Request
 from smembench.explain.tiles import TileAccess
 from smembench.studies.explain import cases
 from smembench.views.explain_cure import cure_lines
@@ -46,9 +52,11 @@ __global__ void vectors(float4 *out, const float4 *in) {
 __global__ void planes(double *out, const double *in) {
     __shared__ double tile[2][16][16];
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
-    for (int p = 0; p < 2; p++) tile[p][y][x] = in[threadIdx.x + 256 * p];
+    tile[0][y][x] = in[threadIdx.x];
+    tile[1][y][x] = in[threadIdx.x + 256];
     __syncthreads();
-    for (int p = 0; p < 2; p++) out[threadIdx.x + 256 * p] = tile[p][x][y];
+    out[threadIdx.x] = tile[0][x][y];
+    out[threadIdx.x + 256] = tile[1][x][y];
 }
 __global__ void shorts(unsigned short *out, const unsigned short *in) {
     __shared__ unsigned short tile[64][64];
@@ -218,6 +226,37 @@ def test_vectors_stay_aligned(explained: Explain) -> None:
     assert cure.pad_bytes % 16 == 0 < cure.pad_bytes
 
 
+@st.composite
+def strided_requests(draw: st.DrawFn) -> list[Request]:
+    """Loads and stores of lanes that lie in rows and columns of an array of 8 KiB."""
+    found = []
+    for line in range(1, draw(st.integers(2, 4))):
+        width, kind = draw(st.sampled_from([2, 4, 8, 16])), draw(st.sampled_from(["load", "store"]))
+        lanes = draw(st.sampled_from([1, 4, 8, 16, 32]))
+        down, across = draw(st.sampled_from([16, 48, 64, 128, 192, 256])), draw(st.sampled_from([1, 2, 4]))
+        first = draw(st.integers(0, 8)) * 16
+        addresses = [(first + lane % lanes * down + lane // lanes * across * width) % 8192 for lane in range(32)]
+        site = AccessSite(line, "shared", kind, "tile", width)
+        found.append(Request(site, tuple(at // width * width for at in addresses), draw(st.integers(1, 3))))
+    return found
+
+
+@given(strided_requests())
+def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[Request]) -> None:
+    array = SharedArray("tile", (8192,), 1, 0)
+    cure = cure_of(array, asked_of(requests), None, 1024)
+    if cure.best is None:
+        return
+    total = 0
+    for request in requests:
+        moved = cure.tile.moved(np.array(request.addresses), cure.best.layout).tolist()
+        total += request.weight * wavefronts(moved, request.site.width, request.site.kind)  # refuses unaligned ones
+        again = {}
+        for before, after in zip(request.addresses, moved, strict=True):
+            assert again.setdefault(after, before) == before
+    assert total == cure.best.wavefronts < cure.plain.wavefronts
+
+
 def test_accesses_are_named_by_their_lines() -> None:
     (case,) = cases("sumInterleaved")
     (line,) = cure_lines(explain(case))
@@ -243,6 +282,8 @@ constexpr int B = A * 2, C = 3;
 __shared__ __align__(16) unsigned int one[A][B + 1], tile[2][A / 3];
 __shared__ volatile double unknown[N];
 __shared__ float tile[4];
+__shared__ float square[SIDE][SIDE], padded[B][32 + PAD], neither[SIDE][SIDE + PAD];
+__shared__ T typed[2][4];
 """)
 
     def sides(name: str, size: int, line: int = 99) -> tuple[str, tuple[int, ...]] | None:
@@ -253,5 +294,11 @@ __shared__ float tile[4];
     assert sides("tile", 40) == ("unsigned int", (2, 5))
     assert sides("tile", 16) == ("float", (4,))
     assert sides("tile", 16, line=6) is None
-    assert sides("unknown", 64) is None
+    assert sides("unknown", 64) == ("volatile double", (8,))
+    assert sides("square", 144) == ("float", (6, 6))
+    assert sides("square", 148) is None
+    assert sides("padded", 32 * 33 * 4) == ("float", (32, 33))
+    assert sides("neither", 32 * 33 * 4) is None
+    assert sides("typed", 64) == ("T", (2, 4))  # of 8 bytes each
+    assert sides("typed", 24) is None
     assert declared(str(path.with_suffix(".ptx")), "one", 16 * 33 * 4, 99) is None
