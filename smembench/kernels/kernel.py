@@ -9,6 +9,7 @@ from typing import Literal
 from smembench.kernels.program import Program
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, Block, Case
 from smembench.model.errors import UsageError
+from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE
 
 EXTRA_KERNELS = "SMEMBENCH_KERNELS"
@@ -107,7 +108,16 @@ class Kernel:
             return f"{self.name} takes {' and '.join(self.dtypes)}, not {case.dtype}"
         if case.b_layout not in self.b_layouts:
             return f"{self.name} takes B by {' or '.join(self.b_layouts)}, not by {case.b_layout}"
-        return self.unsupported(case) or self._lacking(capability)
+        return self.unsupported(case) or self._too_large(case) or self._lacking(capability)
+
+    def _too_large(self, case: Case) -> str | None:
+        """Why a block has too little shared memory for the arrays that the kernel declares, or None."""
+        if (needed := self.static_bytes(case)) <= STATIC_SHARED_BYTES:
+            return None
+        return (
+            f"{self.name} declares {needed} bytes of shared memory for {case.dtype}, more than the "
+            f"{STATIC_SHARED_BYTES} of a block: use a smaller type or block"
+        )
 
     def _lacking(self, capability: str | None) -> str | None:
         """Why a device of this compute capability does not have its instructions, or None."""

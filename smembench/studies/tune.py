@@ -17,7 +17,6 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
-from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.progress import unseen
@@ -107,7 +106,7 @@ def _variants(base: Case, kernel: Kernel) -> list[Case]:
 
 def _fits(case: Case) -> bool:
     kernel = registry.kernel_of(case)
-    return kernel.refusal(case) is None and kernel.static_bytes(case) <= STATIC_SHARED_BYTES
+    return kernel.refusal(case) is None
 
 
 def predicted_cost(case: Case) -> PredictedCost | None:

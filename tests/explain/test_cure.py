@@ -251,7 +251,7 @@ def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[R
     for request in requests:
         moved = cure.tile.moved(np.array(request.addresses), cure.best.layout).tolist()
         total += request.weight * wavefronts(moved, request.site.width, request.site.kind)  # refuses unaligned ones
-        again = {}
+        again: dict[int | None, int | None] = {}
         for before, after in zip(request.addresses, moved, strict=True):
             assert again.setdefault(after, before) == before
     assert total == cure.best.wavefronts < cure.plain.wavefronts

@@ -70,7 +70,7 @@ def test_inactive_lanes_and_lists() -> None:
         (lambda: layout(lambda lane: lane, itemsize=4, vector=8), "itemsize 4, vector 8: are 32 bytes per lane"),
         (lambda: layout(lambda lane: lane, vector=4), "load: the offset of lane 1, 1, is not aligned"),
         (lambda: layout(store=lambda lane: 3 - lane), "store: the offset of lane 4, -1, is negative"),
-        (lambda: layout(lambda lane: lane / 2), "load: the offset of lane 0 is 0.0; give whole elements"),
+        (lambda: layout(lambda lane: lane / 2), "load: the offset of lane 0 is 0.0; give whole elements"),  # type: ignore[arg-type,return-value]
         (lambda: layout(lambda lane: None), "load: no lane is active"),
         (lambda: layout(range(33)), "load: has 33 offsets; a warp has 32 lanes"),
         (lambda: layout(lambda lane: lane * 4, vector=4, row=30), "row 30: give whole vectors of 4 elements"),
