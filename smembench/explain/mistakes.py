@@ -21,6 +21,8 @@ from smembench.model.hardware import WARP, WORD_BYTES
 
 WARP_SYNCS = 2**20
 """What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
+NEVER = WARP_SYNCS * 2**25
+"""The order of what does not happen: behind all that does."""
 
 KINDS = ("outside", "race", "barrier", "unwritten")
 """Of mistakes."""
@@ -49,11 +51,13 @@ class Made(NamedTuple):
         addresses: a byte address per access and thread, negative for threads that do not make it.
         order: likewise ``WARP_SYNCS`` times the barriers that the thread has passed, and its ``syncwarp`` since the
             last.
+        begun: whether these are the beginnings of copies, by which nothing has come yet.
     """
 
     site: AccessSite
     addresses: Integers
     order: Integers
+    begun: bool = False
 
 
 class Brought(NamedTuple):
@@ -111,9 +115,13 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = ()) -> l
             f"{thread(rows.thread[other])} {_VERBS[rows.kind[other]]} in line {two.line}, with no barrier between them"
         )
         found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
-    for number, who in _unwritten(tables):
+    come = [table for number, table in enumerate(tables) if not (number < len(made) and made[number].begun)]
+    begun = {each.site.array: each.site.line for each in made if each.begun}
+    for number, who in _unwritten(tables, come):
         site = sites[number]
         text = f"{thread(who)} loads an element of {site.array} that no thread has stored before"
+        if site.array in begun:
+            text += f", or that a copy in line {begun[site.array]} brings, for which nothing waits"
         found.setdefault(site.line, Mistake(site.line, "unwritten", text))
     return sorted(found.values())
 
@@ -219,10 +227,13 @@ def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) 
         yield by[start:end], member
 
 
-def _unwritten(tables: Sequence[_Touched]) -> Iterator[tuple[int, np.int64]]:
-    """Sites, and a thread each, that load a unit before the synchronisation after which it is first stored."""
+def _unwritten(tables: Sequence[_Touched], come: Sequence[_Touched]) -> Iterator[tuple[int, np.int64]]:
+    """Sites, and a thread each, that load a unit before the synchronisation after which it is first stored.
+
+    ``come`` are those of the tables whose stores are complete.
+    """
     first = np.full(1 + max(int(table.unit.max(initial=0)) for table in tables), np.iinfo(np.int64).max)
-    for table in tables:
+    for table in come:
         written = table.kind == _STORE
         np.minimum.at(first, table.unit[written], table.order[written])
     for number, table in enumerate(tables):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smembench.explain.mistakes import Brought, Mistake
+from smembench.explain.ptx.copy_groups import CopyGroups
 from smembench.explain.ptx.fragments import fragment
 from smembench.explain.ptx.needed import Needed
 from smembench.explain.ptx.program import TYPES, Instruction, elements
@@ -33,7 +34,10 @@ _KINDS = {
 
 
 class Record(NamedTuple):
-    """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order."""
+    """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order.
+
+    ``come`` is, of an asynchronous copy, the place in the order where each thread has waited for it.
+    """
 
     instruction: Instruction
     space: str
@@ -42,6 +46,7 @@ class Record(NamedTuple):
     way: str
     addresses: Integers
     order: Integers
+    come: Integers | None = None
 
 
 @dataclass(slots=True)
@@ -86,6 +91,7 @@ class Accesses:
         self.order = np.zeros(registers.threads, np.int64)
         self._registers, self._needed, self._waiting = registers, needed, waiting
         self._come: dict[int, Integers] = {}
+        self._groups = CopyGroups(registers)
         self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
 
     def enter(self) -> None:
@@ -93,6 +99,7 @@ class Accesses:
         self.found = Traced()
         self.order = np.zeros(self._registers.threads, np.int64)
         self._come.clear()
+        self._groups.enter()
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.
@@ -201,8 +208,10 @@ class Accesses:
         return space, inside
 
     def _asynchronous_copy(self, given: Instruction) -> Run | None:
-        if "async" not in given.parts or not given.addresses:
-            return None  # commits and waits, in whose order all copies are done at once
+        if "async" not in given.parts:
+            return None
+        if not given.addresses or "mbarrier" in given.parts:
+            return self._groups.ordering(given, lambda: self.order)
         (to, in_to), (of, in_of) = [self._registers.address(text) for text in given.addresses[:2]]
         others = [text for text in given.operands if not text.startswith("[")]
         width = int(others[0], 0)
@@ -222,6 +231,8 @@ class Accesses:
                 made = _Made("shared", "store", width, "asynchronous")
                 space, inside = self._note(given, made, target, mask)
                 self._registers.memory.forget(space, inside, width, mask)
+                if self.found.records and self.found.records[-1].instruction is given:
+                    self.found.records[-1] = self.found.records[-1]._replace(come=self._groups.begin(mask))
 
         return copy
 

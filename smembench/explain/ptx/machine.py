@@ -121,8 +121,10 @@ class Machine:
             return None
         if root in _REFUSED:
             raise self._registers.refused(given.called_from.line, given.opcode)
-        if root == "mbarrier" or given.opcode.startswith("cp.async.mbarrier"):
+        if root == "mbarrier":
             return self._mbarriers.changing(given)
+        if given.opcode.startswith("cp.async.mbarrier"):
+            return _both(self._accesses.of_memory(given), self._mbarriers.changing(given))
         if root == "wgmma" or "bulk" in given.parts:
             return self._tiles.of_tiles(given)
         if root in MEMORY and not given.by_name:
@@ -251,6 +253,15 @@ class Machine:
 
     def _target(self, branch: Instruction) -> int:
         return self._block_at[self._kernel.labels[branch.operands[-1]]]
+
+
+def _both(one: Run | None, other: Run) -> Run:
+    def run(mask: Mask | None) -> None:
+        if one is not None:
+            one(mask)
+        other(mask)
+
+    return run
 
 
 def _skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:

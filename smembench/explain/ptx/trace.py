@@ -111,7 +111,11 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
         if site.space == "shared" and (site.way != "matrix" or site.kind == "store"):
             inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
-            made.append(Made(site, inside, np.stack([record.order for record in records])))
+            begun = Made(site, inside, np.stack([record.order for record in records]), records[0].come is not None)
+            made.append(begun)
+            if begun.begun:
+                come = np.stack([record.order if record.come is None else record.come for record in records])
+                made.append(Made(site, inside, come))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))

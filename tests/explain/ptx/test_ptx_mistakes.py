@@ -69,6 +69,27 @@ extern "C" __global__ void copied(float *out, const float *in) {
     __syncthreads();
     out[threadIdx.x] = some[threadIdx.x];
 }
+#define PIPELINE(name, WAIT, BARRIER) \
+extern "C" __global__ void name(float *out, const float *in, int steps) { \
+    __shared__ alignas(16) float tiles[2][64 * 4]; \
+    for (int i = 0; i <= steps; i++) { \
+        if (i < steps) { \
+            unsigned to = (unsigned)__cvta_generic_to_shared(&tiles[i % 2][threadIdx.x * 4]); \
+            const float *of = in + (i * 64 + threadIdx.x) * 4; \
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(of)); \
+        } \
+        asm volatile("cp.async.commit_group;"); \
+        if (i == 0) continue; \
+        asm volatile(WAIT); \
+        BARRIER; \
+        out[(i - 1) * 64 + threadIdx.x] = tiles[(i - 1) % 2][threadIdx.x]; \
+        __syncthreads(); \
+    } \
+}
+PIPELINE(pipelined, "cp.async.wait_group 1;", __syncthreads())
+PIPELINE(pipelined_all, "cp.async.wait_all;", __syncthreads())
+PIPELINE(waiting_for_one_less, "cp.async.wait_group 2;", __syncthreads())
+PIPELINE(waiting_apart, "cp.async.wait_group 1;", )
 extern "C" __global__ void textured(float *out, unsigned long long texture) {
     out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
 }
@@ -143,6 +164,21 @@ def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(modu
     (store,) = (access for access in found.shared if access.site.way == "asynchronous")
     (load,) = (access for access in found.memory if access.site.way == "asynchronous")
     assert (store.wavefronts, load.sectors) == (4, 16)
+
+
+@pytest.mark.parametrize("kernel", ["pipelined", "pipelined_all"])
+def test_copies_that_are_waited_for(module: Module, kernel: str) -> None:
+    floats = ArrayArgument((2048,), np.dtype("float32"))
+    assert run(module, kernel, [floats, floats, 6]).trace.mistakes == ()
+
+
+@pytest.mark.parametrize(("kernel", "kind"), [("waiting_for_one_less", "unwritten"), ("waiting_apart", "race")])
+def test_copies_that_are_not(module: Module, kernel: str, kind: str) -> None:
+    floats = ArrayArgument((2048,), np.dtype("float32"))
+    mistakes = run(module, kernel, [floats, floats, 6]).trace.mistakes
+    assert kind in {each.kind for each in mistakes}
+    if kind == "unwritten":
+        assert any("brings, for which nothing waits" in each.text for each in mistakes)
 
 
 def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:
