@@ -23,8 +23,8 @@ from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.formats import carried
 from smembench.studies.explain import explained
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import machine_code
-from smembench.toolchains.numba import by_nvvm
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 
@@ -37,7 +37,7 @@ def linked(case: Case, program: NumbaKernel) -> str:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True, lineinfo=True, no_cache=True)
-    code = Linker(ObjectCode.from_ltoir(by_nvvm(case, program, "9.0")), options=options).link("ptx").code
+    code = Linker(ObjectCode.from_ltoir(numba.by_nvvm(case, program, "9.0")), options=options).link("ptx").code
     return bytes(code).decode().rstrip("\0")
 
 
