@@ -36,7 +36,8 @@ _KINDS = {
 class Record(NamedTuple):
     """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order.
 
-    ``come`` is, of an asynchronous copy, the place in the order where each thread has waited for it.
+    ``come`` is, of an asynchronous copy, the place in the order where each thread has waited for it, and ``times`` how
+    often it was made.
     """
 
     instruction: Instruction
@@ -47,6 +48,25 @@ class Record(NamedTuple):
     addresses: Integers
     order: Integers
     come: Integers | None = None
+    times: int = 1
+
+
+class Progress(NamedTuple):
+    """How far a block is: its records, barriers, the order of its threads, and what they come to idle.
+
+    ``come`` are the warps that have come to each access that they may skip, less those that have made it.
+    """
+
+    records: int
+    barriers: int
+    order: Integers
+    come: Mapping[int, Integers]
+
+    def after(self, before: Progress, times: int) -> Progress:
+        """The progress after so many times what has happened since ``before``."""
+        come = {each: count + times * (count - before.come.get(each, 0)) for each, count in self.come.items()}
+        barriers = self.barriers + times * (self.barriers - before.barriers)
+        return Progress(self.records, barriers, self.order + times * (self.order - before.order), come)
 
 
 @dataclass(slots=True)
@@ -100,6 +120,15 @@ class Accesses:
         self.order = np.zeros(self._registers.threads, np.int64)
         self._come.clear()
         self._groups.enter()
+
+    @property
+    def progress(self) -> Progress:
+        """How far the block is."""
+        return Progress(len(self.found.records), self.found.barriers, self.order, dict(self._come))
+
+    @progress.setter
+    def progress(self, to: Progress) -> None:
+        self.found.barriers, self.order, self._come = to.barriers, to.order, dict(to.come)
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.

@@ -80,7 +80,7 @@ def trace(
     kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment, few)
     chosen = [block(index) for index in kinds]
     accesses = [
-        each._replace(weight=weight)
+        each._replace(weight=weight * each.weight)
         for one, weight in zip(chosen, kinds.values(), strict=True)
         for each in one.accesses
     ]
@@ -109,16 +109,16 @@ def trace(
 
 
 def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
-    sites = grouped(widened(found.records, compiled.across), lambda record: _site(record, machine))
+    sites = grouped(widened(found.records, compiled.across), lambda record: (_site(record, machine), record.times))
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
     kept: list[Made] = []
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
-    for site, records in sites.items():
+    for (site, times), records in sites.items():
         rows = np.stack([record.addresses for record in records])
-        structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
+        structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
         if site.space == "shared" and (site.way != "matrix" or site.kind == "store"):
@@ -132,7 +132,7 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
             kept.append(Made(site, rows, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
-        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
+        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), times))
     kinds: Counter[TileAccess] = Counter()
     for access, count in found.tiles.items():
         kinds[access.alike] += count
