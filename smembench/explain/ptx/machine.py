@@ -128,6 +128,8 @@ class Machine:
             return _both(self._accesses.of_memory(given), self._mbarriers.changing(given))
         if root == "wgmma" or "bulk" in given.parts:
             return self._tiles.of_tiles(given)
+        if root in ("st", "red") and "async" in given.parts:
+            return _both(self._accesses.of_memory(given), self._mbarriers.completing(given))
         if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):

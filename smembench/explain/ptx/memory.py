@@ -147,6 +147,12 @@ class Memory:
             return "distributed", addresses
         return space, addresses % WINDOW
 
+    def places(self, addresses: Integers, width: int) -> Integers:
+        """Addresses of shared memory by thread, as places in the cluster's; NOWHERE for what is outside."""
+        offsets = addresses if self.windows.blocks == 1 else addresses % WINDOW
+        inside = np.where(offsets + width <= self.shared_bytes, addresses, NOWHERE)
+        return self.windows.in_cluster(inside)
+
     def load(
         self, space: str, addresses: Integers, element: np.dtype[Any], mask: Mask | None = None
     ) -> tuple[Any, Any]:
