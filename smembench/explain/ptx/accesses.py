@@ -53,8 +53,8 @@ class Record(NamedTuple):
 class Traced:
     """What a block did: its accesses in order, mistakes, and what was not followed.
 
-    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor, and
-    ``brought`` is what copies brought.
+    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor,
+    ``brought`` is what copies brought, and ``order`` the place of each thread's end in the order.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -64,6 +64,7 @@ class Traced:
     tiles: Counter[TileAccess] = field(default_factory=Counter)
     elements: Counter[tuple[int, int]] = field(default_factory=Counter)
     brought: list[Brought] = field(default_factory=list)
+    order: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class _Made(NamedTuple):

@@ -82,6 +82,7 @@ class Machine:
             self._run()
         for instruction in self._guarded.values():
             self._accesses.note_idle(instruction)
+        self._accesses.found.order = self._accesses.order
         return self._accesses.found
 
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:

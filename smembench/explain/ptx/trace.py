@@ -12,6 +12,7 @@ from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, in_shared_memory
 from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
+from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
@@ -160,6 +161,8 @@ def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
     of_block = machine.block if machine.block < machine.threads else 0
     mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought, of_block)}
+    if of_block:
+        mistakes.update(out_of_life(block.found, of_block, lambda record: _site(record, machine).array))
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
         if site.space in ("barrier", "branch") or not len(active):

@@ -65,7 +65,8 @@ def by_ptx(case: Case) -> Costs:
     }
     code = machine_code(case, "9.0")
     assert code is not None
-    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes, maps)
+    cluster = (program.cluster, 1, 1)
+    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes, maps, cluster)
     traced = trace(kernel, launch, arrays, "kernel.py", code.lined)
     assert not traced.mistakes
     assert not traced.unfollowed
@@ -105,7 +106,7 @@ def test_linked_ptx_costs_what_its_python_costs(name: str) -> None:
     assert ptx.idle.get("store") == python.idle.get("store")
 
 
-@pytest.mark.parametrize("name", ["wgmma", "wgmmaSpecialized", "wgmmaStored", "wgmmaOverlapped"])
+@pytest.mark.parametrize("name", ["wgmma", "wgmmaSpecialized", "wgmmaStored", "wgmmaOverlapped", "wgmmaClustered"])
 @pytest.mark.parametrize("sizes", [(1024, 1024, 512), (1000, 1480, 136)])
 def test_tiles_of_the_tma_and_of_tensor_cores(name: str, sizes: tuple[int, int, int]) -> None:
     """An instruction takes 32 bytes along k, where the trace of Python counts tiles of 128."""
