@@ -57,8 +57,10 @@ def by_ptx(case: Case) -> Costs:
         element: np.dtype[Any] = np.dtype(str(carried(problem.array_types(case)[each.array])))
         arrays.append(GlobalArray(f"map {number}", begin, MAP_BYTES, None))
         values.append(begin)
-        box = each.row_bytes // element.itemsize, each.tile_rows
-        maps[f"map {number}"] = TensorMapArgument((each.rows, each.columns), element, box, each.row_bytes)
+        shape, box = (each.rows, each.columns), (each.row_bytes // element.itemsize, each.tile_rows)
+        if each.apart > 1:
+            shape, box = (each.rows // each.apart, each.apart, each.columns), (box[0], 1, box[1])
+        maps[f"map {number}"] = TensorMapArgument(shape, element, box, each.row_bytes)
     parameters = {
         each.name: int(value).to_bytes(each.bytes, "little")
         for each, value in zip(kernel.parameters, values, strict=True)
@@ -119,4 +121,6 @@ def test_tiles_of_the_tma_and_of_tensor_cores(name: str, sizes: tuple[int, int, 
             for costs in (ptx, python)
         ]
         assert totals[0] == totals[1]
-    assert {each.access.kind for each in ptx.tiles} == {each.access.kind for each in python.tiles}
+    reached = [{(each.access.kind, each.access.blocks) for each in costs.tiles} for costs in (ptx, python)]
+    assert reached[0] == reached[1]
+    assert (("copy", 2) in reached[0]) == (name == "wgmmaClustered")
