@@ -118,10 +118,11 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
         rows = touched.rows(chosen)
         writer, other = _pair(rows, member[chosen])
         one, two = (sites[rows.site[row]] for row in (writer, other))
+        here, there = (rows.thread[row] for row in (writer, other))
+        barrier = "barrier of the cluster" if block and here // block != there // block else "barrier"
         text = (
-            f"{thread(rows.thread[writer], block)} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
-            f"{thread(rows.thread[other], block)} {_VERBS[rows.kind[other]]} in line {two.line}, "
-            "with no barrier between them"
+            f"{thread(here, block)} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
+            f"{thread(there, block)} {_VERBS[rows.kind[other]]} in line {two.line}, with no {barrier} between them"
         )
         found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
     come = [table for number, table in enumerate(tables) if not (number < len(made) and made[number].begun)]

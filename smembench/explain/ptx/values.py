@@ -35,6 +35,8 @@ def of_values(given: Instruction, registers: Registers) -> Run:
         return _across_lanes(given, registers)
     if given.root in ("mapa", "getctarank"):
         return _of_cluster(given, registers)
+    if given.root == "isspacep" and given.space == "shared":
+        return _is_shared(given, registers)
     return _computed(given, registers)
 
 
@@ -98,6 +100,17 @@ def _of_cluster(given: Instruction, registers: Registers) -> Run:
     def run(mask: Mask | None) -> None:
         windows = registers.memory.windows
         found = windows.rank_of(address()) if rank is None else windows.mapped(address(), rank())
+        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
+
+    return run
+
+
+def _is_shared(given: Instruction, registers: Registers) -> Run:
+    """Whether a generic address is one of shared memory: of the own block, or of any in the cluster."""
+    address = registers.operand(given.operands[1], "u8")
+
+    def run(mask: Mask | None) -> None:
+        found = registers.memory.windows.is_shared(address(), of_cluster="shared::cluster" in given.parts)
         registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
 
     return run

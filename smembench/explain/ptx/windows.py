@@ -66,3 +66,9 @@ class Windows:
         windows = address.astype(np.int64) % GENERIC // WINDOW
         own = self.ranks if self.blocks > 1 else 0
         return np.asarray(np.where(windows == 0, own, windows - 1)).astype(np.uint32)
+
+    def is_shared(self, address: Array, *, of_cluster: bool) -> Any:
+        """``isspacep``: whether a generic address is one of shared memory, of the own block unless ``of_cluster``."""
+        inside = np.asarray(address.astype(np.int64) // GENERIC == 1)
+        own = of_cluster or self.blocks == 1
+        return inside if own else inside & ~self.remote(address.astype(np.int64))

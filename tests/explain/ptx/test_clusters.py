@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import smembench
 from ptx_runs import run_source
 from smembench.explain.arguments import parsed
 from smembench.explain.array_argument import ArrayArgument
@@ -50,6 +51,18 @@ __global__ void numbers(int *out) {
     int *o = out + 12 * (block * 32 + threadIdx.x);
     o[0] = RANK; o[1] = BLOCKS; o[2] = d.x; o[3] = d.y; o[4] = i.x; o[5] = i.y; o[6] = n.x; o[7] = n.y;
     o[8] = c.x; o[9] = c.y; o[10] = threadIdx.x; o[11] = __clusterDimIsSpecified();
+}
+
+__global__ void kinds_of_addresses(int *out) {
+    __shared__ int mine[32];
+    void *own = __cluster_map_shared_rank(mine, RANK), *other = __cluster_map_shared_rank(mine, RANK ^ 1);
+    const void *places[4] = {mine, own, other, out};
+    int *o = out + 12 * (blockIdx.x * 32 + threadIdx.x);
+    for (int i = 0; i < 4; i++) {
+        o[3 * i] = __isShared(places[i]);
+        o[3 * i + 1] = __isClusterShared(places[i]);
+        o[3 * i + 2] = __isClusterShared(places[i]) ? __cluster_query_shared_rank(places[i]) : -1;
+    }
 }
 
 __global__ void histogram(int *bins, const int *data, int n, int per_block) {  // each block has some of the bins
@@ -257,6 +270,13 @@ def test_every_thread_knows_its_place_in_cluster_and_grid() -> None:
             assert (out[y, x, :, 11] == 1).all()
 
 
+def test_addresses_tell_whose_memory_they_are_in() -> None:
+    out = np.zeros((2, 2, 32, 4, 3), np.int32)
+    results("kinds_of_addresses", [out], 4, 2, 32)
+    for rank in range(2):
+        assert (out[:, rank] == [[1, 1, rank], [1, 1, rank], [0, 1, 1 - rank], [0, 0, -1]]).all()
+
+
 @pytest.mark.parametrize(("blocks", "cluster"), [(4, 2), (8, 4), (8, 8)])
 def test_a_histogram_over_distributed_shared_memory(blocks: int, cluster: int) -> None:
     per_block = 96
@@ -327,7 +347,11 @@ def test_an_address_mapped_to_the_own_block_is_one_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "said"),
     [
-        ("without_barrier", "race", r"thread 0 .* of block 0 stores an element of mine, which thread 0 .* of block 1"),
+        (
+            "without_barrier",
+            "race",
+            r"thread 0 .* of block 0 stores an element of mine, which thread 0 .* of block 1 .* no barrier of the",
+        ),
         ("ends_early", "barrier", "of block [01], which may have ended: it waits for nothing that comes after"),
         ("begins_early", "barrier", "of block 1, which may not have begun: no barrier of the cluster comes before"),
         ("unwritten", "unwritten", "thread 0 .* of block 0 loads an element of mine that no thread has stored"),
@@ -385,3 +409,19 @@ def test_a_kernel_that_is_launched_in_clusters_only_needs_one() -> None:
     kernel = parse(ptx().replace(".reqnctapercluster 2, 1, 1", "")).kernels["pairs"]
     with pytest.raises(UsageError, match="pairs: is launched in clusters; give their blocks"):
         explain_ptx(kernel, Call((4,), (32,), [parsed("int32[256]")]), title="pairs", filename="clusters.cu")
+
+
+def test_compute_capabilities_without_clusters_are_refused() -> None:
+    call = Call((4,), (64,), [parsed("int32[256]")] * 2, cluster=(2,))
+    with pytest.raises(UsageError, match=r"capability 8\.0 has no clusters"):
+        explain_ptx(parse(ptx()).kernels["ring"], call, title="ring", filename="clusters.cu", code=("8.0", None))
+
+
+def test_python_takes_a_cluster_too(tmp_path: Path) -> None:
+    path = tmp_path / "clusters.ptx"
+    path.write_text(ptx())
+    given = {"grid": 4, "block": 64, "args": ["int32[256]", "int32[256]"], "capability": "9.0"}
+    assert "clusters of 2 " in smembench.explain_function(f"{path}:ring", cluster=2, **given).title
+    assert smembench.conflicts(f"{path}:ring", cluster=(2, 1, 1), **given) == 1
+    with pytest.raises(UsageError, match="cluster 2: goes with CUDA C\\+\\+ and PTX"):
+        smembench.explain_function(print, cluster=2, **given)
