@@ -123,8 +123,12 @@ def run_source(
     grid: tuple[int, int, int] = (1, 1, 1),
     block: tuple[int, int, int] = (32, 1, 1),
     dynamic_bytes: int = 0,
+    cluster: tuple[int, int, int] = (1, 1, 1),
 ) -> list[Traced]:
-    """Run all blocks of a kernel; arrays are changed in place, and the first argument must be one."""
+    """Run all clusters of a kernel, which are blocks without ``cluster``.
+
+    Arrays are changed in place, and the first argument must be one.
+    """
     ptx = re.sub(rf"(\.entry {re.escape(name)}\b[^{{]*{{)", lambda match: match[1] + _FOLLOW, ptx)
     kernel = parse(ptx).kernels[name]
     arrays: list[GlobalArray] = []
@@ -136,10 +140,9 @@ def run_source(
             parameters[parameter.name] = begin.to_bytes(8, "little")
         else:
             parameters[parameter.name] = argument.tobytes()
-    machine = Machine(
-        kernel, Launch(grid, block, parameters, dynamic_bytes), Memory(kernel, arrays, dynamic_bytes), Merging({})
-    )
-    x, y, z = grid
+    launch = Launch(grid, block, parameters, dynamic_bytes, cluster=cluster)
+    machine = Machine(kernel, launch, Memory(kernel, arrays, dynamic_bytes), Merging({}))
+    x, y, z = launch.clusters
     return [machine.run((i, j, k)) for k in range(z) for j in range(y) for i in range(x)]
 
 

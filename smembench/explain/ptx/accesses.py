@@ -73,8 +73,8 @@ class Progress(NamedTuple):
 class Traced:
     """What a block did: its accesses in order, mistakes, and what was not followed.
 
-    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor, and
-    ``brought`` is what copies brought.
+    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor,
+    ``brought`` is what copies brought, and ``order`` the place of each thread's end in the order.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -84,6 +84,7 @@ class Traced:
     tiles: Counter[TileAccess] = field(default_factory=Counter)
     elements: Counter[tuple[int, int]] = field(default_factory=Counter)
     brought: list[Brought] = field(default_factory=list)
+    order: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class _Made(NamedTuple):
@@ -164,6 +165,11 @@ class Accesses:
             addresses = np.where(idle > time, 0, NOWHERE)
             self.found.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
+    def note_bulk(self, given: Instruction, mask: Mask, begin: int, count: int) -> None:
+        """Record a copy of so many bytes from a block's shared memory if it goes to another block's."""
+        if self._registers.memory.located("shared", np.full(len(mask), begin), mask)[0] == "distributed":
+            self._note(given, _Made("shared", "store", count, "bulk"), np.full(len(mask), begin), mask)
+
     def keep(self, load: Instruction, mask: Mask | None) -> None:
         """Keep of the last access by a load the lanes of a mask alone."""
         last = next((each for each in reversed(self.found.records) if each.instruction is load), None)
@@ -178,6 +184,7 @@ class Accesses:
         element = np.dtype(TYPES[types[-1]])
         count = given.elements
         way = WAITING if id(given) in self._waiting and kind == "load" else ""
+        way = "asynchronous" if "async" in given.parts else way
         made = _Made(given.space, kind, self._widths.get(id(given), given.bytes), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
@@ -231,7 +238,7 @@ class Accesses:
     def _note(self, given: Instruction, made: _Made, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """Record an access; the space, and the addresses in it."""
         space, inside = self._registers.memory.located(made.space, addresses, mask)
-        if made.width and space in ("shared", "global", "const"):
+        if made.width and space in ("shared", "distributed", "global", "const"):
             row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
             self.found.records.append(Record(given, space, made.kind, made.width, made.way, row, self.order))
         return space, inside

@@ -1,4 +1,4 @@
-"""Run a PTX kernel on addresses: the threads of a block as NumPy arrays, group by group.
+"""Run a PTX kernel on addresses: the threads of a block, or of a cluster's blocks, as NumPy arrays, group by group.
 
 Threads at the smallest program counter run first, so that groups which parted meet again. Only what addresses,
 branches and barriers depend on is computed; the rest, such as the sums of a product, is skipped. What is loaded from
@@ -44,10 +44,11 @@ MOST_STEPS = 2_000_000
 
 
 class Machine:
-    """Runs blocks of a launch, one after the other, with the accesses that the machine code has.
+    """Runs clusters of a launch, single blocks in most, one after the other, with the accesses of the machine code.
 
     Attributes:
-        steps: instructions that the last block ran, each counted once for threads that run it together.
+        threads, block: of a cluster, and of one of its blocks.
+        steps: instructions that the last cluster ran, each counted once for threads that run it together.
 
     Raises:
         UsageError: for an instruction that cannot be run, and a kernel that does too much.
@@ -57,7 +58,7 @@ class Machine:
         self.memory = memory
         self._kernel = kernel
         self._registers = Registers(kernel, launch, memory)
-        self.threads = self._registers.threads
+        self.threads, self.block = self._registers.threads, self._registers.block
         self._needed = needed(kernel, memory.has_data)
         self._mbarriers = Mbarriers(self._registers)
         self._spins = spins(kernel)
@@ -75,7 +76,7 @@ class Machine:
         self._loops = loops(self._registers) if steady else {}
 
     def run(self, index: tuple[int, int, int]) -> Traced:
-        """Run a block and return what it did."""
+        """Run a cluster, by its index among the clusters of the grid, and return what its threads did."""
         try:
             self._enter_and_run(index)
         except NotSteadyError:
@@ -83,6 +84,7 @@ class Machine:
             self._enter_and_run(index)
         for instruction in self._guarded.values():
             self._accesses.note_idle(instruction)
+        self._accesses.found.order = self._accesses.order
         return self._accesses.found
 
     def _enter_and_run(self, index: tuple[int, int, int]) -> None:
@@ -90,7 +92,7 @@ class Machine:
         self._accesses.enter()
         self._mbarriers.enter()
         self._waits.enter()
-        self.memory.enter(self.threads)
+        self.memory.enter(self.threads, self._registers.blocks)
         for loop in self._loops.values():
             loop.enter()
         with np.errstate(all="ignore"):
@@ -140,6 +142,8 @@ class Machine:
             return _both(self._accesses.of_memory(given), self._mbarriers.changing(given))
         if root == "wgmma" or "bulk" in given.parts:
             return self._tiles.of_tiles(given)
+        if root in ("st", "red") and "async" in given.parts:
+            return _both(self._accesses.of_memory(given), self._mbarriers.completing(given))
         if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):

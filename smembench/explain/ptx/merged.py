@@ -49,7 +49,7 @@ class Merging(NamedTuple):
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
     """Which instructions of a kernel its machine code has in fewer and wider ones."""
     code = kernel.code
-    asked = {number: _of(each) for number, each in enumerate(code) if each.root in _KINDS}
+    asked = {number: _of(each) for number, each in enumerate(code) if each.root in _KINDS and not _is_remote(each)}
     numbers = grouped((n for n, of in asked.items() if of[1] in ("shared", "global")), lambda n: asked[n])
     compiled: dict[_Of, Counter[int]] = {}
     for each in lined:
@@ -78,7 +78,11 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
     shared = (each for each in lined if each.access.space == "shared" and not each.access.never)
     compiled = grouped(shared, lambda each: (each.line, each.access.kind))
     kinds = {**_KINDS, "cp": "store", "ldmatrix": "load", "stmatrix": "store"}
-    asked = {n: kinds[each.root] for n, each in enumerate(code) if each.root in kinds and each.addresses}
+    asked = {
+        n: kinds[each.root]
+        for n, each in enumerate(code)
+        if each.root in kinds and each.addresses and (each.root == "cp" or not _is_remote(each))
+    }
     of_lines = grouped(
         (n for n in asked if code[n].space in ("shared", "generic")), lambda n: (code[n].place.line, asked[n])
     )
@@ -134,6 +138,11 @@ def _across(plain: set[int], compiled: Counter[int]) -> int | None:
     """The wider one of a line's widths in machine code, which has no others but those of the line."""
     wide = set(compiled) - plain
     return next(iter(wide)) if len(plain) == len(wide) == 1 and max(wide) in _WIDER and max(wide) > max(plain) else None
+
+
+def _is_remote(given: Instruction) -> bool:
+    """Whether it may reach another block's shared memory, for which machine code has generic addresses."""
+    return "shared::cluster" in given.parts
 
 
 def _of(given: Instruction) -> _Of:

@@ -20,6 +20,8 @@ _VARIABLE = re.compile(
     r"([\w$]+)\s*((?:\[\d*\])*)\s*(?:=\s*(.*))?$",
     re.DOTALL,
 )
+_CLUSTER = re.compile(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_MOST_BLOCKS = re.compile(r"\.maxclusterrank\s+(\d+)")
 _ALIGN = re.compile(r"\.align\s+(\d+)")
 _SPACES = ("shared", "global", "local", "const", "param")
 _GRID_BARRIER = "cudaCGSynchronize"
@@ -50,7 +52,7 @@ def parse(text: str) -> Module:
         outside.append(text[position : header.start()])
         position = end + 1
         if header[1] == "entry":
-            kernels[header[2]] = header[2], header[3] or "", text[header.end() : end]
+            kernels[header[2]] = header, text[header.end() : end]
     outside.append(text[position:])
     of_module = [found for statement in "".join(outside).split(";") if (found := _variable(statement))]
     return Module({name: _kernel(*parts, of_module) for name, parts in kernels.items()}, files)
@@ -88,8 +90,14 @@ def _closing(text: str, begin: int) -> int:
     return len(text)
 
 
-def _kernel(name: str, parameters: str, body: str, of_module: Sequence[tuple[Variable, int]]) -> PtxKernel:
-    kernel = PtxKernel(name, [_parameter(each) for each in split(parameters)])
+def _kernel(header: re.Match[str], body: str, of_module: Sequence[tuple[Variable, int]]) -> PtxKernel:
+    kernel = PtxKernel(header[2], [_parameter(each) for each in split(header[3] or "")])
+    kernel.explicit_cluster = ".explicitcluster" in header[4]
+    if cluster := _CLUSTER.search(header[4]):
+        x, y, z = (int(side or 1) for side in cluster.groups())
+        kernel.cluster = x, y, z
+    if most := _MOST_BLOCKS.search(header[4]):
+        kernel.most_blocks = int(most[1])
     used = set(NAME.findall(body))
     dynamic = []
     for variable, align in of_module:

@@ -12,6 +12,7 @@ from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
 from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
+from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
@@ -36,7 +37,7 @@ _SPACES = {"const": "constant"}
 
 @dataclass(slots=True)
 class _Block:
-    """What a block did, and two keys: which accesses, and how their addresses lie in sectors and banks.
+    """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks.
 
     ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from.
     """
@@ -52,7 +53,7 @@ class _Block:
 def trace(
     kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], filename: str, lined: Sequence[Lined] = ()
 ) -> Trace:
-    """Trace a kernel on one block of each kind.
+    """Trace a kernel on one cluster of each kind: a block, unless the launch has clusters of several.
 
     Args:
         kernel: the kernel.
@@ -77,7 +78,9 @@ def trace(
 
     block((0, 0, 0))
     few = max(FEW, MOST_WORK // machine.steps)
-    kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment, few)
+    kinds = kinds_of_grid(
+        launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
+    )
     chosen = [block(index) for index in kinds]
     accesses = [
         each._replace(weight=weight * each.weight)
@@ -121,8 +124,8 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
-        if site.space == "shared" and (site.way != "matrix" or site.kind == "store"):
-            inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
+        if (site.space == "shared" and (site.way != "matrix" or site.kind == "store")) or _is_remote(site):
+            inside = machine.memory.places(rows, site.width)
             begun = Made(site, inside, np.stack([record.order for record in records]), records[0].come is not None)
             made.append(begun)
             if begun.begun:
@@ -139,7 +142,9 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     structure.append((frozenset(kinds.items()), frozenset(found.elements.items())))
     alignment.append(frozenset(found.tiles.items()))
     barriers = Accesses(
-        AccessSite(0, "barrier", "barrier", "", 1), np.zeros((found.barriers, padded // WARP, WARP), np.int64), 1
+        AccessSite(0, "barrier", "barrier", "", 1),
+        np.zeros((found.barriers, -(-machine.block // WARP), WARP), np.int64),
+        1,
     )
     return _Block(
         [*accesses, barriers] if found.barriers else accesses,
@@ -163,6 +168,11 @@ def _orders(given: Instruction) -> bool:
     return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
 
 
+def _is_remote(site: AccessSite) -> bool:
+    """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
+    return site.space == "distributed" and site.way != "bulk"
+
+
 def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
     """Copies and stores most of whose boxes lie outside of their tensor; a pipeline may copy some beyond its end."""
     moved = grouped((each for each in tiles if each.kind != "operand"), lambda each: (each.line, each.matrix))
@@ -176,7 +186,10 @@ def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
 
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
-    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought)}
+    of_block = machine.block if machine.block < machine.threads else 0
+    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought, of_block)}
+    if of_block:
+        mistakes.update(out_of_life(block.found, of_block, lambda record: _site(record, machine).array))
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
         if site.space in ("barrier", "branch") or not len(active):
@@ -193,13 +206,13 @@ def _site(record: Record, machine: Machine) -> AccessSite:
     first = int(record.addresses.max(initial=0))
     if record.space == "branch":
         name = ""
-    elif record.space == "shared":
+    elif record.space in ("shared", "distributed"):
         name = readable(machine.memory.shared_name(first))
     else:
         array = machine.memory.array_at(first)
         name = array.name if array is not None else record.space
     space = _SPACES.get(record.space, record.space)
-    place = given.place.line if space in ("shared", "branch") else 0
+    place = given.place.line if space in ("shared", "distributed", "branch") else 0
     return AccessSite(given.called_from.line, space, record.kind, name, record.width, record.way, place)
 
 
