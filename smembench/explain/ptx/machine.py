@@ -8,18 +8,18 @@ is noted and left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Accesses, Traced
+from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.joins import Joins, computes
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
-from smembench.explain.ptx.merged import Merging
+from smembench.explain.ptx.merged import Merging, skipped
 from smembench.explain.ptx.needed import MEMORY, needed
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.records import Traced
 from smembench.explain.ptx.registers import Launch, Mask, Registers
 from smembench.explain.ptx.spins import spins
 from smembench.explain.ptx.steady import Loop, NotSteadyError, loops
@@ -70,7 +70,7 @@ class Machine:
         self._joins = Joins([kernel.code[begin:end] for begin, end in self._extents()], self._successors())
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
-        self._skipped = _skipped(kernel, merging.guarded)
+        self._skipped = skipped(kernel, merging.guarded)
         # What loads bring may change from one iteration to another, and accesses merged across them need each.
         steady = not self._needed.spaces and not merging.across
         self._loops = loops(self._registers) if steady else {}
@@ -286,18 +286,3 @@ def _both(one: Run | None, other: Run) -> Run:
         other(mask)
 
     return run
-
-
-def _skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
-    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
-    forward = [
-        (number, kernel.labels[each.operands[-1]])
-        for number, each in enumerate(kernel.code)
-        if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
-    ]
-    found: dict[int, list[Instruction]] = {}
-    for number in sorted(guarded):
-        around = [branch for branch, target in forward if branch < number < target]
-        if around:
-            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
-    return found

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Progress, Record
 from smembench.explain.ptx.program import TYPES, Instruction
+from smembench.explain.ptx.records import Progress, Record
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.requests import NOWHERE
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES

@@ -10,13 +10,13 @@ import numpy as np
 
 from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
-from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
