@@ -136,6 +136,44 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
     return sorted(found.values())
 
 
+def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, within: bool) -> list[Mistake]:
+    """The races of blocks whose threads nothing but barriers orders, and nothing those of different blocks.
+
+    Args:
+        blocks: of each, the accesses to arrays that it stores to.
+        names: of each, as in ``block (1, 0, 0)``.
+        within: whether the threads of a block are told apart as well.
+    """
+    made = [each for of_block in blocks for each in of_block]
+    if not made:
+        return []
+    size = min(WORD_BYTES, *(each.site.width for each in made))
+    tables = [_touched(number, each, size) for number, each in enumerate(made)]
+    owner = np.repeat(np.arange(len(blocks)), [len(of_block) for of_block in blocks])
+    touched = _Touched(*(np.concatenate(column) for column in zip(*tables, strict=True)))
+    block, unit = owner[touched.site], np.unique(touched.unit, return_inverse=True)[1]
+    of_blocks = ((unit,), block, True)
+    of_warps = ((block, touched.order // WARP_SYNCS, unit), touched.thread // WARP, False)
+    found: dict[object, Mistake] = {}
+    for keys, member, between in (of_blocks, of_warps) if within else (of_blocks,):
+        for chosen, _ in _contended(touched, keys, member):
+            rows = touched.rows(chosen)
+            one, two = _pair(rows, member[chosen])
+            first, second = (made[rows.site[row]].site for row in (one, two))
+            if (first.line, second.line) in found:
+                continue
+            who, other = thread(rows.thread[one]), thread(rows.thread[two])
+            if between:
+                who, other = (f"{name} of {names[block[chosen][row]]}" for name, row in ((who, one), (other, two)))
+            lack = "nothing that orders blocks" if between else "no barrier between them"
+            text = (
+                f"{who} {_VERBS[rows.kind[one]]} an element of {first.array}, which {other} {_VERBS[rows.kind[two]]} "
+                f"in line {second.line}, with {lack}"
+            )
+            found[first.line, second.line] = Mistake(first.line, "race", text)
+    return sorted(found.values())
+
+
 class Path(NamedTuple):
     """The lines of a thread's barriers, and the last line behind them in which it accesses memory, 0 for none."""
 

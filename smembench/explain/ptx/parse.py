@@ -253,7 +253,7 @@ class _Body:
             negated, guard = bool(match[1]), match[2]
             statement = statement[match.end() :]
         if statement.startswith("call") and _GRID_BARRIER in statement:
-            statement = "bar.sync 0"  # what it does in a block; its loads and stores are those of a library
+            statement = "bar.sync.grid 0"  # what it does in a block; its loads and stores are those of a library
         opcode, _, rest = statement.partition(" ")
         parts = tuple(opcode.split("."))
         space = next((name for part in parts if (name := part.partition("::")[0]) in _SPACES), "generic")

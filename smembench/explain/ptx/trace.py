@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from smembench.explain.blocks import FEW
-from smembench.explain.mistakes import Made, Mistake, in_shared_memory
+from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
 from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
-from smembench.explain.ptx.program import PtxKernel, readable
+from smembench.explain.ptx.program import Instruction, PtxKernel, readable
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
@@ -27,6 +27,9 @@ from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
 from smembench.toolchains.source_lines import Lined
 
+_ORDERING = ("fence", "membar", "griddepcontrol", "call")
+_QUALIFIERS = frozenset(("volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "cluster", "grid"))
+"""Of instructions that may order accesses of different blocks."""
 MOST_WORK = 100_000
 """Instructions of all blocks up to which each is run; a second on a processor of 2020."""
 _SPACES = {"const": "constant"}
@@ -34,13 +37,17 @@ _SPACES = {"const": "constant"}
 
 @dataclass(slots=True)
 class _Block:
-    """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks."""
+    """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks.
+
+    ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from.
+    """
 
     accesses: list[Accesses]
     structure: Hashable
     alignment: Hashable
     found: Traced
     made: list[Made]
+    stored: list[Made]
 
 
 def trace(
@@ -83,7 +90,11 @@ def trace(
     tiles: Counter[TileAccess] = Counter()
     for one, weight in zip(chosen, kinds.values(), strict=True):
         tiles.update({access: weight * count for access, count in one.found.tiles.items()})
-    mistakes: set[Mistake] = set().union(_outside(tiles), *(_mistakes(one, machine) for one in chosen))
+    ordered = machine.block < machine.threads or any(map(_orders, kernel.code))
+    names = [f"block {index}" for index in kinds]
+    apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
+    races = [] if ordered else in_global_memory([one.stored for one in chosen], names, within=apart)
+    mistakes: set[Mistake] = set().union(_outside(tiles), races, *(_mistakes(one, machine) for one in chosen))
     unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
@@ -105,6 +116,7 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
+    kept: list[Made] = []
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
     for site, records in sites.items():
@@ -119,6 +131,8 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
             if begun.begun:
                 come = np.stack([record.order if record.come is None else record.come for record in records])
                 made.append(Made(site, inside, come))
+        if site.space == "global" and not site.way:
+            kept.append(Made(site, rows, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
@@ -138,12 +152,25 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         hash(tuple(alignment)),
         found,
         made,
+        [each for each in kept if _is_stored(each.site.array, kept)],
     )
 
 
 def _is_remote(site: AccessSite) -> bool:
     """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
     return site.space == "distributed" and site.way != "bulk"
+
+
+def _is_stored(array: str, made: Sequence[Made]) -> bool:
+    """Whether an array is stored to, and accessed in another line or way as well."""
+    sites = {(each.site.kind, each.site.line) for each in made if each.site.array == array}
+    return len(sites) > 1 and any(kind == "store" for kind, _ in sites)
+
+
+def _orders(given: Instruction) -> bool:
+    """Whether an instruction may order accesses to global memory of different blocks."""
+    atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
+    return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
 
 
 def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
