@@ -93,6 +93,7 @@ def _closing(text: str, begin: int) -> int:
 def _kernel(header: re.Match[str], body: str, of_module: Sequence[tuple[Variable, int]]) -> PtxKernel:
     kernel = PtxKernel(header[2], [_parameter(each) for each in split(header[3] or "")])
     kernel.explicit_cluster = ".explicitcluster" in header[4]
+    kernel.blocks_are_clusters = ".blocksareclusters" in header[4]
     if cluster := _CLUSTER.search(header[4]):
         x, y, z = (int(side or 1) for side in cluster.groups())
         kernel.cluster = x, y, z

@@ -211,6 +211,25 @@ __global__ void in_bulk(int *out, const int *in) {
     SYNC();
 }
 
+__global__ void added_in_bulk(int *out, const int *in) {
+    __shared__ alignas(16) int mine[64], sums[64];
+    __shared__ u64 full;
+    int i = blockIdx.x * 64 + threadIdx.x;
+    setup(&full, 1);
+    mine[threadIdx.x] = in[i];
+    sums[threadIdx.x] = 0;
+    SYNC();
+    if (threadIdx.x == 0) {
+        announce(&full, 256);
+        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32 "
+                     "[%0], [%1], 256, [%2];"
+            :: "r"(mapped(sums, RANK ^ 1)), "r"(SHARED(mine)), "r"(mapped(&full, RANK ^ 1)) : "memory");
+    }
+    wait(&full, 0);
+    out[i] = sums[63 - threadIdx.x];
+    SYNC();
+}
+
 __global__ void multicast(int *out, const int *in, int bytes, int mask) {  // each block copies a half for both
     __shared__ alignas(16) int both[128];
     __shared__ u64 full;
@@ -307,7 +326,7 @@ def test_atomics_whose_bytes_a_barrier_counts() -> None:
     assert (out == 1000 + data.sum(axis=1, keepdims=True)).all()
 
 
-@pytest.mark.parametrize("name", ["in_bulk", "multicast"])
+@pytest.mark.parametrize("name", ["in_bulk", "added_in_bulk", "multicast"])
 def test_copies_between_blocks_and_to_all_of_them_end_the_waits_there(name: str) -> None:
     more = ["512", "3"] if name == "multicast" else []
     costs = explained(name, ["int32[256]", "int32[256]", *more])
@@ -331,6 +350,19 @@ def test_accesses_to_other_blocks_are_apart_from_those_to_the_own_one() -> None:
     (store,), (load,) = costs.shared, costs.distributed
     assert (store.site.kind, store.requests, store.of_all) == ("store", 8, 8)
     assert (load.site.kind, load.site.array, load.requests, load.bytes) == ("load", "mine", 8, 4 * 64 * 4)
+
+
+def test_clusters_that_are_alike_are_counted_with_those_that_are_run() -> None:
+    """Some of so many clusters are run, and stand for all."""
+    costs = explained("ring", ["int32[1048576]", "int32[1048576]"], blocks=16384, cluster=4)
+    assert len(costs.trace.blocks) < 100
+    (load,), (store,) = costs.distributed, costs.shared
+    assert (load.requests, load.bytes, store.requests) == (2 * 16384, 256 * 16384, 2 * 16384)
+
+
+def test_bytes_that_a_copy_takes_to_another_block_are_counted_there() -> None:
+    (copy,) = explained("in_bulk", ["int32[256]", "int32[256]"]).distributed
+    assert (copy.site.kind, copy.site.array, copy.requests, copy.bytes) == ("store", "other", 4, 1024)
 
 
 def test_an_address_mapped_to_the_own_block_is_one_of_its_own() -> None:
@@ -408,6 +440,12 @@ def test_clusters_that_a_launch_cannot_have(name: str, blocks: int, cluster: int
 def test_a_kernel_that_is_launched_in_clusters_only_needs_one() -> None:
     kernel = parse(ptx().replace(".reqnctapercluster 2, 1, 1", "")).kernels["pairs"]
     with pytest.raises(UsageError, match="pairs: is launched in clusters; give their blocks"):
+        explain_ptx(kernel, Call((4,), (32,), [parsed("int32[256]")]), title="pairs", filename="clusters.cu")
+
+
+def test_a_grid_that_counts_clusters_is_refused() -> None:
+    kernel = parse(ptx().replace(".explicitcluster", ".blocksareclusters")).kernels["pairs"]
+    with pytest.raises(UsageError, match="pairs: its grid counts clusters"):
         explain_ptx(kernel, Call((4,), (32,), [parsed("int32[256]")]), title="pairs", filename="clusters.cu")
 
 
