@@ -194,6 +194,27 @@ __global__ void handed_over(int *out, const int *in) {  // to a barrier of the o
     out[i] = mine[63 - threadIdx.x];
 }
 
+__global__ void pipeline(int *out, const int *in, int steps, int waits) {  // block 0 pushes, block 1 reads two stages
+    __shared__ int stages[2][64];
+    __shared__ u64 full[2], empty[2];
+    for (int i = 0; i < 2; i++) { setup(&full[i], 64); setup(&empty[i], 64); }
+    SYNC();
+    for (int i = 0; i < steps; i++) {
+        int stage = i % 2, phase = i / 2 % 2;
+        if (RANK == 0) {
+            if (waits) wait(&empty[stage], phase ^ 1);
+            ((int *)__cluster_map_shared_rank(stages[stage], 1))[threadIdx.x] = in[i * 64 + threadIdx.x];
+        } else {
+            if (threadIdx.x == 0) wait(&full[stage], phase);
+            __syncthreads();
+            out[i * 64 + threadIdx.x] = stages[stage][63 - threadIdx.x];
+        }
+        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+            :: "r"(mapped(RANK == 0 ? &full[stage] : &empty[stage], RANK ^ 1)) : "memory");
+    }
+    SYNC();
+}
+
 __global__ void in_bulk(int *out, const int *in) {
     __shared__ alignas(16) int mine[64], other[64];
     __shared__ u64 full;
@@ -319,6 +340,20 @@ def test_exchanges_in_a_ring(name: str, reverse: bool, cluster: int) -> None:
     assert (out == wanted).all()
 
 
+def test_blocks_hand_tiles_over_in_a_pipeline() -> None:
+    data = np.arange(10 * 64, dtype=np.int32).reshape(10, 64)
+    out = np.zeros_like(data)
+    results("pipeline", [out, data, np.int32(10), np.int32(1)], 2, 2)
+    assert (out == data[:, ::-1]).all()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_pipeline_whose_writer_does_not_wait_for_the_reader(waits: bool) -> None:
+    """It is a phase ahead of the reader then, which waits without end."""
+    costs = explained("pipeline", ["int32[640]", "int32[640]", "10", str(int(waits))], blocks=2)
+    assert (kinds(costs) == []) == waits
+
+
 def test_atomics_whose_bytes_a_barrier_counts() -> None:
     data = np.arange(4 * 64, dtype=np.int32).reshape(1, 4, 64)
     out = np.zeros_like(data)
@@ -441,6 +476,12 @@ def test_a_kernel_that_is_launched_in_clusters_only_needs_one() -> None:
     kernel = parse(ptx().replace(".reqnctapercluster 2, 1, 1", "")).kernels["pairs"]
     with pytest.raises(UsageError, match="pairs: is launched in clusters; give their blocks"):
         explain_ptx(kernel, Call((4,), (32,), [parsed("int32[256]")]), title="pairs", filename="clusters.cu")
+
+
+def test_a_kernel_may_allow_fewer_blocks() -> None:
+    kernel = parse(ptx().replace(".reqnctapercluster 2, 1, 1", ".maxclusterrank 4")).kernels["pairs"]
+    with pytest.raises(UsageError, match="cluster 8: has 8 blocks; the kernel is compiled for at most 4"):
+        explain_ptx(kernel, Call((8,), (32,), [parsed("int32[256]")], 0, (8,)), title="pairs", filename="clusters.cu")
 
 
 def test_a_grid_that_counts_clusters_is_refused() -> None:
