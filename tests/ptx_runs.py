@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Traced
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.parse import Module, parse
 from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.ptx.records import Traced
 from smembench.explain.ptx.registers import Launch
 
 Value = int | float | bool

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.mistakes import Brought, Mistake
 from smembench.explain.ptx.copy_groups import CopyGroups
 from smembench.explain.ptx.fragments import fragment
 from smembench.explain.ptx.needed import Needed
 from smembench.explain.ptx.program import TYPES, Instruction, elements
+from smembench.explain.ptx.records import Progress, Record, Traced
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
 from smembench.explain.requests import NOWHERE, WAITING, Integers
-from smembench.explain.tiles import TileAccess
 from smembench.explain.unknown import Unfollowed
 from smembench.model.hardware import WARP
 
@@ -31,40 +28,6 @@ _KINDS = {
     "stmatrix": ("store", "matrix"),
 }
 """The kind and the way of an access site, by instruction."""
-
-
-class Record(NamedTuple):
-    """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order.
-
-    ``come`` is, of an asynchronous copy, the place in the order where each thread has waited for it.
-    """
-
-    instruction: Instruction
-    space: str
-    kind: str
-    width: int
-    way: str
-    addresses: Integers
-    order: Integers
-    come: Integers | None = None
-
-
-@dataclass(slots=True)
-class Traced:
-    """What a block did: its accesses in order, mistakes, and what was not followed.
-
-    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor,
-    ``brought`` is what copies brought, and ``order`` the place of each thread's end in the order.
-    """
-
-    records: list[Record] = field(default_factory=list)
-    mistakes: set[Mistake] = field(default_factory=set)
-    unfollowed: set[Unfollowed] = field(default_factory=set)
-    barriers: int = 0
-    tiles: Counter[TileAccess] = field(default_factory=Counter)
-    elements: Counter[tuple[int, int]] = field(default_factory=Counter)
-    brought: list[Brought] = field(default_factory=list)
-    order: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class _Made(NamedTuple):
@@ -101,6 +64,15 @@ class Accesses:
         self.order = np.zeros(self._registers.threads, np.int64)
         self._come.clear()
         self._groups.enter()
+
+    @property
+    def progress(self) -> Progress:
+        """How far the block is."""
+        return Progress(len(self.found.records), self.found.barriers, self.order, dict(self._come))
+
+    @progress.setter
+    def progress(self, to: Progress) -> None:
+        self.found.barriers, self.order, self._come = to.barriers, to.order, dict(to.come)
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.

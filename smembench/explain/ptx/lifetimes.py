@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from smembench.explain.mistakes import CLUSTER_SYNCS, Mistake, thread
-from smembench.explain.ptx.accesses import Record, Traced
+from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Mask
 from smembench.explain.ptx.windows import WINDOW
 from smembench.explain.requests import NOWHERE

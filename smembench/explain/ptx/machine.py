@@ -8,20 +8,21 @@ is noted and left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Accesses, Traced
+from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.joins import Joins, computes
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
-from smembench.explain.ptx.merged import Merging
+from smembench.explain.ptx.merged import Merging, skipped
 from smembench.explain.ptx.needed import MEMORY, needed
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.records import Traced
 from smembench.explain.ptx.registers import Launch, Mask, Registers
 from smembench.explain.ptx.spins import spins
+from smembench.explain.ptx.steady import Loop, NotSteadyError, loops
 from smembench.explain.ptx.tile_accesses import TileAccesses
 from smembench.explain.ptx.values import Run, of_values
 from smembench.explain.ptx.waits import Running, Waits, join
@@ -69,21 +70,34 @@ class Machine:
         self._joins = Joins([kernel.code[begin:end] for begin, end in self._extents()], self._successors())
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
-        self._skipped = _skipped(kernel, merging.guarded)
+        self._skipped = skipped(kernel, merging.guarded)
+        # What loads bring may change from one iteration to another, accesses merged across them need each, and blocks
+        # of a cluster wait for each other in each.
+        steady = not self._needed.spaces and not merging.across and self._registers.blocks == 1
+        self._loops = loops(self._registers) if steady else {}
 
     def run(self, index: tuple[int, int, int]) -> Traced:
         """Run a cluster, by its index among the clusters of the grid, and return what its threads did."""
+        try:
+            self._enter_and_run(index)
+        except NotSteadyError:
+            self._loops.clear()
+            self._enter_and_run(index)
+        for instruction in self._guarded.values():
+            self._accesses.note_idle(instruction)
+        self._accesses.found.order = self._accesses.order
+        return self._accesses.found
+
+    def _enter_and_run(self, index: tuple[int, int, int]) -> None:
         self._registers.enter(index)
         self._accesses.enter()
         self._mbarriers.enter()
         self._waits.enter()
         self.memory.enter(self.threads, self._registers.blocks)
+        for loop in self._loops.values():
+            loop.enter()
         with np.errstate(all="ignore"):
             self._run()
-        for instruction in self._guarded.values():
-            self._accesses.note_idle(instruction)
-        self._accesses.found.order = self._accesses.order
-        return self._accesses.found
 
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
@@ -203,6 +217,8 @@ class Machine:
         if id(last) in self._spins:
             self._waits.to_spin(self._target(last), number + 1, taken)
         elif last.root == "bra":
+            if id(last) in self._loops:
+                self._come_round(self._loops[id(last)], taken)
             join(running, self._target(last), taken)
         elif last.root in ("bar", "barrier"):
             self._waits.at_barrier(number + 1, last, taken, running)
@@ -210,6 +226,11 @@ class Machine:
             self._waits.for_phase(number + 1, last, taken, running)
         elif last.root == "brx":
             self._by_index(last, taken, running)
+
+    def _come_round(self, loop: Loop, taken: Mask) -> None:
+        passed = loop.come_round(taken, self._accesses.progress, self._accesses.found.records)
+        if passed is not None:
+            self._accesses.progress = passed
 
     def _parted(self, number: int, last: Instruction, mask: Mask, running: Running) -> Mask:
         """The threads for which the guard of a piece's end holds; the others go on behind it.
@@ -266,18 +287,3 @@ def _both(one: Run | None, other: Run) -> Run:
         other(mask)
 
     return run
-
-
-def _skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
-    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
-    forward = [
-        (number, kernel.labels[each.operands[-1]])
-        for number, each in enumerate(kernel.code)
-        if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
-    ]
-    found: dict[int, list[Instruction]] = {}
-    for number in sorted(guarded):
-        around = [branch for branch, target in forward if branch < number < target]
-        if around:
-            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
-    return found

@@ -10,13 +10,13 @@ between two barriers are merged wherever they lie side by side.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Record
 from smembench.explain.ptx.program import ADDRESS, Instruction, PtxKernel
+from smembench.explain.ptx.records import Record
 from smembench.explain.ptx.sunk import sunk
 from smembench.explain.requests import NOWHERE
 from smembench.model.groups import grouped
@@ -92,6 +92,21 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
             mine = found[place :: len(members)] if len(found) % len(members) == 0 else found
             if code[number].root == "cp" or 2 * sum(mine) > len(mine):
                 yield number
+
+
+def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
+    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
+    forward = [
+        (number, kernel.labels[each.operands[-1]])
+        for number, each in enumerate(kernel.code)
+        if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
+    ]
+    found: dict[int, list[Instruction]] = {}
+    for number in sorted(guarded):
+        around = [branch for branch, target in forward if branch < number < target]
+        if around:
+            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
+    return found
 
 
 def widened(records: Sequence[Record], across: Mapping[_Of, int]) -> list[Record]:

@@ -43,6 +43,8 @@ class Launch(NamedTuple):
 class Registers:
     """Values by name, each a scalar or an array with an element per thread, block after block of a cluster.
 
+    An array is replaced and never changed.
+
     Attributes:
         threads: of a cluster, which is a block in most kernels.
         block: threads of a block.
@@ -52,13 +54,13 @@ class Registers:
         self.kernel, self.launch, self.memory = kernel, launch, memory
         self.block, self.blocks = prod(launch.block), prod(launch.cluster)
         self.threads = self.block * self.blocks
-        self._values: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
         self._unknown: dict[str, Any] = {}
         self._special = self._specials()
 
     def enter(self, index: tuple[int, int, int]) -> None:
         """Begin a cluster."""
-        self._values.clear()
+        self.values.clear()
         self._unknown.clear()
         for axis, value, size in zip("xyz", index, self.launch.cluster, strict=True):
             self._special[f"%clusterid.{axis}"] = np.uint32(value)
@@ -83,7 +85,7 @@ class Registers:
             return lambda: seen_as(special[text], wanted)
         declared = self.kernel.type_of(text)
         if declared is not None:
-            registers, nothing = self._values, np.zeros((), TYPES[declared])[()]
+            registers, nothing = self.values, np.zeros((), TYPES[declared])[()]
             return lambda: seen_as(registers.get(text, nothing), wanted)
         name, _, offset = text.partition("+")
         if name in self.kernel.variables or name in self.launch.parameters:
@@ -111,9 +113,9 @@ class Registers:
                 f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
             )
         if mask is not None:
-            before = seen_as(self._values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
+            before = seen_as(self.values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
             value = np.where(mask, value, before)
-        self._values[name] = value
+        self.values[name] = value
         if unknown is None and name not in self._unknown:
             return
         now = np.bool_(False) if unknown is None else unknown
@@ -144,7 +146,7 @@ class Registers:
 
     def predicate(self, name: str, *, negated: bool) -> tuple[Mask, Mask | None]:
         """The threads whose predicate is known and true, and those in which it is unknown; None for nowhere."""
-        value = np.broadcast_to(self._values.get(name, np.bool_(False)), self.threads)
+        value = np.broadcast_to(self.values.get(name, np.bool_(False)), self.threads)
         taken = ~value if negated else value
         unknown = self.unknown_in([name])
         return (taken, None) if unknown is None else (taken & ~unknown, unknown)

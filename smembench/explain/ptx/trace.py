@@ -10,13 +10,13 @@ import numpy as np
 
 from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
-from smembench.explain.ptx.accesses import Record, Traced
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
@@ -83,7 +83,7 @@ def trace(
     )
     chosen = [block(index) for index in kinds]
     accesses = [
-        each._replace(weight=weight)
+        each._replace(weight=weight * each.weight)
         for one, weight in zip(chosen, kinds.values(), strict=True)
         for each in one.accesses
     ]
@@ -112,16 +112,16 @@ def trace(
 
 
 def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
-    sites = grouped(widened(found.records, compiled.across), lambda record: _site(record, machine))
+    sites = grouped(widened(found.records, compiled.across), lambda record: (_site(record, machine), record.times))
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
     kept: list[Made] = []
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
-    for site, records in sites.items():
+    for (site, times), records in sites.items():
         rows = np.stack([record.addresses for record in records])
-        structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
+        structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
         if (site.space == "shared" and (site.way != "matrix" or site.kind == "store")) or _is_remote(site):
@@ -135,7 +135,7 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
             kept.append(Made(site, rows, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
-        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
+        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), times))
     kinds: Counter[TileAccess] = Counter()
     for access, count in found.tiles.items():
         kinds[access.alike] += count
@@ -156,11 +156,6 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     )
 
 
-def _is_remote(site: AccessSite) -> bool:
-    """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
-    return site.space == "distributed" and site.way != "bulk"
-
-
 def _is_stored(array: str, made: Sequence[Made]) -> bool:
     """Whether an array is stored to, and accessed in another line or way as well."""
     sites = {(each.site.kind, each.site.line) for each in made if each.site.array == array}
@@ -171,6 +166,11 @@ def _orders(given: Instruction) -> bool:
     """Whether an instruction may order accesses to global memory of different blocks."""
     atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
     return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
+
+
+def _is_remote(site: AccessSite) -> bool:
+    """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
+    return site.space == "distributed" and site.way != "bulk"
 
 
 def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
