@@ -29,21 +29,15 @@ def cluster_of(kernel: PtxKernel, given: Dimensions | None, grid: Sides, block: 
 
     Raises:
         UsageError: for a cluster that is not the kernel's, is too large or does not divide the grid, and one that is
-            missing.
+            missing; and for a kernel whose grid counts clusters.
     """
-    own = kernel.cluster
-    if given is None and own is None:
-        if kernel.explicit_cluster:
-            raise UsageError(f"{readable(kernel.name)}: is launched in clusters; give their blocks, as in --cluster 2")
-        return 1, 1, 1
-    if given is not None and not (1 <= len(given) <= 3 and min(given) >= 1):
-        raise UsageError(f"cluster {as_text(given)}: give 1 to 3 dimensions of at least 1, such as 2 or 2x1x1")
-    x, y, z = (*(given or own or ()), 1, 1)[:3]
+    x, y, z = (*(_given(kernel, given) or kernel.cluster or ()), 1, 1, 1)[:3]
     text = f"cluster {as_text(given or (x, y, z))}"
-    if own is not None and own != (x, y, z):
-        raise UsageError(f"{text}: {readable(kernel.name)} is compiled for clusters of {as_text(own)}; leave it out")
-    _check(text, (x, y, z), kernel.most_blocks)
-    if prod((x, y, z)) == 1:
+    if kernel.cluster not in (None, (x, y, z)):
+        own = as_text(kernel.cluster or ())
+        raise UsageError(f"{text}: {readable(kernel.name)} is compiled for clusters of {own}; leave it out")
+    _check_count(text, x * y * z, kernel.most_blocks)
+    if x * y * z == 1:
         return x, y, z
     for axis, blocks, size in zip("xyz", grid, (x, y, z), strict=True):
         if blocks % size:
@@ -59,11 +53,26 @@ def cluster_of(kernel: PtxKernel, given: Dimensions | None, grid: Sides, block: 
     return x, y, z
 
 
-def _check(text: str, cluster: Sides, most: int) -> None:
-    """Whether a GPU and the kernel take a cluster of this size."""
-    count = prod(cluster)
+def _given(kernel: PtxKernel, given: Dimensions | None) -> Dimensions | None:
+    """The launch's cluster, if it may have one and has one where it must."""
+    name = readable(kernel.name)
+    if kernel.blocks_are_clusters:
+        raise UsageError(
+            f"{name}: its grid counts clusters (.blocksareclusters), which is not traced; compile it with "
+            "__cluster_dims__ in place of __block_size__"
+        )
+    if given is None and kernel.cluster is None and kernel.explicit_cluster:
+        raise UsageError(f"{name}: is launched in clusters; give their blocks, as in --cluster 2")
+    if given is not None and not (1 <= len(given) <= 3 and min(given) >= 1):
+        raise UsageError(f"cluster {as_text(given)}: give 1 to 3 dimensions of at least 1, such as 2 or 2x1x1")
+    return given
+
+
+def _check_count(text: str, count: int, most: int) -> None:
+    """Whether a GPU and the kernel take a cluster of so many blocks."""
     if count > min(most, MOST_BLOCKS):
         if most < MOST_BLOCKS:
             raise UsageError(f"{text}: has {count} blocks; the kernel is compiled for at most {most} (.maxclusterrank)")
-        why = f"a GPU takes at most {MOST_BLOCKS}, and every GPU with clusters 8"
-        raise UsageError(f"{text}: has {count} blocks; {why}")
+        raise UsageError(
+            f"{text}: has {count} blocks; a GPU takes at most {MOST_BLOCKS}, and every GPU with clusters 8"
+        )

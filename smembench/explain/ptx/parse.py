@@ -97,6 +97,7 @@ def _kernel(
     kernel = PtxKernel(header["name"], [_parameter(each) for each in split(header["parameters"] or "")])
     directives = header["directives"]
     kernel.explicit_cluster = ".explicitcluster" in directives
+    kernel.blocks_are_clusters = ".blocksareclusters" in directives
     if cluster := _CLUSTER.search(directives):
         x, y, z = (int(side or 1) for side in cluster.groups())
         kernel.cluster = x, y, z

@@ -90,7 +90,7 @@ def trace(
     tiles: Counter[TileAccess] = Counter()
     for one, weight in zip(chosen, kinds.values(), strict=True):
         tiles.update({access: weight * count for access, count in one.found.tiles.items()})
-    ordered = any(map(_orders, kernel.code))
+    ordered = machine.block < machine.threads or any(map(_orders, kernel.code))
     names = [f"block {index}" for index in kinds]
     apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
     races = [] if ordered else in_global_memory([one.stored for one in chosen], names, within=apart)

@@ -76,7 +76,7 @@ class Waits:
             self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
             join(running, number, mask)
             return
-        if "cluster" in given.parts:
+        if "cluster" in given.parts or ("grid" in given.parts and self._registers.blocks > 1):
             self._at_cluster(number, given, mask, running)
             return
         operands = given.operands[1:] if "red" in given.parts else given.operands
@@ -91,9 +91,10 @@ class Waits:
             self._join(_Barrier(number, _Name(rank, one), threads), given, who)
 
     def _at_cluster(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
-        """Threads arrive at the barrier of the cluster, or wait until all others have arrived as often."""
-        if "arrive" in given.parts:
+        """Threads arrive at the barrier of the cluster, or wait until all others have arrived as often, or do both."""
+        if "wait" not in given.parts:
             self._arrived[mask] += 1
+        if "arrive" in given.parts:
             join(running, number, mask)
             return
         for times in np.unique(self._arrived[mask]).tolist():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,6 +195,27 @@ __global__ void handed_over(int *out, const int *in) {  // to a barrier of the o
     out[i] = mine[63 - threadIdx.x];
 }
 
+__global__ void pipeline(int *out, const int *in, int steps, int waits) {  // block 0 pushes, block 1 reads two stages
+    __shared__ int stages[2][64];
+    __shared__ u64 full[2], empty[2];
+    for (int i = 0; i < 2; i++) { setup(&full[i], 64); setup(&empty[i], 64); }
+    SYNC();
+    for (int i = 0; i < steps; i++) {
+        int stage = i % 2, phase = i / 2 % 2;
+        if (RANK == 0) {
+            if (waits) wait(&empty[stage], phase ^ 1);
+            ((int *)__cluster_map_shared_rank(stages[stage], 1))[threadIdx.x] = in[i * 64 + threadIdx.x];
+        } else {
+            if (threadIdx.x == 0) wait(&full[stage], phase);
+            __syncthreads();
+            out[i * 64 + threadIdx.x] = stages[stage][63 - threadIdx.x];
+        }
+        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+            :: "r"(mapped(RANK == 0 ? &full[stage] : &empty[stage], RANK ^ 1)) : "memory");
+    }
+    SYNC();
+}
+
 __global__ void in_bulk(int *out, const int *in) {
     __shared__ alignas(16) int mine[64], other[64];
     __shared__ u64 full;
@@ -208,6 +230,25 @@ __global__ void in_bulk(int *out, const int *in) {
     }
     wait(&full, 0);
     out[i] = other[63 - threadIdx.x];
+    SYNC();
+}
+
+__global__ void added_in_bulk(int *out, const int *in) {
+    __shared__ alignas(16) int mine[64], sums[64];
+    __shared__ u64 full;
+    int i = blockIdx.x * 64 + threadIdx.x;
+    setup(&full, 1);
+    mine[threadIdx.x] = in[i];
+    sums[threadIdx.x] = 0;
+    SYNC();
+    if (threadIdx.x == 0) {
+        announce(&full, 256);
+        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32 "
+                     "[%0], [%1], 256, [%2];"
+            :: "r"(mapped(sums, RANK ^ 1)), "r"(SHARED(mine)), "r"(mapped(&full, RANK ^ 1)) : "memory");
+    }
+    wait(&full, 0);
+    out[i] = sums[63 - threadIdx.x];
     SYNC();
 }
 
@@ -300,6 +341,20 @@ def test_exchanges_in_a_ring(name: str, reverse: bool, cluster: int) -> None:
     assert (out == wanted).all()
 
 
+def test_blocks_hand_tiles_over_in_a_pipeline() -> None:
+    data = np.arange(10 * 64, dtype=np.int32).reshape(10, 64)
+    out = np.zeros_like(data)
+    results("pipeline", [out, data, np.int32(10), np.int32(1)], 2, 2)
+    assert (out == data[:, ::-1]).all()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_pipeline_whose_writer_does_not_wait_for_the_reader(waits: bool) -> None:
+    """It is a phase ahead of the reader then, which waits without end."""
+    costs = explained("pipeline", ["int32[640]", "int32[640]", "10", str(int(waits))], blocks=2)
+    assert (kinds(costs) == []) == waits
+
+
 def test_atomics_whose_bytes_a_barrier_counts() -> None:
     data = np.arange(4 * 64, dtype=np.int32).reshape(1, 4, 64)
     out = np.zeros_like(data)
@@ -307,7 +362,7 @@ def test_atomics_whose_bytes_a_barrier_counts() -> None:
     assert (out == 1000 + data.sum(axis=1, keepdims=True)).all()
 
 
-@pytest.mark.parametrize("name", ["in_bulk", "multicast"])
+@pytest.mark.parametrize("name", ["in_bulk", "added_in_bulk", "multicast"])
 def test_copies_between_blocks_and_to_all_of_them_end_the_waits_there(name: str) -> None:
     more = ["512", "3"] if name == "multicast" else []
     costs = explained(name, ["int32[256]", "int32[256]", *more])
@@ -331,6 +386,19 @@ def test_accesses_to_other_blocks_are_apart_from_those_to_the_own_one() -> None:
     (store,), (load,) = costs.shared, costs.distributed
     assert (store.site.kind, store.requests, store.of_all) == ("store", 8, 8)
     assert (load.site.kind, load.site.array, load.requests, load.bytes) == ("load", "mine", 8, 4 * 64 * 4)
+
+
+def test_clusters_that_are_alike_are_counted_with_those_that_are_run() -> None:
+    """Some of so many clusters are run, and stand for all."""
+    costs = explained("ring", ["int32[1048576]", "int32[1048576]"], blocks=16384, cluster=4)
+    assert len(costs.trace.blocks) < 100
+    (load,), (store,) = costs.distributed, costs.shared
+    assert (load.requests, load.bytes, store.requests) == (2 * 16384, 256 * 16384, 2 * 16384)
+
+
+def test_bytes_that_a_copy_takes_to_another_block_are_counted_there() -> None:
+    (copy,) = explained("in_bulk", ["int32[256]", "int32[256]"]).distributed
+    assert (copy.site.kind, copy.site.array, copy.requests, copy.bytes) == ("store", "other", 4, 1024)
 
 
 def test_an_address_mapped_to_the_own_block_is_one_of_its_own() -> None:
@@ -411,6 +479,18 @@ def test_a_kernel_that_is_launched_in_clusters_only_needs_one() -> None:
         explain_ptx(kernel, Call((4,), (32,), [parsed("int32[256]")]), title="pairs", filename="clusters.cu")
 
 
+def test_a_kernel_may_allow_fewer_blocks() -> None:
+    kernel = parse(ptx().replace(".reqnctapercluster 2, 1, 1", ".maxclusterrank 4")).kernels["pairs"]
+    with pytest.raises(UsageError, match="cluster 8: has 8 blocks; the kernel is compiled for at most 4"):
+        explain_ptx(kernel, Call((8,), (32,), [parsed("int32[256]")], 0, (8,)), title="pairs", filename="clusters.cu")
+
+
+def test_a_grid_that_counts_clusters_is_refused() -> None:
+    kernel = parse(ptx().replace(".explicitcluster", ".blocksareclusters")).kernels["pairs"]
+    with pytest.raises(UsageError, match="pairs: its grid counts clusters"):
+        explain_ptx(kernel, Call((4,), (32,), [parsed("int32[256]")]), title="pairs", filename="clusters.cu")
+
+
 def test_compute_capabilities_without_clusters_are_refused() -> None:
     call = Call((4,), (64,), [parsed("int32[256]")] * 2, cluster=(2,))
     with pytest.raises(UsageError, match=r"capability 8\.0 has no clusters"):
@@ -420,7 +500,7 @@ def test_compute_capabilities_without_clusters_are_refused() -> None:
 def test_python_takes_a_cluster_too(tmp_path: Path) -> None:
     path = tmp_path / "clusters.ptx"
     path.write_text(ptx())
-    given = {"grid": 4, "block": 64, "args": ["int32[256]", "int32[256]"], "capability": "9.0"}
+    given: dict[str, Any] = {"grid": 4, "block": 64, "args": ["int32[256]", "int32[256]"], "capability": "9.0"}
     assert "clusters of 2 " in smembench.explain_function(f"{path}:ring", cluster=2, **given).title
     assert smembench.conflicts(f"{path}:ring", cluster=(2, 1, 1), **given) == 1
     with pytest.raises(UsageError, match="cluster 2: goes with CUDA C\\+\\+ and PTX"):
