@@ -130,7 +130,7 @@ class Accesses:
         way = "asynchronous" if "async" in given.parts else way
         made = _Made(given.space, kind, self._widths.get(id(given), given.bytes), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
-        wanted = bool(self._needed.registers.intersection(given.targets))
+        wanted = self._needed.wants(given)
         stores = kind != "load" and given.space in self._needed.spaces
         values = self._stored(given, element) if stores else []
         targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count

@@ -8,11 +8,10 @@ is noted and left out.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from smembench.explain.ptx.accesses import Accesses
+from smembench.explain.ptx.flow import pieces, successors
 from smembench.explain.ptx.joins import Joins, computes
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
@@ -35,8 +34,6 @@ _IGNORED = (
 """Instructions that neither access memory nor give values that are followed."""
 _REFUSED = ("tex", "tld4", "suld", "sust", "sured", "tcgen05")
 """Instructions whose accesses are not traced."""
-_LEAVE = ("bra", "brx", "ret", "exit", "trap")
-"""Instructions behind which no thread goes on without a guard."""
 _CALLS = {"vprintf", "__assertfail", "cudaCGGetIntrinsicHandle"}
 """Functions that are called without an effect on memory that a trace follows."""
 MOST_STEPS = 2_000_000
@@ -67,7 +64,8 @@ class Machine:
         self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()
-        self._joins = Joins([kernel.code[begin:end] for begin, end in self._extents()], self._successors())
+        extents = pieces(kernel)
+        self._joins = Joins([kernel.code[begin:end] for begin, end in extents], successors(kernel, extents))
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
         self._skipped = skipped(kernel, merging.guarded)
@@ -101,7 +99,7 @@ class Machine:
 
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
-        extents, blocks = self._extents(), []
+        extents, blocks = pieces(self._kernel), []
         for begin, end in extents:
             code = self._kernel.code[begin:end]
             last = code[-1] if code[-1].ends else None
@@ -109,26 +107,6 @@ class Machine:
             blocks.append(([(each, run) for each, run in made if run is not None], last))
         at = {begin: number for number, (begin, _) in enumerate(extents)}
         return blocks, at | {len(self._kernel.code): len(extents)}
-
-    def _extents(self) -> list[tuple[int, int]]:
-        """Where straight pieces of code begin and end."""
-        code = self._kernel.code
-        begins = {0, *self._kernel.labels.values()} | {n + 1 for n, each in enumerate(code) if each.ends}
-        begins.discard(len(code))
-        return list(pairwise([*sorted(begins), len(code)]))
-
-    def _successors(self) -> list[list[int]]:
-        """By piece, the pieces behind it."""
-        found = []
-        for number, (_, last) in enumerate(self._blocks):
-            after = [number + 1] if last is None or last.guard or last.root not in _LEAVE else []
-            if last is not None and last.root == "bra":
-                after.append(self._target(last))
-            elif last is not None and last.root == "brx":
-                table = self._kernel.tables.get(last.operands[1], ())
-                after += [self._block_at[self._kernel.labels[label]] for label in table]
-            found.append(after or [len(self._blocks)])
-        return found
 
     def _instruction(self, given: Instruction) -> Run | None:
         """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
@@ -147,7 +125,7 @@ class Machine:
             return _both(self._accesses.of_memory(given), self._mbarriers.completing(given))
         if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
-        if root in _IGNORED or not self._needed.registers.intersection(given.targets):
+        if root in _IGNORED or not self._needed.wants(given):
             if root == "call" or (root not in _IGNORED and not given.targets):
                 what = given.opcode if root != "call" else f"the call {' '.join(given.operands)}"
                 raise self._registers.refused(given.called_from.line, what)
@@ -218,7 +196,7 @@ class Machine:
         if id(last) in self._spins:
             self._waits.to_spin(self._target(last), number + 1, taken)
         elif last.root == "bra":
-            if id(last) in self._loops:
+            if id(last) in self._loops and not running and not self._waits:
                 self._come_round(self._loops[id(last)], taken)
             join(running, self._target(last), taken)
         elif last.root in ("bar", "barrier"):

@@ -1,20 +1,26 @@
-"""Which registers a trace has to compute: those that addresses, branches and barriers depend on."""
+"""Which instructions a trace has to compute: those whose results addresses, branches and barriers depend on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from smembench.explain.ptx.program import Instruction, PtxKernel
+from smembench.explain.ptx.reaching import Reaching
 
 MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier", "wmma", "wgmma")
 """Instructions that access memory, or parameters."""
 
 
 class Needed(NamedTuple):
-    """Registers, and the state spaces of memory whose contents they come from."""
+    """Instructions by their ``id``, and the state spaces of memory whose contents are followed."""
 
-    registers: set[str]
-    spaces: set[str]
+    results: Set[int]
+    spaces: Set[str]
+
+    def wants(self, given: Instruction) -> bool:
+        """Whether what an instruction writes is needed."""
+        return id(given) in self.results
 
 
 def needed(kernel: PtxKernel, data: bool) -> Needed:
@@ -22,38 +28,59 @@ def needed(kernel: PtxKernel, data: bool) -> Needed:
 
     Contents of global memory are only followed if there is ``data`` in it.
     """
-    registers: set[str] = set()
-    spaces: set[str] = set()
+    search = _Search(kernel)
     before = -1
-    while before != len(registers) + len(spaces):
-        before = len(registers) + len(spaces)
-        for instruction in kernel.code:
-            _add(kernel, instruction, registers, spaces)
+    while before != len(search.wanted) + len(search.spaces):
+        before = len(search.wanted) + len(search.spaces)
+        for number, given in enumerate(kernel.code):
+            search.look_at(number, given)
+    spaces = search.spaces
     if not data:
         spaces.discard("global")
     if spaces & {"shared", "local", "global"} and "generic" not in spaces:
         spaces.add("generic")
     elif "generic" in spaces:
         spaces |= {"shared", "local", "global"}
-    return Needed(registers, spaces)
+    return Needed({id(kernel.code[number]) for number in search.wanted}, spaces)
 
 
-def _add(kernel: PtxKernel, given: Instruction, registers: set[str], spaces: set[str]) -> None:
-    memory = given.root in MEMORY and not given.by_name
-    gives = bool(registers.intersection(given.targets))
-    if given.guard and (memory or given.ends or gives):
-        registers.add(given.guard)
-    if memory:
-        for text in given.addresses:
-            registers.update(kernel.registers_in(text))
+class _Search:
+    """The numbers of the instructions whose results are needed, and the spaces of memory."""
+
+    def __init__(self, kernel: PtxKernel) -> None:
+        self._kernel, self._reaching = kernel, Reaching(kernel)
+        self.wanted: set[int] = set()
+        self.spaces: set[str] = set()
+
+    def look_at(self, number: int, given: Instruction) -> None:
+        """Add what an instruction needs."""
+        memory = given.root in MEMORY and not given.by_name
+        gives = number in self.wanted
+        if given.guard and (memory or given.ends or gives):
+            self._want(number, [given.guard])
+        if given.guard and gives:
+            self._want(number, given.targets)
+        if memory:
+            self._of_memory(number, given, gives)
+        elif gives or given.root in ("bar", "barrier", "brx"):
+            self._want(number, given.sources)
+            if given.root in ("bar", "barrier"):
+                self._want_texts(number, given.operands)
+
+    def _of_memory(self, number: int, given: Instruction, gives: bool) -> None:
+        self._want_texts(number, given.addresses)
         if gives:
-            spaces.add(given.space)
-        followed = given.space in spaces or (spaces and given.space == "generic") or "generic" in spaces
+            self.spaces.add(given.space)
+        any_space = given.space == "generic" and bool(self.spaces)
+        followed = given.space in self.spaces or any_space or "generic" in self.spaces
         if given.root in ("wmma", "wgmma"):  # not their fragments in registers
-            registers.update(name for text in given.operands if text[0] != "{" for name in kernel.registers_in(text))
+            self._want_texts(number, [text for text in given.operands if text[0] != "{"])
         elif given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and followed):
-            registers.update(given.sources)
-    elif gives or given.root in ("bar", "barrier", "brx"):
-        registers.update(given.sources)
-        if given.root in ("bar", "barrier"):
-            registers.update(name for text in given.operands for name in kernel.registers_in(text))
+            self._want(number, given.sources)
+
+    def _want_texts(self, number: int, texts: Iterable[str]) -> None:
+        self._want(number, (name for text in texts for name in self._kernel.registers_in(text)))
+
+    def _want(self, number: int, names: Iterable[str]) -> None:
+        for name in names:
+            self.wanted.update(self._reaching.writes(number, name))
