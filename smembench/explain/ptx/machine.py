@@ -148,8 +148,9 @@ class Machine:
         if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
-            if root not in _IGNORED and (root == "call" or not given.targets):
-                raise self._registers.refused(given.called_from.line, given.opcode)
+            if root == "call" or (root not in _IGNORED and not given.targets):
+                what = given.opcode if root != "call" else f"the call {' '.join(given.operands)}"
+                raise self._registers.refused(given.called_from.line, what)
             return None
         return of_values(given, self._registers)
 

@@ -96,14 +96,24 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
 
 def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
     """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
-    forward = [
-        (number, kernel.labels[each.operands[-1]])
+    forward = {
+        number: target
         for number, each in enumerate(kernel.code)
-        if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
-    ]
+        if each.root == "bra" and (target := kernel.labels[each.operands[-1]]) > number
+    }
+    branches = [number for number in forward if kernel.code[number].guard]
+    jumps = [number for number in forward if not kernel.code[number].guard]
+
+    def skips(branch: int, number: int) -> bool:
+        """Whether threads that take a branch, or do not, pass an access by."""
+        if number < forward[branch]:
+            return True
+        sides = (forward[branch], forward.get(branch + 1, 0))  # if the access lies on one of two sides
+        return any(jump < side <= number < forward[jump] for jump in jumps if branch < jump for side in sides)
+
     found: dict[int, list[Instruction]] = {}
     for number in sorted(guarded):
-        around = [branch for branch, target in forward if branch < number < target]
+        around = [branch for branch in branches if branch < number and skips(branch, number)]
         if around:
             found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
     return found

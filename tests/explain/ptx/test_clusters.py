@@ -194,6 +194,19 @@ __global__ void handed_over(int *out, const int *in) {  // to a barrier of the o
     out[i] = mine[63 - threadIdx.x];
 }
 
+__global__ void rounds(int *out, const int *in, int n) {
+    __shared__ int mine[2][64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    mine[0][threadIdx.x] = in[i];
+    SYNC();
+    for (int r = 0; r < n; r++) {
+        int *to = (int *)__cluster_map_shared_rank(mine[(r + 1) % 2], (RANK + 1) % BLOCKS);
+        to[threadIdx.x] = mine[r % 2][threadIdx.x];
+        SYNC();
+    }
+    out[i] = mine[n % 2][threadIdx.x];
+}
+
 __global__ void pipeline(int *out, const int *in, int steps, int waits) {  // block 0 pushes, block 1 reads two stages
     __shared__ int stages[2][64];
     __shared__ u64 full[2], empty[2];
@@ -338,6 +351,16 @@ def test_exchanges_in_a_ring(name: str, reverse: bool, cluster: int) -> None:
     results(name, [out, data], 8, cluster)
     wanted = np.roll(data, 1, axis=1)[:, :, ::-1] if reverse else np.roll(data, -1, axis=1)
     assert (out == wanted).all()
+
+
+def test_values_go_round_and_round() -> None:
+    data = np.arange(4 * 64, dtype=np.int32).reshape(4, 64)
+    out = np.zeros_like(data)
+    results("rounds", [out, data, np.int32(7)], 4, 4)
+    assert (out == np.roll(data, 7, axis=0)).all()
+    costs = explained("rounds", ["int32[256]", "int32[256]", "200"], cluster=4)
+    (store,) = costs.distributed
+    assert (kinds(costs), store.bytes) == ([], 200 * 256 * 4)
 
 
 def test_blocks_hand_tiles_over_in_a_pipeline() -> None:
