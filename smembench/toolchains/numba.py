@@ -35,9 +35,12 @@ class Numba(Toolchain[NumbaKernel]):
         """NVVM, NVRTC and nvJitLink have to be there."""
         from smembench.kernels.numba_cuda import uint32
 
+        def nothing(x: Any) -> Any:  # no lambda: Numba warns that it does not find the source of one
+            return None
+
         try:
             _linker_version()
-            compiled(lambda x: None, (uint32,), (8, 0), at_link_time=False)
+            compiled(nothing, (uint32,), (8, 0), at_link_time=False)
         except Exception as error:  # whichever library is missing raises its own
             return " ".join(str(error).split())[:200]
         return None

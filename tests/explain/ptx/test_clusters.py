@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -522,7 +523,7 @@ def test_compute_capabilities_without_clusters_are_refused() -> None:
 def test_python_takes_a_cluster_too(tmp_path: Path) -> None:
     path = tmp_path / "clusters.ptx"
     path.write_text(ptx())
-    given = {"grid": 4, "block": 64, "args": ["int32[256]", "int32[256]"], "capability": "9.0"}
+    given: dict[str, Any] = {"grid": 4, "block": 64, "args": ["int32[256]", "int32[256]"], "capability": "9.0"}
     assert "clusters of 2 " in smembench.explain_function(f"{path}:ring", cluster=2, **given).title
     assert smembench.conflicts(f"{path}:ring", cluster=(2, 1, 1), **given) == 1
     with pytest.raises(UsageError, match="cluster 2: goes with CUDA C\\+\\+ and PTX"):

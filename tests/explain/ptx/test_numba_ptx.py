@@ -57,7 +57,8 @@ def by_ptx(case: Case) -> Costs:
         element: np.dtype[Any] = np.dtype(str(carried(problem.array_types(case)[each.array])))
         arrays.append(GlobalArray(f"map {number}", begin, MAP_BYTES, None))
         values.append(begin)
-        shape, box = (each.rows, each.columns), (each.row_bytes // element.itemsize, each.tile_rows)
+        shape: tuple[int, ...] = (each.rows, each.columns)
+        box: tuple[int, ...] = (each.row_bytes // element.itemsize, each.tile_rows)
         if each.apart > 1:
             shape, box = (each.rows // each.apart, each.apart, each.columns), (box[0], 1, box[1])
         maps[f"map {number}"] = TensorMapArgument(shape, element, box, each.row_bytes)
