@@ -229,6 +229,13 @@ __global__ void pipeline(int *out, const int *in, int steps, int waits) {  // bl
     SYNC();
 }
 
+__global__ void waits_outside(int *out, int far) {
+    __shared__ u64 full[1];
+    setup(full, 1);
+    wait(full + far, 1);
+    out[blockIdx.x * 64 + threadIdx.x] = 1;
+}
+
 __global__ void in_bulk(int *out, const int *in) {
     __shared__ alignas(16) int mine[64], other[64];
     __shared__ u64 full;
@@ -528,3 +535,9 @@ def test_python_takes_a_cluster_too(tmp_path: Path) -> None:
     assert smembench.conflicts(f"{path}:ring", cluster=(2, 1, 1), **given) == 1
     with pytest.raises(UsageError, match="cluster 2: goes with CUDA C\\+\\+ and PTX"):
         smembench.explain_function(print, cluster=2, **given)
+
+
+@pytest.mark.parametrize("cluster", [None, 2])
+def test_a_wait_at_a_barrier_outside_of_shared_memory_is_no_crash(cluster: int | None) -> None:
+    costs = explained("waits_outside", ["int32[256]", "100000"], cluster=cluster)
+    assert sum(each.requests for each in costs.memory) == 8
