@@ -119,7 +119,7 @@ class Mbarriers:
             state = self._states[address]
             step = CLUSTER_SYNCS if state.shared else WARP_SYNCS
             before = order if state.shared else order[windows.ranks == address // windows.pitch]
-            first = self._ended.setdefault((address, state.phase), int(before.max() // step + 1) * step)
+            first = self._ended.setdefault((address, state.phase), int(before.max(initial=0) // step + 1) * step)
             found[who] = np.maximum(first, order[who])
         return found
 

@@ -195,6 +195,19 @@ __global__ void handed_over(int *out, const int *in) {  // to a barrier of the o
     out[i] = mine[63 - threadIdx.x];
 }
 
+__global__ void rounds(int *out, const int *in, int n) {
+    __shared__ int mine[2][64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    mine[0][threadIdx.x] = in[i];
+    SYNC();
+    for (int r = 0; r < n; r++) {
+        int *to = (int *)__cluster_map_shared_rank(mine[(r + 1) % 2], (RANK + 1) % BLOCKS);
+        to[threadIdx.x] = mine[r % 2][threadIdx.x];
+        SYNC();
+    }
+    out[i] = mine[n % 2][threadIdx.x];
+}
+
 __global__ void pipeline(int *out, const int *in, int steps, int waits) {  // block 0 pushes, block 1 reads two stages
     __shared__ int stages[2][64];
     __shared__ u64 full[2], empty[2];
@@ -214,6 +227,13 @@ __global__ void pipeline(int *out, const int *in, int steps, int waits) {  // bl
             :: "r"(mapped(RANK == 0 ? &full[stage] : &empty[stage], RANK ^ 1)) : "memory");
     }
     SYNC();
+}
+
+__global__ void waits_outside(int *out, int far) {
+    __shared__ u64 full[1];
+    setup(full, 1);
+    wait(full + far, 1);
+    out[blockIdx.x * 64 + threadIdx.x] = 1;
 }
 
 __global__ void in_bulk(int *out, const int *in) {
@@ -339,6 +359,16 @@ def test_exchanges_in_a_ring(name: str, reverse: bool, cluster: int) -> None:
     results(name, [out, data], 8, cluster)
     wanted = np.roll(data, 1, axis=1)[:, :, ::-1] if reverse else np.roll(data, -1, axis=1)
     assert (out == wanted).all()
+
+
+def test_values_go_round_and_round() -> None:
+    data = np.arange(4 * 64, dtype=np.int32).reshape(4, 64)
+    out = np.zeros_like(data)
+    results("rounds", [out, data, np.int32(7)], 4, 4)
+    assert (out == np.roll(data, 7, axis=0)).all()
+    costs = explained("rounds", ["int32[256]", "int32[256]", "200"], cluster=4)
+    (store,) = costs.distributed
+    assert (kinds(costs), store.bytes) == ([], 200 * 256 * 4)
 
 
 def test_blocks_hand_tiles_over_in_a_pipeline() -> None:
@@ -505,3 +535,9 @@ def test_python_takes_a_cluster_too(tmp_path: Path) -> None:
     assert smembench.conflicts(f"{path}:ring", cluster=(2, 1, 1), **given) == 1
     with pytest.raises(UsageError, match="cluster 2: goes with CUDA C\\+\\+ and PTX"):
         smembench.explain_function(print, cluster=2, **given)
+
+
+@pytest.mark.parametrize("cluster", [None, 2])
+def test_a_wait_at_a_barrier_outside_of_shared_memory_is_no_crash(cluster: int | None) -> None:
+    costs = explained("waits_outside", ["int32[256]", "100000"], cluster=cluster)
+    assert sum(each.requests for each in costs.memory) == 8
