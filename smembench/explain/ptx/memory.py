@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from smembench.explain.mistakes import Mistake
 from smembench.explain.ptx.content import Content, combined
 from smembench.explain.ptx.operations import OPAQUE
-from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.ptx.program import PtxKernel, Variable
 from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
 from smembench.explain.requests import NOWHERE, Integers
 
@@ -60,7 +60,7 @@ class Memory:
             if variable.space in ("global", "const"):
                 begin = (len(self.arrays) + 1) * SPACING
                 space = "const" if variable.space == "const" else "global"
-                self.arrays.append(GlobalArray(variable.name, begin, variable.bytes, variable.data, space))
+                self.arrays.append(GlobalArray(variable.name, begin, variable.bytes, _known(kernel, variable), space))
                 self._places[variable.name] = begin
             else:
                 self._places[variable.name] = variable.begin
@@ -279,6 +279,15 @@ class Memory:
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         text = f"thread {thread} {verb} {width} bytes at byte {at} of {name}, which has {size} bytes"
         return Mistake(line, "outside", text)
+
+
+def _known(kernel: PtxKernel, variable: Variable) -> NDArray[np.uint8] | None:
+    """The content of a module's variable; None of one without an initialiser, if no atomic counts in it.
+
+    What other blocks store there a trace does not know.
+    """
+    counts = any(each.root in ("atom", "red") for each in kernel.code)
+    return variable.data if variable.data is None or counts or variable.data.any() else None
 
 
 def _number(address: Any, space: str = "global") -> Any:

@@ -28,15 +28,13 @@ def needed(kernel: PtxKernel, data: bool) -> Needed:
 
     Contents of global memory are only followed if there is ``data`` in it.
     """
-    search = _Search(kernel)
+    search = _Search(kernel, data)
     before = -1
     while before != len(search.wanted) + len(search.spaces):
         before = len(search.wanted) + len(search.spaces)
         for number, given in enumerate(kernel.code):
             search.look_at(number, given)
     spaces = search.spaces
-    if not data:
-        spaces.discard("global")
     if spaces & {"shared", "local", "global"} and "generic" not in spaces:
         spaces.add("generic")
     elif "generic" in spaces:
@@ -47,8 +45,8 @@ def needed(kernel: PtxKernel, data: bool) -> Needed:
 class _Search:
     """The numbers of the instructions whose results are needed, and the spaces of memory."""
 
-    def __init__(self, kernel: PtxKernel) -> None:
-        self._kernel, self._reaching = kernel, Reaching(kernel)
+    def __init__(self, kernel: PtxKernel, data: bool) -> None:
+        self._kernel, self._data, self._reaching = kernel, data, Reaching(kernel)
         self.wanted: set[int] = set()
         self.spaces: set[str] = set()
 
@@ -69,7 +67,7 @@ class _Search:
 
     def _of_memory(self, number: int, given: Instruction, gives: bool) -> None:
         self._want_texts(number, given.addresses)
-        if gives:
+        if gives and (self._data or given.space != "global"):
             self.spaces.add(given.space)
         any_space = given.space == "generic" and bool(self.spaces)
         followed = given.space in self.spaces or any_space or "generic" in self.spaces
