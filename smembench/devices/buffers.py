@@ -10,7 +10,8 @@ import numpy as np
 from cuda.bindings import driver
 
 from smembench.devices.base import GUARD_BYTES, POISON, check_guards
-from smembench.kernels.numba_cuda import checked, copy, cuda
+from smembench.kernels.driver import checked, copy
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import MemoryKind
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from uuid import UUID
 
 import numpy as np
 from cuda.bindings import driver
-from numba.cuda.cudadrv import error as numba_error
 
 from smembench.devices.buffers import (
     BufferPool,
@@ -29,8 +28,9 @@ from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import busy, empty, launcher, read_all
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
+from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import SIMULATED, checked, cuda
+from smembench.kernels.numba_cuda import SIMULATED, cuda, private
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from smembench.devices.base import Sampler
     from smembench.model.problem import Array
 
-CudaErrors = (RuntimeError, getattr(numba_error, "CudaDriverError", RuntimeError))
+CudaErrors = (RuntimeError, getattr(private("numba.cuda.cudadrv.error"), "CudaDriverError", RuntimeError))
 """What the driver's errors are raised as, by ``checked`` and by Numba, whose simulator has no class of its own."""
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""

@@ -22,7 +22,7 @@ from typing import Any
 
 from cuda.bindings import driver
 
-from smembench.kernels.numba_cuda import checked
+from smembench.kernels.driver import checked
 
 _SAMPLE_MS = 1.0
 """Least duration of a sample, the mean of several launches: event times have a resolution of 32 ns."""

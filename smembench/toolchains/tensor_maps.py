@@ -54,7 +54,7 @@ def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
     import numpy as np
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked
+    from smembench.kernels.driver import checked
 
     kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[itemsize]}")
     sides, strides = [described.columns, described.rows], [itemsize * described.stride]

@@ -14,8 +14,8 @@ from smembench.devices.buffers import BufferPool, allocate, place_input
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
+from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import checked
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 

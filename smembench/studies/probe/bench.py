@@ -16,7 +16,8 @@ from cuda.bindings import driver
 
 from smembench.devices.buffers import Output, handle_of
 from smembench.devices.cuda import CudaPrepared
-from smembench.kernels.numba_cuda import checked, cuda
+from smembench.kernels.driver import checked
+from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvrtc import compiled
