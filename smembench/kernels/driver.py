@@ -30,5 +30,4 @@ def copy(stream: int, target: Any, source: Any) -> None:
 
 
 def _address(array: Any) -> int:
-    on_device = hasattr(array, "device_ctypes_pointer")
-    return int(array.device_ctypes_pointer.value if on_device else array.ctypes.data)
+    return int(array.address if hasattr(array, "address") else array.ctypes.data)

@@ -140,7 +140,6 @@ PRIVATE: tuple[Private, ...] = (
     Private("numba.cuda.target.CUDATargetContext.DIBuilder", *_LINES),
     Private("numba.cuda.core.bytecode.FunctionIdentity._unique_ids", *_NUMBERS),
     Private("numba.cuda.cudaimpl._unique_smem_id", *_NUMBERS),
-    Private("numba.cuda.cudadrv.error.CudaDriverError", "errors of the driver", "they end in a traceback"),
     Private("numba.cuda.compile", "LTO-IR and PTX with the array ABI", "in silence: kernels read and write elsewhere"),
 )
 """What is used of numba-cuda beyond its documentation; tests/kernels/test_numba_cuda.py asks an installation for it."""

@@ -22,7 +22,7 @@ G = TypeVar("G", bound=NumbaKernel | CudaCKernel | TritonKernel)
 
 def pointer(array: Any) -> tuple[int, ...]:
     """An array on the device as an argument in C: its address."""
-    return (int(array.device_ctypes_pointer.value),)
+    return (int(array.address),)
 
 
 def _grid(program: NumbaKernel | CudaCKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:

@@ -55,7 +55,7 @@ class Numba(Toolchain[NumbaKernel]):
 def descriptor(array: Any) -> tuple[int, ...]:
     """A one-dimensional array as Numba passes it: two owners, elements, bytes of one, address, shape, stride."""
     size, itemsize = int(array.size), int(array.dtype.itemsize)
-    return (0, 0, size, itemsize, int(array.device_ctypes_pointer.value), size, itemsize)
+    return (0, 0, size, itemsize, int(array.address), size, itemsize)
 
 
 def loaded(code: bytes) -> Loaded[NumbaKernel]:

@@ -330,7 +330,7 @@ def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_ah
     both = ["--device", "cuda", "--compiler", "numba,nvrtc", "--cache", "warm,cold"]
     ended(fake_driver(*command, *both, kernels=kernels, log=log))
     found = {tuple(map(short, each)) for each in captured(log.read_text())}
-    timed = [("begin", LAUNCH, "copy_gmem", "end"), ("begin", LAUNCH, "copyGmem", "end")]
+    timed: list[tuple[str, ...]] = [("begin", LAUNCH, "copy_gmem", "end"), ("begin", LAUNCH, "copyGmem", "end")]
     timed += [("begin", "cuMemcpyAsync", "end")]
     calibration = {(LAUNCH, "busy", "begin", "end"), (LAUNCH, "busy", "begin", LAUNCH, "empty", "end")}
     assert found == {*timed, *((LAUNCH, "read_all", *each) for each in timed), *calibration}

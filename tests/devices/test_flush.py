@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ def test_a_cold_sample_on_a_gpu_reads_twice_its_l2(monkeypatch: pytest.MonkeyPat
     def launcher(helper: Any, capability: str, stream: int, scalars: Sequence[Any], **sides: int) -> Any:
         return lambda buffer: launched.append((helper, buffer, *scalars))
 
-    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(to_device=lambda array: array))
+    monkeypatch.setattr(gpu, "to_device", lambda array: array)
     monkeypatch.setattr(gpu, "launcher", launcher)
     device: Any = object.__new__(CudaDevice)  # opened it would need a GPU
     device.info = DeviceInfo(name="cuda:0", kind="cuda", model="made up", memory_bytes=10**9, l2_bytes=CACHE_BYTES)

@@ -30,10 +30,7 @@ compiles = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing"
 class Buffer:
     """An array of 40 floats at an address, as far as a launch looks at it."""
 
-    size, dtype = 40, np.dtype(np.float32)
-
-    class device_ctypes_pointer:
-        value = 4096
+    address, size, dtype = 4096, 40, np.dtype(np.float32)
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -109,7 +106,7 @@ def test_an_array_is_passed_as_the_compiler_reads_it() -> None:
         out[n] = inp[n]
 
     passed = descriptor(Buffer())
-    address = passed.index(Buffer.device_ctypes_pointer.value)
+    address = passed.index(Buffer.address)
     assert used(size, FLOATS) - {address} == {passed.index(Buffer.size)}
     assert used(shape, FLOATS) - {address} == {passed.index(Buffer.size, address)}
     behind = 2 * len(passed)
