@@ -27,7 +27,7 @@ from smembench.devices.buffers import (
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
-from smembench.devices.cuda_helpers import busy, empty, launcher, read_all
+from smembench.devices.cuda_helpers import launcher
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
 from smembench.kernels.device_memory import to_device
@@ -122,10 +122,10 @@ class CudaDevice:
     def _calibrate(self) -> tuple[float, float]:
         """Readings of an event pair around nothing and around an empty kernel, in ms."""
         capability = compute_capability(self._index)
-        launch = launcher(empty, capability, self._handle, grid=1, block=1)
+        launch = launcher("empty", capability, self._handle, grid=1, block=1)
         zero = to_device(np.zeros(1, np.float32))
         rounds = [np.uint32(_BUSY_ROUNDS)]
-        before = partial(launcher(busy, capability, self._handle, rounds, grid=1, block=1), zero)
+        before = partial(launcher("busy", capability, self._handle, rounds, grid=1, block=1), zero)
         launch()
         before()
         # An idle GPU has low clocks: keep it busy until they rise.
@@ -217,7 +217,7 @@ class CudaDevice:
             count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
             blocks = 4 * (self.info.sm_count or _SM_GUESS)
             capability = self.info.compute_capability or ""
-            read = launcher(read_all, capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)
+            read = launcher("read_all", capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)
             self._flush_l2 = partial(read, to_device(np.zeros(count, np.float32)))
         return self._flush_l2
 

@@ -298,39 +298,3 @@ def test_a_bandwidth_over_the_peak_is_a_failure(fake_driver: FakeDriver) -> None
     assert row["status"] == "failed"
     assert "no launch can exceed" in row["reason"]
     assert row["elapsed_ms"] == row["effective_gb_s"] == ""
-
-
-LAUNCH = "cuLaunchKernelEx"
-
-
-def captured(log: str) -> set[tuple[str, ...]]:
-    """What captures have ahead of a pair of events and between the two, each sequence once, without questions."""
-    found = set()
-    for capture in log.split("cuStreamBeginCapture\n")[1:]:
-        nodes = capture.partition("cuStreamEndCapture\n")[0].replace("cuCtxGetDevice\n", "")
-        *parts, behind = nodes.split("cuEventRecordWithFlags\n")
-        assert behind == ""
-        found |= {
-            (*ahead.split(), "begin", *timed.split(), "end")
-            for ahead, timed in zip(parts[::2], parts[1::2], strict=True)
-        }
-    return found
-
-
-def short(name: str) -> str:
-    """A kernel's name without Numba's mangling."""
-    return next((each for each in ("copy_gmem", "read_all", "busy", "empty") if each in name), name)
-
-
-def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_ahead_of_them(
-    fake_driver: FakeDriver, kernels: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "calls"
-    command = ["smembench", "transpose", "--kernel", "copyGmem,memcpy", "--n", "40", "--block", "16x16", *FEW]
-    both = ["--device", "cuda", "--compiler", "numba,nvrtc", "--cache", "warm,cold"]
-    ended(fake_driver(*command, *both, kernels=kernels, log=log))
-    found = {tuple(map(short, each)) for each in captured(log.read_text())}
-    timed: list[tuple[str, ...]] = [("begin", LAUNCH, "copy_gmem", "end"), ("begin", LAUNCH, "copyGmem", "end")]
-    timed += [("begin", "cuMemcpyAsync", "end")]
-    calibration = {(LAUNCH, "busy", "begin", "end"), (LAUNCH, "busy", "begin", LAUNCH, "empty", "end")}
-    assert found == {*timed, *((LAUNCH, "read_all", *each) for each in timed), *calibration}
