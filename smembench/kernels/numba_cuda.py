@@ -140,6 +140,17 @@ PRIVATE: tuple[Private, ...] = (
     Private("numba.cuda.target.CUDATargetContext.DIBuilder", *_LINES),
     Private("numba.cuda.core.bytecode.FunctionIdentity._unique_ids", *_NUMBERS),
     Private("numba.cuda.cudaimpl._unique_smem_id", *_NUMBERS),
+    Private(
+        "numba.cuda.core.untyped_passes.InlineInlinables",
+        "functions of `device`, which look like a dispatcher with inline, are inlined",
+        "no kernel with such a function compiles",
+    ),
+    Private(
+        "numba.cuda.dispatcher.CUDADispatcher",
+        "the options and the Python function of a user's kernel (targetoptions, py_func)",
+        "in silence: it is explained as compiled without its options",
+    ),
+    Private("numba.cuda.random", "its functions' results are not known in a trace", "they are followed as code"),
     Private("numba.cuda.compile", "LTO-IR and PTX with the array ABI", "in silence: kernels read and write elsewhere"),
 )
 """What is used of numba-cuda beyond its documentation; tests/kernels/test_numba_cuda.py asks an installation for it."""

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from smembench.kernels.numba_cuda import PRIVATE, SIMULATED, Private, cuda, number, private, uint32
+from smembench.kernels.numba_cuda import PRIVATE, SIMULATED, Private, cuda, device, number, private, uint32
 from smembench.toolchains.numba import descriptor
 from smembench.toolchains.nvvm import compiled, compiling
 
@@ -128,6 +128,31 @@ def test_indices_of_a_kernel_have_the_types_of_the_rule() -> None:
     with compiling(index):
         assert returned() == "uint32"
     assert returned() != "uint32"
+
+
+@compiles
+def test_a_users_kernel_has_its_options_and_its_function() -> None:
+    def kernel(out: Any) -> None:
+        out[0] = 1
+
+    decorated = cuda.jit(kernel, fastmath=True, max_registers=40)
+    assert isinstance(decorated, private("numba.cuda.dispatcher.CUDADispatcher"))
+    assert decorated.py_func is kernel
+    assert (decorated.targetoptions["fastmath"], decorated.targetoptions["max_registers"]) == (True, 40)
+
+
+@compiles
+def test_a_device_function_is_inlined() -> None:
+    @device
+    def twice(x: Any) -> Any:
+        return x + x
+
+    def kernel(out: Any) -> None:
+        out[0] = twice(out[1])
+
+    ptx = compiled(kernel, (FLOATS,), (9, 0), at_link_time=False).decode()
+    assert ".func" not in ptx
+    assert "call" not in ptx
 
 
 def test_reading_the_declarations_of_all_kernels_loads_nothing_of_numba_cuda() -> None:
