@@ -23,9 +23,12 @@ from numba import typeof
 from numba.core import config
 
 from smembench.kernels.types import Index
+from smembench.model.errors import UsageError
 from smembench.model.formats import carried
 
 __all__ = [
+    "INSTALL",
+    "INSTALLED",
     "PRIVATE",
     "SIMULATED",
     "DeviceFunction",
@@ -48,13 +51,27 @@ DeviceFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=DeviceFunction)
 
 
+INSTALL = "pip install 'smembench[cu13]', or [cu12] for a driver of CUDA 12"
+INSTALLED = find_spec("numba_cuda") is not None
+"""Whether numba-cuda is there. Numba has a module of the same name, which it replaces, and which is not used here."""
+
+
+class _Missing:
+    """In the place of ``cuda`` where numba-cuda is not installed: kernels are declared, and not compiled."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError(f"cuda.{name}: numba-cuda is not installed: {INSTALL}")
+
+
 def _unloaded() -> Any:
     """The module ``numba.cuda``, which its first attribute loads unless it already is."""
+    if not INSTALLED:
+        return _Missing()
     if _NAME in sys.modules:
         return sys.modules[_NAME]
     spec = find_spec(_NAME)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(f"no module {_NAME}: pip install numba-cuda", name=_NAME)
+    assert spec is not None
+    assert spec.loader is not None
     loader = spec.loader = LazyLoader(spec.loader)
     module = sys.modules[_NAME] = numba.cuda = module_from_spec(spec)
     loader.exec_module(module)
@@ -162,8 +179,11 @@ def private(name: str) -> Any:
     """What has a name of ``PRIVATE``, or a module or class in front of one, in the installed numba-cuda.
 
     Raises:
+        UsageError: if it is not installed.
         ImportError: that says what is missing, and for what, if this version does not have it.
     """
+    if not INSTALLED:
+        raise UsageError(f"{name}: numba-cuda is not installed: {INSTALL}")
     found = next(each for each in PRIVATE if f"{each.name}.".startswith(f"{name}."))
     try:
         with _loading:  # a second thread would find the module half loaded

@@ -24,6 +24,7 @@ class Numba(Toolchain[NumbaKernel]):
     name = "numba"
     language = "Numba"
     kind = NumbaKernel
+    module = "numba_cuda"
     packages = ("numba", "numba-cuda", "llvmlite", "numpy", "cuda-bindings", "cuda-core", "nvidia-nvvm")
     makers = ("numba", "numba-cuda", "nvjitlink")
 
@@ -31,10 +32,19 @@ class Numba(Toolchain[NumbaKernel]):
         """nvJitLink, which NVVM's code is linked by."""
         return {"nvjitlink": _linker_version()}
 
+    @property
+    def install(self) -> str:
+        """The extra brings NVIDIA's libraries, too."""
+        from smembench.kernels.numba_cuda import INSTALL
+
+        return INSTALL
+
     def unavailable(self) -> str | None:
         """NVVM, NVRTC and nvJitLink have to be there."""
         from smembench.kernels.numba_cuda import uint32
 
+        if reason := self.not_installed():
+            return reason
         try:
             _linker_version()
             compiled(lambda x: None, (uint32,), (8, 0), at_link_time=False)
