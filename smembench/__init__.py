@@ -200,6 +200,7 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
     block: int | Sequence[int] | None = None,
     args: Sequence[Any],
     shared_bytes: int = 0,
+    cluster: int | Sequence[int] | None = None,
     capability: str | None = None,
     options: Sequence[str] = (),
     **named: Any,
@@ -213,6 +214,7 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
         args: numbers, arrays, or text as on the command line, ``"float32[64,100] strides 128x1"``. The trace reads the
             data of NumPy's arrays; other arrays have a shape, a type, strides and an alignment only.
         shared_bytes: dynamic shared memory of the launch.
+        cluster: blocks of a cluster of CUDA C++ or PTX, as an int or up to three; by default the kernel's own, if any.
         capability: as for ``explain_kernel``. Without NVIDIA's compiler libraries the accesses are the source's.
         options: the compiler's for a .cu file, such as ``["-DPAD=1"]``.
         named: what a launch of Triton names: ``BLOCK=128, num_warps=8``.
@@ -228,7 +230,8 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
 
     in_order, of_text = in_order_and_named(args)
     names = {**of_text, **{name: named_value(value) for name, value in named.items()}}
-    launch = Launch(sides(grid), None if block is None else sides(block), in_order, names, shared_bytes)
+    threads, blocks = (None if each is None else sides(each) for each in (block, cluster))
+    launch = Launch(sides(grid), threads, in_order, names, shared_bytes, blocks)
     capability = target(capability=capability).capability
     return shown(ExplainedFunction, explain_any(function, launch, capability=capability, options=options))
 

@@ -93,6 +93,11 @@ def assert_failed(rows: Mapping[str, Mapping[str, str]], expected: Mapping[str, 
         assert rows[kernel]["elapsed_ms"] == rows[kernel]["effective_gb_s"] == ""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests of what hangs, is killed or comes late wait more than they compute."""
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The simulator's processes begin first: they work long, and the others would wait for them at the end.
 

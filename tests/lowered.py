@@ -169,9 +169,12 @@ def execute(
     """
     (lowering,) = [lower for lower, function, _ in LOWERINGS if function is intrinsic]
 
-    def data(kind: Any) -> Any:
-        pointee = {4: ir.FloatType(), 8: ir.DoubleType()}[kind.dtype.bitwidth // 8]
-        return lambda _context, _builder, array: SimpleNamespace(data=Value((array, 0), pointee.as_pointer()))
+    class Models:
+        """By an array's type, its model, whose one field here is the address of the data."""
+
+        def __getitem__(self, kind: Any) -> Any:
+            pointee = {4: ir.FloatType(), 8: ir.DoubleType()}[kind.dtype.bitwidth // 8]
+            return SimpleNamespace(get=lambda _builder, array, _field: Value((array, 0), pointee.as_pointer()))
 
     def value_of(kind: Any, argument: Any) -> Any:
         if isinstance(argument, Recorded):
@@ -187,7 +190,7 @@ def execute(
         return ir.FloatType() if kind.bitwidth == 32 else ir.DoubleType()
 
     context = SimpleNamespace(
-        make_array=data,
+        data_model_manager=Models(),
         get_dummy_value=lambda: None,
         get_value_type=float_of,
         make_tuple=lambda _builder, _type, values: tuple(value.value for value in values),

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Traced
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.parse import Module, parse
 from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.ptx.records import Traced
 from smembench.explain.ptx.registers import Launch
 
 Value = int | float | bool
@@ -123,8 +123,12 @@ def run_source(
     grid: tuple[int, int, int] = (1, 1, 1),
     block: tuple[int, int, int] = (32, 1, 1),
     dynamic_bytes: int = 0,
+    cluster: tuple[int, int, int] = (1, 1, 1),
 ) -> list[Traced]:
-    """Run all blocks of a kernel; arrays are changed in place, and the first argument must be one."""
+    """Run all clusters of a kernel, which are blocks without ``cluster``.
+
+    Arrays are changed in place, and the first argument must be one.
+    """
     ptx = re.sub(rf"(\.entry {re.escape(name)}\b[^{{]*{{)", lambda match: match[1] + _FOLLOW, ptx)
     kernel = parse(ptx).kernels[name]
     arrays: list[GlobalArray] = []
@@ -136,10 +140,9 @@ def run_source(
             parameters[parameter.name] = begin.to_bytes(8, "little")
         else:
             parameters[parameter.name] = argument.tobytes()
-    machine = Machine(
-        kernel, Launch(grid, block, parameters, dynamic_bytes), Memory(kernel, arrays, dynamic_bytes), Merging({})
-    )
-    x, y, z = grid
+    launch = Launch(grid, block, parameters, dynamic_bytes, cluster=cluster)
+    machine = Machine(kernel, launch, Memory(kernel, arrays, dynamic_bytes), Merging({}))
+    x, y, z = launch.clusters
     return [machine.run((i, j, k)) for k in range(z) for j in range(y) for i in range(x)]
 
 

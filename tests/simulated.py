@@ -204,11 +204,17 @@ def _block_in_turns(kernel: Any) -> Any:
         def shuffle_down(self, mask: int, value: Any, lanes: Any) -> Any:
             return self.shuffle(mask, value, int(self.thread_id) % WARP + int(lanes))
 
-        def shuffle(self, mask: int, value: Any, lane: Any) -> Any:
+        def shuffle(self, mask: int, value: Any, lanes: Any) -> Any:
+            """The value of a lane, or of a list of them."""
             mine = self.given.setdefault(mask, [])
             mine.append(value)
             self.syncwarp(mask)
-            return self.warp[lane].given[mask][len(mine) - 1] if lane < len(self.warp) else value
+            number, warp = len(mine) - 1, self.warp
+
+            def of(lane: Any) -> Any:
+                return warp[lane].given[mask][number] if lane < len(warp) else value
+
+            return [of(lane) for lane in lanes] if isinstance(lanes, list) else of(lanes)
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:

@@ -49,7 +49,8 @@ def explain(
     A kernel in a file of your own is traced with the arguments of a launch. CUDA C++ is compiled by nvcc, or without
     it by NVRTC, which takes no host code; "name<float,32>" is a template. PTX is that of any compiler. A Python file is
     imported, for a function of Numba or Triton, or for CuPy's RawKernel. What depends on data that was not given is
-    named; give an array's data as a .npy file.
+    named; give an array's data as a .npy file. The blocks of a cluster are run together, and what they access of each
+    other's shared memory has a table of its own.
 
     Examples:
 
@@ -57,6 +58,7 @@ def explain(
       smembench explain mine.cu:transpose --grid 128x128 --block 32x32 --arg float32[4096,4096] --arg float32[4096,4096]
       smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
       smembench explain mine.py:softmax --grid 64 --arg float32[64,999] --arg float32[64,999] --arg 999 --arg BLOCK=1024
+      smembench explain mine.cu:ring --grid 8 --block 128 --cluster 4 --arg float32[1024] --arg float32[1024]
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261123T134710Z-documents

@@ -27,7 +27,8 @@ def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, output
     target = opened(outputs, but={} if what else {"csv": "is written with --best-pad or --best-swizzle; use --json"})
     grid = dimensions(launch.grid, "--grid")
     block = None if launch.block is None else dimensions(launch.block, "--block")
-    whole = AnyLaunch(grid, block, *in_order_and_named(launch.arg or ()), launch.shared_bytes or 0)
+    cluster = None if launch.cluster is None else dimensions(launch.cluster, "--cluster")
+    whole = AnyLaunch(grid, block, *in_order_and_named(launch.arg or ()), launch.shared_bytes or 0, cluster)
     device, capability = gpu(capability=chosen.capability, gpu=chosen.gpu)
     found = explain_any(kernel, whole, capability=capability, options=launch.options)
     if what:

@@ -54,6 +54,14 @@ class Launch:
         ),
     ] = None
     grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks of the grid, in 1 to 3 dimensions.")] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="XxYxZ",
+            help="Blocks of a thread block cluster, which divide the grid, of CUDA C++ or PTX. (default: the kernel's "
+            "__cluster_dims__, if it has them)",
+        ),
+    ] = None
     arg: Annotated[
         list[str] | None,
         typer.Option(

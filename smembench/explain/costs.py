@@ -76,6 +76,13 @@ class GlobalAccess(Access):
 
 
 @dataclass(frozen=True, slots=True)
+class DistributedAccess(Access):
+    """An access to the shared memory of other blocks of the cluster; ``bytes`` are those of all lanes' elements."""
+
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConstantAccess(Access):
     """An access to constant memory; ``addresses`` is the mean of distinct ones per request."""
 
@@ -91,6 +98,7 @@ class Costs:
         pad: columns of padding at the end of a tile's rows.
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
             shared memory, whose cost no rule tells.
+        distributed: accesses to the shared memory of other blocks of the cluster, which no other figure has.
         traffic: a launch's requests to global memory, by array.
         tiles: what the TMA copies and writes and what tensor cores read of shared memory, which no other figure has.
         idle: requests to shared memory that warps without an active lane issue, by way and kind, where the machine
@@ -112,6 +120,7 @@ class Costs:
     occupancy: Occupancy | None
     idle: Mapping[str, int] = field(default_factory=dict)
     tiles: tuple[TileTraffic, ...] = ()
+    distributed: tuple[DistributedAccess, ...] = ()
 
     def degree(self, kind: str) -> float | None:
         """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""
@@ -181,11 +190,12 @@ def resident_blocks(
 
 
 class ByMemory(NamedTuple):
-    """Accesses in the source to shared, global and constant memory."""
+    """Accesses in the source to shared, global and constant memory, and to shared memory of other blocks."""
 
     shared: tuple[SharedAccess, ...]
     memory: tuple[GlobalAccess, ...]
     constant: tuple[ConstantAccess, ...]
+    distributed: tuple[DistributedAccess, ...]
 
 
 def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
@@ -197,7 +207,15 @@ def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
             ConstantAccess(*access, addresses=_mean_per_request(addresses, group))
             for access, group in _by_site(traced, requests, "constant")
         ),
+        tuple(
+            DistributedAccess(*access, bytes=sum(map(_requested_bytes, group)))
+            for access, group in _by_site(traced, requests, "distributed")
+        ),
     )
+
+
+def _requested_bytes(request: Request) -> int:
+    return request.weight * request.site.width * sum(address is not None for address in request.addresses)
 
 
 _Place = tuple[AccessSite, str, int]

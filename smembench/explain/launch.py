@@ -107,5 +107,7 @@ def _cost(request: Request) -> tuple[float, ...]:
         case "global":
             way = request.site.way
             return active, sectors(lanes, width, way), ideal_sectors(lanes, width), efficiency(lanes, width, way)
+        case "distributed":
+            return (active,)
         case _:
             return active, addresses(lanes, width)

@@ -21,6 +21,10 @@ from smembench.model.hardware import WARP, WORD_BYTES
 
 WARP_SYNCS = 2**20
 """What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
+CLUSTER_SYNCS = WARP_SYNCS * 2**20
+"""Likewise of a barrier of a cluster, and more than a block's barriers between two of these."""
+NEVER = CLUSTER_SYNCS * 2**22
+"""The order of what does not happen: behind all that does."""
 
 KINDS = ("outside", "race", "barrier", "unwritten")
 """Of mistakes."""
@@ -49,11 +53,13 @@ class Made(NamedTuple):
         addresses: a byte address per access and thread, negative for threads that do not make it.
         order: likewise ``WARP_SYNCS`` times the barriers that the thread has passed, and its ``syncwarp`` since the
             last.
+        begun: whether these are the beginnings of copies, by which nothing has come yet.
     """
 
     site: AccessSite
     addresses: Integers
     order: Integers
+    begun: bool = False
 
 
 class Brought(NamedTuple):
@@ -81,8 +87,11 @@ class _Touched(NamedTuple):
         return _Touched(*(column[chosen] for column in self))
 
 
-def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = ()) -> list[Mistake]:
-    """The races and the reads of what nothing wrote, of one block: one mistake per pair of lines."""
+def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), block: int = 0) -> list[Mistake]:
+    """The races and the reads of what nothing wrote, of one block: one mistake per pair of lines.
+
+    With the threads of a ``block`` they are those of a cluster of such blocks.
+    """
     if not made:
         return []
     size = min(WORD_BYTES, *(each.site.width for each in made))  # bytes of a unit of memory
@@ -91,10 +100,13 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = ()) -> l
     for each in brought:
         tables.append(_filled(len(sites), each, size))
         sites.append(AccessSite(each.line, "shared", "store", each.array, size))
-    touched = _at_several_sites(tables)
+    touched = _at_several_sites(tables, CLUSTER_SYNCS if block else WARP_SYNCS)
     warp = touched.thread // WARP
-    # Warps are ordered by barriers alone, the threads of a warp by every synchronisation.
+    of_blocks = ((touched.order // CLUSTER_SYNCS, touched.unit), touched.thread // block) if block else None
+    # Blocks are ordered by what waits for several of them, warps by barriers, the threads of a warp by every
+    # synchronisation.
     contended = chain(
+        () if of_blocks is None else _contended(touched, *of_blocks),
         _contended(touched, (touched.order // WARP_SYNCS, touched.unit), warp),
         _contended(touched, (touched.order, touched.unit, warp), touched.thread),
     )
@@ -106,15 +118,59 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = ()) -> l
         rows = touched.rows(chosen)
         writer, other = _pair(rows, member[chosen])
         one, two = (sites[rows.site[row]] for row in (writer, other))
+        here, there = (rows.thread[row] for row in (writer, other))
+        barrier = "barrier of the cluster" if block and here // block != there // block else "barrier"
         text = (
-            f"{thread(rows.thread[writer])} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
-            f"{thread(rows.thread[other])} {_VERBS[rows.kind[other]]} in line {two.line}, with no barrier between them"
+            f"{thread(here, block)} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
+            f"{thread(there, block)} {_VERBS[rows.kind[other]]} in line {two.line}, with no {barrier} between them"
         )
         found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
-    for number, who in _unwritten(tables):
+    come = [table for number, table in enumerate(tables) if not (number < len(made) and made[number].begun)]
+    begun = {each.site.array: each.site.line for each in made if each.begun}
+    for number, who in _unwritten(tables, come):
         site = sites[number]
-        text = f"{thread(who)} loads an element of {site.array} that no thread has stored before"
+        text = f"{thread(who, block)} loads an element of {site.array} that no thread has stored before"
+        if site.array in begun:
+            text += f", or that a copy in line {begun[site.array]} brings, for which nothing waits"
         found.setdefault(site.line, Mistake(site.line, "unwritten", text))
+    return sorted(found.values())
+
+
+def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, within: bool) -> list[Mistake]:
+    """The races of blocks whose threads nothing but barriers orders, and nothing those of different blocks.
+
+    Args:
+        blocks: of each, the accesses to arrays that it stores to.
+        names: of each, as in ``block (1, 0, 0)``.
+        within: whether the threads of a block are told apart as well.
+    """
+    made = [each for of_block in blocks for each in of_block]
+    if not made:
+        return []
+    size = min(WORD_BYTES, *(each.site.width for each in made))
+    tables = [_touched(number, each, size) for number, each in enumerate(made)]
+    owner = np.repeat(np.arange(len(blocks)), [len(of_block) for of_block in blocks])
+    touched = _Touched(*(np.concatenate(column) for column in zip(*tables, strict=True)))
+    block, unit = owner[touched.site], np.unique(touched.unit, return_inverse=True)[1]
+    of_blocks = ((unit,), block, True)
+    of_warps = ((block, touched.order // WARP_SYNCS, unit), touched.thread // WARP, False)
+    found: dict[object, Mistake] = {}
+    for keys, member, between in (of_blocks, of_warps) if within else (of_blocks,):
+        for chosen, _ in _contended(touched, keys, member):
+            rows = touched.rows(chosen)
+            one, two = _pair(rows, member[chosen])
+            first, second = (made[rows.site[row]].site for row in (one, two))
+            if (first.line, second.line) in found:
+                continue
+            who, other = thread(rows.thread[one]), thread(rows.thread[two])
+            if between:
+                who, other = (f"{name} of {names[block[chosen][row]]}" for name, row in ((who, one), (other, two)))
+            lack = "nothing that orders blocks" if between else "no barrier between them"
+            text = (
+                f"{who} {_VERBS[rows.kind[one]]} an element of {first.array}, which {other} {_VERBS[rows.kind[two]]} "
+                f"in line {second.line}, with {lack}"
+            )
+            found[first.line, second.line] = Mistake(first.line, "race", text)
     return sorted(found.values())
 
 
@@ -146,8 +202,10 @@ def divergent(paths: Sequence[Path]) -> list[Mistake]:
     return []
 
 
-def thread(number: np.integer[Any]) -> str:
-    """A thread of a block, and its lane."""
+def thread(number: np.integer[Any], block: int = 0) -> str:
+    """A thread of a block, and its lane; with the threads of a ``block`` one of a cluster of such blocks."""
+    if block:
+        return f"{thread(number % block)} of block {number // block}"
     return f"thread {number} (lane {number % WARP} of warp {number // WARP})"
 
 
@@ -184,9 +242,12 @@ def _filled(number: int, brought: Brought, size: int) -> _Touched:
     return _Touched(at, line, kind, thread, order, units)
 
 
-def _at_several_sites(tables: Sequence[_Touched]) -> _Touched:
-    """The rows whose unit several sites touch between two barriers: in most kernels few, and no others can race."""
-    places = [(table.order // WARP_SYNCS * _MOST_UNITS + table.unit) % _PLACES for table in tables]
+def _at_several_sites(tables: Sequence[_Touched], syncs: int) -> _Touched:
+    """The rows whose unit several sites touch between two barriers: in most kernels few, and no others can race.
+
+    ``syncs`` is what such a barrier counts.
+    """
+    places = [(table.order // syncs * _MOST_UNITS + table.unit) % _PLACES for table in tables]
     last = np.full(_PLACES, -1, np.int32)
     for number, place in enumerate(places):
         last[place] = number
@@ -219,10 +280,13 @@ def _contended(touched: _Touched, keys: tuple[Integers, ...], member: Integers) 
         yield by[start:end], member
 
 
-def _unwritten(tables: Sequence[_Touched]) -> Iterator[tuple[int, np.int64]]:
-    """Sites, and a thread each, that load a unit before the synchronisation after which it is first stored."""
+def _unwritten(tables: Sequence[_Touched], come: Sequence[_Touched]) -> Iterator[tuple[int, np.int64]]:
+    """Sites, and a thread each, that load a unit before the synchronisation after which it is first stored.
+
+    ``come`` are those of the tables whose stores are complete.
+    """
     first = np.full(1 + max(int(table.unit.max(initial=0)) for table in tables), np.iinfo(np.int64).max)
-    for table in tables:
+    for table in come:
         written = table.kind == _STORE
         np.minimum.at(first, table.unit[written], table.order[written])
     for number, table in enumerate(tables):

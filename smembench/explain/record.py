@@ -97,6 +97,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             }
             for access in explained.shared
         ],
+        "distributed": [{**_common(access), "bytes": access.bytes} for access in explained.distributed],
         "cures": [cure_dict(cure) for cure in cures(explained)],
         "global": [
             {

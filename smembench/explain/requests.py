@@ -32,7 +32,8 @@ class AccessSite:
 
     Attributes:
         line: in the kernel's file.
-        space: ``shared``, ``constant`` or ``global``. No memory serves the others, but a launch counts them:
+        space: ``shared``, ``constant`` or ``global``, or ``distributed`` for the shared memory of another block of the
+            cluster. No memory serves the others, but a launch counts them:
             ``barrier`` for the barriers of a block, ``mbarrier`` for those in shared memory, ``fence`` for
             ``cuda.threadfence``, and ``branch`` for a line in a branch that threads pass, whichever they take.
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.

@@ -137,7 +137,14 @@ PRIVATE: tuple[Private, ...] = (
     Private(f"{_CONTEXT}._defns", "taking the lowerings back", "users' kernels compile with this package's rules"),
     *(
         Private(f"{_CONTEXT}.{method}", *_EMITS)
-        for method in ("make_array", "populate_array", "make_tuple", "get_function", "get_constant")
+        for method in (
+            "make_array",
+            "populate_array",
+            "data_model_manager",
+            "make_tuple",
+            "get_function",
+            "get_constant",
+        )
     ),
     *(Private(f"{_CONTEXT}.{method}", *_EMITS) for method in ("get_value_type", "get_data_type", "get_dummy_value")),
     Private("numba.cuda.typing.templates.CallableTemplate", "types of intrinsics", "no intrinsic compiles"),

@@ -95,7 +95,9 @@ def _evidence(spread: float, freedom: float, usual: float) -> Evidence:
 
 def _scale(distance: Floats) -> Floats:
     """The root of each row's biweight midvariance: within 3 % the standard deviation of 4 or more normal values."""
-    deviation = np.nanmedian(np.abs(distance), axis=1, keepdims=True)
+    sizes = np.abs(distance)
+    median = np.nanmedian if np.isnan(sizes).any() else np.median  # ten times as quick
+    deviation = median(sizes, axis=1, keepdims=True)
     ratio = np.divide(distance, _FAR * deviation, out=np.where(distance == 0, 0.0, np.inf), where=deviation > 0)
     near = np.abs(ratio) < 1
     inner = np.where(near, 1 - ratio**2, 0.0)

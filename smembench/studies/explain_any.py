@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import explain_function
+from smembench.explain.foreign import as_text, explain_function
 from smembench.explain.occupancy import CAPABILITIES
 from smembench.explain.ptx.costs import Call
 from smembench.model.errors import UsageError
@@ -37,14 +37,16 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
         raise UsageError(f"compute capability {capability} is not among {', '.join(CAPABILITIES)}")
     if isinstance(kernel, str) and not is_cuda_file(kernel):
         kernel = kernel_in(kernel)
+    if launch.cluster is not None and not (isinstance(kernel, str) or raw_kernel(kernel) is not None):
+        raise UsageError(f"cluster {as_text(launch.cluster)}: goes with CUDA C++ and PTX; leave it out")
     if is_triton(kernel):
         return explain_triton(kernel, launch, capability=capability or _DEFAULT)
-    grid, block, arguments, named, shared_bytes = launch
+    grid, block, arguments, named, shared_bytes, cluster = launch
     if named:
         raise UsageError(f"{next(iter(named))}=…: goes with a kernel of Triton; give the arguments in their order")
     if block is None:
         raise UsageError("block: give it, such as 32x8; only Triton decides on it")
-    call = Call(grid, block, arguments, shared_bytes)
+    call = Call(grid, block, arguments, shared_bytes, cluster)
     if isinstance(kernel, str):
         return explain_cuda(kernel, call, capability=capability or _DEFAULT, options=options)
     if (raw := raw_kernel(kernel)) is not None:

@@ -38,6 +38,7 @@ class Launch(NamedTuple):
         arguments: in the kernel's order.
         named: arguments by name, and Triton's ``num_warps`` and ``num_stages``.
         shared_bytes: bytes of dynamic shared memory; Triton decides on them, too.
+        cluster: in 1 to 3 dimensions; None for that of the kernel, if it has one.
     """
 
     grid: Dimensions
@@ -45,6 +46,7 @@ class Launch(NamedTuple):
     arguments: Sequence[Argument]
     named: Mapping[str, Any]
     shared_bytes: int = 0
+    cluster: Dimensions | None = None
 
 
 def explain_triton(function: Any, launch: Launch, *, capability: str = "9.0") -> Costs:

@@ -45,9 +45,13 @@ class Numba(Toolchain[NumbaKernel]):
 
         if reason := self.not_installed():
             return reason
+
+        def nothing(x: Any) -> Any:  # no lambda: Numba warns that it does not find the source of one
+            return None
+
         try:
             _linker_version()
-            compiled(lambda x: None, (uint32,), (8, 0), at_link_time=False)
+            compiled(nothing, (uint32,), (8, 0), at_link_time=False)
         except Exception as error:  # whichever library is missing raises its own
             return " ".join(str(error).split())[:200]
         return None

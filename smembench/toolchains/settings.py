@@ -88,8 +88,11 @@ def _in_file() -> Mapping[str, str]:
 def unoptimised() -> dict[str, str]:
     """The settings with which Numba compiles nothing, or for a debugger, as ``NAME=value``, each with its way out.
 
-    Numba itself is asked what it made of variables and file.
+    Numba itself is asked what it made of variables and file, unless they have none of these: its import takes longer
+    than all else of a worker's start.
     """
+    if not settings().keys() & {*_UNOPTIMISED, "NUMBA_OPT"}:
+        return {}
     from numba.core import config
 
     found = {name: value for name, place in _UNOPTIMISED.items() if (value := getattr(config, place, None))}

@@ -73,6 +73,7 @@ def explanation(explained: Costs) -> list[Section]:
     sources = [
         (access.site.line, access.source) for access in (*explained.shared, *explained.constant, *explained.memory)
     ]
+    sources += [(access.site.line, access.source) for access in explained.distributed]
     sources += [(each.access.line, each.source) for each in explained.tiles]
     found = [
         table(
@@ -95,6 +96,20 @@ def explanation(explained: Costs) -> list[Section]:
                     "of all": lambda access: _percent(access.of_all / wavefronts),
                 },
                 words=(*_SITE, "conflict"),
+            )
+        )
+    if explained.distributed:
+        found.append(
+            table(
+                "Shared memory of other blocks of the cluster",
+                explained.distributed,
+                {
+                    **_SITE,
+                    "requests": lambda access: str(access.requests),
+                    "bytes\nper request": lambda access: number(access.bytes / access.requests),
+                    "bytes": lambda access: scaled(access.bytes, "B"),
+                },
+                words=_SITE,
             )
         )
     if explained.tiles:
@@ -140,7 +155,7 @@ def sentences(explained: Costs) -> list[str]:
     """What the tables mean, shared memory first."""
     said = [*_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
-    if explained.shared_bytes and not any(site.space == "shared" for site in sites):
+    if explained.shared_bytes and not any(site.space in ("shared", "distributed") for site in sites):
         said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := explained.shared_atomics:
         said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")

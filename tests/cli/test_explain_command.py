@@ -86,7 +86,7 @@ def test_blocks_share_tiles_as_they_do_on_the_gpu_of_a_stored_run(program: Progr
     """Without a GPU each of streamK's tiles has a block of its own, and none waits for another."""
 
     def loaded(*options: str | Path) -> set[str]:
-        found = json.loads(program("explain", "streamK", "--block", "8x8", "--n", "300", *options, "--json").stdout)
+        found = json.loads(program("explain", "streamK", "--block", "16x16", "--n", "300", *options, "--json").stdout)
         return {access["array"] for access in found["global"] if access["kind"] == "load"}
 
     assert loaded("--cc", "9.0") == {"A", "B"}

@@ -113,6 +113,32 @@ __global__ void halved(float *out) { out[threadIdx.x] = half(out, threadIdx.x); 
     assert (refused.returncode, "halved, line 8: call.uni is not traced" in refused.stderr) == (2, True), refused.stderr
 
 
+def test_a_cluster_is_given_or_the_kernels_own(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "ring.cu"
+    path.write_text("""__global__ void SIZE ring(float *out) {
+    __shared__ float mine[64];
+    mine[threadIdx.x] = threadIdx.x;
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+    unsigned other = (__clusterRelativeBlockRank() + 1) % __clusterSizeInBlocks();
+    out[blockIdx.x * 64 + threadIdx.x] = ((float *)__cluster_map_shared_rank(mine, other))[threadIdx.x];
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+}
+""")
+    launch = ["--grid", "8", "--block", "64", "--arg", "float32[512]", "--json"]
+    given = program("explain", f"{path}:ring", *launch, "-D", "SIZE=", "--cluster", "2")
+    own = program("explain", f"{path}:ring", *launch, "-D", "SIZE=__cluster_dims__(4)")
+    for ran in (given, own):
+        assert ran.returncode == 0, ran.stderr
+        found = json.loads(ran.stdout)
+        (load,), (store,) = found["distributed"], found["shared"]
+        assert (load["line"], load["kind"], load["bytes"], load["requests"]) == (7, "load", 8 * 64 * 4, 16)
+        assert (store["kind"], store["wavefronts_per_request"]) == ("store", 1)
+    wrong = program("explain", f"{path}:ring", *launch, "-D", "SIZE=__cluster_dims__(4)", "--cluster", "2")
+    assert (wrong.returncode, "cluster 2: ring is compiled for clusters of 4x1x1" in wrong.stderr) == (2, True)
+
+
 def test_python_explains_a_file_too(source: Path) -> None:
     launch: dict[str, Any] = {
         "grid": (32, 32),

@@ -196,24 +196,32 @@ def test_tiles_are_copied_by_the_maps_of_a_launch(fake_driver: FakeDriver, kerne
     assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "n"),
-    [
-        ("wgmmaClustered", "bfloat16", 144),
-        ("wgmma", "tf32", 144),
-        ("wgmmaStored", "float8_e4m3", 144),
-        ("wgmmaPacked", "bfloat16", 145),
-    ],
-)
-def test_a_kernel_with_tensor_maps_is_launched_and_without_a_host_form_found_wrong(
-    fake_driver: FakeDriver, name: str, dtype: str, n: int
+def test_kernels_with_tensor_maps_are_launched_and_without_a_host_form_found_wrong(
+    fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
-    """Its maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
-    kernel = ("--kernel", name, "--dtype", dtype, "--n", str(n), "--m", "100", "--b-layout", "columns")
-    out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-"), 1)
-    (row,) = records(out)
-    assert (row["status"], row["reason"]) == ("wrong_result", f"{100 * n} entries are NaN or infinite")
-    assert (row["dtype"], row["b_layout"]) == (dtype, "columns")
+    """Their maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
+    sizes = {
+        ("wgmmaClustered", "bfloat16"): 144,
+        ("wgmma", "tf32"): 144,
+        ("wgmmaStored", "float8_e4m3"): 144,
+        ("wgmmaPacked", "bfloat16"): 145,
+    }
+    config = tmp_path / "maps.toml"
+    config.write_text(
+        "samples = 3\nrounds = 1\nprecision = 90.0\nmax_seconds = 1.0\nwarmup = 0.0\n"
+        + "".join(
+            f"[[sweep]]\nproblem = 'matmul'\ndevice = 'cuda'\nkernel = '{kernel}'\ndtype = '{dtype}'\n"
+            f"m = 100\nn = {n}\nb_layout = 'columns'\n"
+            for (kernel, dtype), n in sizes.items()
+        )
+    )
+    ended(fake_driver("smembench", "run", config, "--output", tmp_path), 1)
+    (table,) = tmp_path.glob("*/cases.csv")
+    found = records(table.read_text())
+    assert {(row["kernel"], row["dtype"]): int(row["n"]) for row in found} == sizes
+    for row in found:
+        assert (row["status"], row["b_layout"]) == ("wrong_result", "columns")
+        assert row["reason"] == f"{100 * int(row['n'])} entries are NaN or infinite"
 
 
 def test_a_matrix_that_a_kernel_does_not_copy_is_refused(fake_driver: FakeDriver) -> None:

@@ -23,7 +23,7 @@ from smembench.store.run_folder import JOURNAL
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 CONFIG = """
-samples = 24
+samples = 12
 rounds = 2
 precision = 99.0
 warmup = 0.0
@@ -146,13 +146,13 @@ def reasons(folder: Path) -> list[str]:
 
 def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(config: Path, tmp_path: Path) -> None:
     root = tmp_path / "results"
-    process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "20s")
+    process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "12s")
     os.kill(reached(process, root, "-2"), signal.SIGKILL)
     os.kill(reached(process, root, "-3"), signal.SIGSTOP)
     assert listening(process.pid) == {"127.0.0.1"}
     out, err = ended(process, 1)
     folder = fleet_folder(root)
-    assert reasons(folder) == ["its process was killed by SIGKILL", "no progress for 20 s; its process was killed"]
+    assert reasons(folder) == ["its process was killed by SIGKILL", "no progress for 12 s; its process was killed"]
     for reason in reasons(folder):
         assert reason in out
     assert f"--resume {folder}" in err
@@ -419,7 +419,7 @@ def test_ctrl_c_while_a_job_is_submitted_is_one_line_and_leaves_nothing(
 @pytest.mark.slow
 @pytest.mark.skipif("SMEMBENCH_SLURM" not in os.environ, reason="SMEMBENCH_SLURM names no partition to submit jobs to")
 def test_a_job_of_slurm_that_is_cancelled_is_two_rows_and_the_next_job_goes_on(config: Path, tmp_path: Path) -> None:
-    config.write_text(CONFIG.replace("samples = 24", "samples = 100"))
+    config.write_text(CONFIG.replace("samples = 12", "samples = 100"))
     root = tmp_path / "results"
     given = (f"queue={os.environ['SMEMBENCH_SLURM']}", "cores=2", "memory=1GB", f"log_directory={tmp_path}")
     options = ("--slurm", "--host-timeout", "2min", *(word for one in given for word in ("--job-option", one)))

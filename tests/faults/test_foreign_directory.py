@@ -67,7 +67,7 @@ def test_lessons_and_kernel_files_do_too_and_a_kernel_file_finds_its_folder(host
     mine = {"SMEMBENCH_KERNELS": str(folder / "kernels.py")}
     ran = ended([*program, "transpose", "--kernel", "mine", *QUICK], hostile, **mine)
     assert [row["status"] for row in records(ran.stdout) if row["kernel"] == "mine"] == ["ok"], ran.stderr
-    ran = ended([*program, "lesson", "bounds", "--device", "cpu"], hostile)
+    ran = ended([*program, "lesson", "barrier", "--device", "cpu"], hostile)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -36,7 +36,7 @@ STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
         pytest.param((64, 8, 8), "float16", BY_ROWS, id="less than a tile"),
         pytest.param((3, 136, 328), "float16", BY_COLUMNS, id="more steps than stages"),
         pytest.param((130, 262, 36), TF32, BY_COLUMNS, id="tf32"),
-        pytest.param((130, 262, 656), FLOAT8, BY_COLUMNS, id="float8"),
+        pytest.param((130, 262, 272), FLOAT8, BY_COLUMNS, id="float8"),
     ],
 )
 def test_products_are_right_at_the_edges_of_tiles(
@@ -99,7 +99,7 @@ def test_memory_that_is_written_again_too_early_is_found(
 
 
 @pytest.mark.parametrize("tile", wgmma_overlapped.HALVED, ids=lambda tile: tile.columns)
-@pytest.mark.parametrize("steps", [1, 3, 4, 5, 6, 7, 9])
+@pytest.mark.parametrize("steps", [1, 3, 4, 5, 7, 9])
 def test_products_by_halves_are_right_with_any_number_of_steps(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, steps: int
 ) -> None:
@@ -138,7 +138,7 @@ def test_tiles_whose_rows_lie_apart_are_right(
     Two tiles lie across, or one, of which both consumers have columns.
     """
     monkeypatch.setattr(wgmma_clustered, "tile_of", replace(tile, apart=apart).of)
-    verify("wgmmaClustered", (8 * (tile.rows // apart + 3), n, 136), dtype, b_layout)
+    verify("wgmmaClustered", (8 * (tile.rows // apart + 3), n, 72), dtype, b_layout)
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
@@ -150,7 +150,7 @@ def test_tiles_whose_rows_lie_apart_are_right(
         pytest.param((70, 264, 75), "float16", id="A alone by rows, both by columns"),
         pytest.param((70, 265, 72), "bfloat16", id="B alone by rows"),
         pytest.param((130, 261, 35), TF32, id="tf32"),
-        pytest.param((130, 261, 331), FLOAT8, id="float8"),
+        pytest.param((130, 261, 139), FLOAT8, id="float8"),
     ],
 )
 def test_rows_that_the_tma_does_not_take_are_copied(size: tuple[int, int, int], dtype: str, b_layout: str) -> None:

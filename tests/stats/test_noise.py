@@ -82,7 +82,7 @@ def test_an_interval_leaves_one_out_when_the_p_value_says_so(
     noise = Noise(told)
     excluded = np.abs(noise.effects) > noise.half_widths(confidence)
     p = noise.p_values()
-    clear = np.abs(p - (1 - confidence)) > 1e-6
+    clear = np.abs(p - (1 - confidence)) > 1e-4  # ends of intervals are known to within 0.01 %
     assert (excluded == (p < 1 - confidence))[clear].all()
 
 

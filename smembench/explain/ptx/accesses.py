@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.mistakes import Brought, Mistake
+from smembench.explain.ptx.copy_groups import CopyGroups
 from smembench.explain.ptx.fragments import fragment
 from smembench.explain.ptx.needed import Needed
 from smembench.explain.ptx.program import TYPES, Instruction, elements
+from smembench.explain.ptx.records import Progress, Record, Traced
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
 from smembench.explain.requests import NOWHERE, WAITING, Integers
-from smembench.explain.tiles import TileAccess
 from smembench.explain.unknown import Unfollowed
 from smembench.model.hardware import WARP
 
@@ -30,35 +28,6 @@ _KINDS = {
     "stmatrix": ("store", "matrix"),
 }
 """The kind and the way of an access site, by instruction."""
-
-
-class Record(NamedTuple):
-    """An access by a group of threads: addresses by thread, ``NOWHERE`` for others, and its place in the order."""
-
-    instruction: Instruction
-    space: str
-    kind: str
-    width: int
-    way: str
-    addresses: Integers
-    order: Integers
-
-
-@dataclass(slots=True)
-class Traced:
-    """What a block did: its accesses in order, mistakes, and what was not followed.
-
-    ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor, and
-    ``brought`` is what copies brought.
-    """
-
-    records: list[Record] = field(default_factory=list)
-    mistakes: set[Mistake] = field(default_factory=set)
-    unfollowed: set[Unfollowed] = field(default_factory=set)
-    barriers: int = 0
-    tiles: Counter[TileAccess] = field(default_factory=Counter)
-    elements: Counter[tuple[int, int]] = field(default_factory=Counter)
-    brought: list[Brought] = field(default_factory=list)
 
 
 class _Made(NamedTuple):
@@ -86,6 +55,7 @@ class Accesses:
         self.order = np.zeros(registers.threads, np.int64)
         self._registers, self._needed, self._waiting = registers, needed, waiting
         self._come: dict[int, Integers] = {}
+        self._groups = CopyGroups(registers)
         self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
 
     def enter(self) -> None:
@@ -93,6 +63,16 @@ class Accesses:
         self.found = Traced()
         self.order = np.zeros(self._registers.threads, np.int64)
         self._come.clear()
+        self._groups.enter()
+
+    @property
+    def progress(self) -> Progress:
+        """How far the block is."""
+        return Progress(len(self.found.records), self.found.barriers, self.order, dict(self._come))
+
+    @progress.setter
+    def progress(self, to: Progress) -> None:
+        self.found.barriers, self.order, self._come = to.barriers, to.order, dict(to.come)
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.
@@ -128,6 +108,11 @@ class Accesses:
             addresses = np.where(idle > time, 0, NOWHERE)
             self.found.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
+    def note_bulk(self, given: Instruction, mask: Mask, begin: int, count: int) -> None:
+        """Record a copy of so many bytes from a block's shared memory if it goes to another block's."""
+        if self._registers.memory.located("shared", np.full(len(mask), begin), mask)[0] == "distributed":
+            self._note(given, _Made("shared", "store", count, "bulk"), np.full(len(mask), begin), mask)
+
     def keep(self, load: Instruction, mask: Mask | None) -> None:
         """Keep of the last access by a load the lanes of a mask alone."""
         last = next((each for each in reversed(self.found.records) if each.instruction is load), None)
@@ -142,6 +127,7 @@ class Accesses:
         element = np.dtype(TYPES[types[-1]])
         count = given.elements
         way = WAITING if id(given) in self._waiting and kind == "load" else ""
+        way = "asynchronous" if "async" in given.parts else way
         made = _Made(given.space, kind, self._widths.get(id(given), given.bytes), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = bool(self._needed.registers.intersection(given.targets))
@@ -195,14 +181,16 @@ class Accesses:
     def _note(self, given: Instruction, made: _Made, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """Record an access; the space, and the addresses in it."""
         space, inside = self._registers.memory.located(made.space, addresses, mask)
-        if made.width and space in ("shared", "global", "const"):
+        if made.width and space in ("shared", "distributed", "global", "const"):
             row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
             self.found.records.append(Record(given, space, made.kind, made.width, made.way, row, self.order))
         return space, inside
 
     def _asynchronous_copy(self, given: Instruction) -> Run | None:
-        if "async" not in given.parts or not given.addresses:
-            return None  # commits and waits, in whose order all copies are done at once
+        if "async" not in given.parts:
+            return None
+        if not given.addresses or "mbarrier" in given.parts:
+            return self._groups.ordering(given, lambda: self.order)
         (to, in_to), (of, in_of) = [self._registers.address(text) for text in given.addresses[:2]]
         others = [text for text in given.operands if not text.startswith("[")]
         width = int(others[0], 0)
@@ -222,6 +210,8 @@ class Accesses:
                 made = _Made("shared", "store", width, "asynchronous")
                 space, inside = self._note(given, made, target, mask)
                 self._registers.memory.forget(space, inside, width, mask)
+                if self.found.records and self.found.records[-1].instruction is given:
+                    self.found.records[-1] = self.found.records[-1]._replace(come=self._groups.begin(mask))
 
         return copy
 

@@ -12,6 +12,7 @@ from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs
 from smembench.explain.foreign import Dimensions, as_text, check_launch, costs_of
+from smembench.explain.ptx.clusters import cluster_of
 from smembench.explain.ptx.memory import SPACING, GlobalArray
 from smembench.explain.ptx.program import TYPES, Parameter, PtxKernel
 from smembench.explain.ptx.registers import Launch
@@ -23,12 +24,16 @@ from smembench.toolchains.machine_code import MachineCode
 
 
 class Call(NamedTuple):
-    """A launch of a kernel: grid and block in 1 to 3 dimensions, arguments, and bytes of dynamic shared memory."""
+    """A launch of a kernel: grid and block in 1 to 3 dimensions, arguments, and bytes of dynamic shared memory.
+
+    ``cluster`` is in blocks; None for that of the kernel, if it has one.
+    """
 
     grid: Dimensions
     block: Dimensions
     arguments: Sequence[Argument]
     shared_bytes: int = 0
+    cluster: Dimensions | None = None
 
 
 def explain_ptx(
@@ -49,9 +54,10 @@ def explain_ptx(
         code: a compute capability, and what the kernel is compiled to for it, where they are known.
 
     Raises:
-        UsageError: for arguments that it does not take, a grid or a block that no GPU takes, and what is not traced.
+        UsageError: for arguments that it does not take, a grid, a block or a cluster that no GPU takes, and what is not
+            traced.
     """
-    grid, block, arguments, shared_bytes = call
+    grid, block, arguments, shared_bytes, given_cluster = call
     check_launch(grid, block)
     names = [parameter.name for parameter in kernel.parameters]
     if len(arguments) != len(names):
@@ -72,15 +78,17 @@ def explain_ptx(
             parameters[parameter.name] = _scalar(parameter, argument)
     x, y, z = (*grid, 1, 1)[:3]
     width, height, depth = (*block, 1, 1)[:3]
-    launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes, maps)
     capability, machine_code = code
+    cluster = cluster_of(kernel, given_cluster, (x, y, z), (width, height, depth), capability)
+    launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes, maps, cluster)
     lined = () if machine_code is None else machine_code.lined
     traced = trace(kernel, launch, arrays, filename, lined)
     if machine_code is not None and not lined:
         (traced,) = as_compiled([traced], machine_code.memory)
+    of_cluster = f" in clusters of {as_text(given_cluster or cluster)}" if prod(cluster) > 1 else ""
     return costs_of(
         traced,
-        f"{title} · grid {as_text(grid)} · block {as_text(block)}",
+        f"{title} · grid {as_text(grid)}{of_cluster} · block {as_text(block)}",
         sizes=sizes,
         shared_bytes=max((array.base + array.bytes for array in traced.shared), default=shared_bytes),
         launched=(prod(grid), prod(block)),

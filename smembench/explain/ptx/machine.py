@@ -1,4 +1,4 @@
-"""Run a PTX kernel on addresses: the threads of a block as NumPy arrays, group by group.
+"""Run a PTX kernel on addresses: the threads of a block, or of a cluster's blocks, as NumPy arrays, group by group.
 
 Threads at the smallest program counter run first, so that groups which parted meet again. Only what addresses,
 branches and barriers depend on is computed; the rest, such as the sums of a product, is skipped. What is loaded from
@@ -8,20 +8,21 @@ is noted and left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Accesses, Traced
+from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.joins import Joins, computes
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
-from smembench.explain.ptx.merged import Merging
+from smembench.explain.ptx.merged import Merging, skipped
 from smembench.explain.ptx.needed import MEMORY, needed
 from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.records import Traced
 from smembench.explain.ptx.registers import Launch, Mask, Registers
 from smembench.explain.ptx.spins import spins
+from smembench.explain.ptx.steady import Loop, NotSteadyError, loops
 from smembench.explain.ptx.tile_accesses import TileAccesses
 from smembench.explain.ptx.values import Run, of_values
 from smembench.explain.ptx.waits import Running, Waits, join
@@ -43,10 +44,11 @@ MOST_STEPS = 2_000_000
 
 
 class Machine:
-    """Runs blocks of a launch, one after the other, with the accesses that the machine code has.
+    """Runs clusters of a launch, single blocks in most, one after the other, with the accesses of the machine code.
 
     Attributes:
-        steps: instructions that the last block ran, each counted once for threads that run it together.
+        threads, block: of a cluster, and of one of its blocks.
+        steps: instructions that the last cluster ran, each counted once for threads that run it together.
 
     Raises:
         UsageError: for an instruction that cannot be run, and a kernel that does too much.
@@ -56,7 +58,7 @@ class Machine:
         self.memory = memory
         self._kernel = kernel
         self._registers = Registers(kernel, launch, memory)
-        self.threads = self._registers.threads
+        self.threads, self.block = self._registers.threads, self._registers.block
         self._needed = needed(kernel, memory.has_data)
         self._mbarriers = Mbarriers(self._registers)
         self._spins = spins(kernel)
@@ -68,20 +70,34 @@ class Machine:
         self._joins = Joins([kernel.code[begin:end] for begin, end in self._extents()], self._successors())
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
-        self._skipped = _skipped(kernel, merging.guarded)
+        self._skipped = skipped(kernel, merging.guarded)
+        # What loads bring may change from one iteration to another, accesses merged across them need each, and blocks
+        # of a cluster wait for each other in each.
+        steady = not self._needed.spaces and not merging.across and self._registers.blocks == 1
+        self._loops = loops(self._registers) if steady else {}
 
     def run(self, index: tuple[int, int, int]) -> Traced:
-        """Run a block and return what it did."""
+        """Run a cluster, by its index among the clusters of the grid, and return what its threads did."""
+        try:
+            self._enter_and_run(index)
+        except NotSteadyError:
+            self._loops.clear()
+            self._enter_and_run(index)
+        for instruction in self._guarded.values():
+            self._accesses.note_idle(instruction)
+        self._accesses.found.order = self._accesses.order
+        return self._accesses.found
+
+    def _enter_and_run(self, index: tuple[int, int, int]) -> None:
         self._registers.enter(index)
         self._accesses.enter()
         self._mbarriers.enter()
         self._waits.enter()
-        self.memory.enter(self.threads)
+        self.memory.enter(self.threads, self._registers.blocks)
+        for loop in self._loops.values():
+            loop.enter()
         with np.errstate(all="ignore"):
             self._run()
-        for instruction in self._guarded.values():
-            self._accesses.note_idle(instruction)
-        return self._accesses.found
 
     def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
@@ -121,15 +137,20 @@ class Machine:
             return None
         if root in _REFUSED:
             raise self._registers.refused(given.called_from.line, given.opcode)
-        if root == "mbarrier" or given.opcode.startswith("cp.async.mbarrier"):
+        if root == "mbarrier":
             return self._mbarriers.changing(given)
+        if given.opcode.startswith("cp.async.mbarrier"):
+            return _both(self._accesses.of_memory(given), self._mbarriers.changing(given))
         if root == "wgmma" or "bulk" in given.parts:
             return self._tiles.of_tiles(given)
+        if root in ("st", "red") and "async" in given.parts:
+            return _both(self._accesses.of_memory(given), self._mbarriers.completing(given))
         if root in MEMORY and not given.by_name:
             return self._accesses.of_memory(given)
         if root in _IGNORED or not self._needed.registers.intersection(given.targets):
-            if root not in _IGNORED and (root == "call" or not given.targets):
-                raise self._registers.refused(given.called_from.line, given.opcode)
+            if root == "call" or (root not in _IGNORED and not given.targets):
+                what = given.opcode if root != "call" else f"the call {' '.join(given.operands)}"
+                raise self._registers.refused(given.called_from.line, what)
             return None
         return of_values(given, self._registers)
 
@@ -197,6 +218,8 @@ class Machine:
         if id(last) in self._spins:
             self._waits.to_spin(self._target(last), number + 1, taken)
         elif last.root == "bra":
+            if id(last) in self._loops:
+                self._come_round(self._loops[id(last)], taken)
             join(running, self._target(last), taken)
         elif last.root in ("bar", "barrier"):
             self._waits.at_barrier(number + 1, last, taken, running)
@@ -204,6 +227,11 @@ class Machine:
             self._waits.for_phase(number + 1, last, taken, running)
         elif last.root == "brx":
             self._by_index(last, taken, running)
+
+    def _come_round(self, loop: Loop, taken: Mask) -> None:
+        passed = loop.come_round(taken, self._accesses.progress, self._accesses.found.records)
+        if passed is not None:
+            self._accesses.progress = passed
 
     def _parted(self, number: int, last: Instruction, mask: Mask, running: Running) -> Mask:
         """The threads for which the guard of a piece's end holds; the others go on behind it.
@@ -253,16 +281,10 @@ class Machine:
         return self._block_at[self._kernel.labels[branch.operands[-1]]]
 
 
-def _skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
-    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
-    forward = [
-        (number, kernel.labels[each.operands[-1]])
-        for number, each in enumerate(kernel.code)
-        if each.root == "bra" and each.guard and kernel.labels[each.operands[-1]] > number
-    ]
-    found: dict[int, list[Instruction]] = {}
-    for number in sorted(guarded):
-        around = [branch for branch, target in forward if branch < number < target]
-        if around:
-            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
-    return found
+def _both(one: Run | None, other: Run) -> Run:
+    def run(mask: Mask | None) -> None:
+        if one is not None:
+            one(mask)
+        other(mask)
+
+    return run

@@ -7,20 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smembench.explain.mistakes import WARP_SYNCS
+from smembench.explain.mistakes import CLUSTER_SYNCS, WARP_SYNCS
 from smembench.explain.ptx.program import Instruction
 from smembench.explain.ptx.registers import Mask, Registers
-from smembench.explain.requests import Integers
+from smembench.explain.requests import NOWHERE, Integers
 
 
 @dataclass(slots=True)
 class _State:
-    """Arrivals per phase, arrivals and bytes that the phase lacks, and the number of phases that have ended."""
+    """Arrivals per phase, arrivals and bytes that the phase lacks, and the number of phases that have ended.
+
+    ``shared`` is whether threads of another block take part.
+    """
 
     arrivals: int
     missing: int
     missing_bytes: int = 0
     phase: int = 0
+    shared: bool = False
 
     def change(self, arrivals: int, announced: int) -> None:
         self.missing -= arrivals
@@ -31,7 +35,7 @@ class _State:
 
 
 class Mbarriers:
-    """The barriers of a block by their addresses in shared memory."""
+    """The barriers of a cluster's blocks by their places in the memory of the cluster."""
 
     def __init__(self, registers: Registers) -> None:
         self._registers = registers
@@ -66,7 +70,7 @@ class Mbarriers:
                 if kind == "init":
                     self._states[address] = _State(total // threads, total // threads)
                     continue
-                found = self._states.setdefault(address, _State(1, 1))
+                found = self._state(address, who)
                 if state:
                     self._registers.write(state, np.uint64(found.phase), who)
                 if kind == "arrive" and counts:
@@ -76,9 +80,25 @@ class Mbarriers:
 
         return change
 
-    def come(self, address: int, count: int) -> None:
-        """Bytes of a copy have come."""
-        self._states.setdefault(address, _State(1, 1)).change(0, -count)
+    def completing(self, given: Instruction) -> Callable[[Mask | None], None]:
+        """A function that tells a barrier of the bytes of a store or an atomic that has it as its last operand."""
+
+        def complete(mask: Mask | None) -> None:
+            for address, who in self.addressed(given, mask):
+                self.come(address, given.bytes * int(who.sum()), who)
+
+        return complete
+
+    def come(self, address: int, count: int, who: Mask) -> None:
+        """Bytes of a copy, or of a store, by these threads have come."""
+        self._state(address, who).change(0, -count)
+
+    def _state(self, address: int, who: Mask) -> _State:
+        """The state of a barrier in which these threads take part."""
+        found = self._states.setdefault(address, _State(1, 1))
+        windows = self._registers.memory.windows
+        found.shared = found.shared or bool((windows.ranks[who] != address // windows.pitch).any())
+        return found
 
     def done(self, given: Instruction, mask: Mask) -> Mask:
         """The threads of a mask whose wait is over."""
@@ -90,20 +110,25 @@ class Mbarriers:
         return done
 
     def behind(self, given: Instruction, done: Mask, order: Integers) -> Integers:
-        """The order of accesses of each thread, behind all that were made so far for those whose wait is over."""
-        found = order.copy()
+        """The order of accesses of each thread, behind all that were made so far for those whose wait is over.
+
+        So far by its own block, unless threads of another one take part in the barrier.
+        """
+        found, windows = order.copy(), self._registers.memory.windows
         for address, who in self.addressed(given, done):
-            ended = address, self._states[address].phase
-            first = self._ended.setdefault(ended, int(order.max() // WARP_SYNCS + 1) * WARP_SYNCS)
+            state = self._states[address]
+            step = CLUSTER_SYNCS if state.shared else WARP_SYNCS
+            before = order if state.shared else order[windows.ranks == address // windows.pitch]
+            first = self._ended.setdefault((address, state.phase), int(before.max() // step + 1) * step)
             found[who] = np.maximum(first, order[who])
         return found
 
     def lacking(self, given: Instruction, mask: Mask) -> str:
         """What the barrier lacks for which the threads of a mask wait."""
         for address, _ in self.addressed(given, mask):
-            state = self._states[address]
+            state, pitch = self._states[address], self._registers.memory.windows.pitch
             return (
-                f"the barrier at byte {address} of shared memory, whose phase lacks {state.missing} of "
+                f"the barrier at byte {address % pitch} of shared memory, whose phase lacks {state.missing} of "
                 f"{state.arrivals} arrivals and {state.missing_bytes} bytes"
             )
         return "a barrier"
@@ -118,7 +143,8 @@ class Mbarriers:
             who = who & ~unknown
         if not who.any():
             return
-        space = "generic" if given.space == "generic" else "shared"
-        _, found = self._registers.memory.located(space, self._registers.spread(address()), who)
-        for each in np.unique(found[who]):
+        memory = self._registers.memory
+        away = memory.window("shared") if given.space == "generic" else 0
+        found = memory.windows.in_cluster(self._registers.spread(address()) - away)
+        for each in np.unique(found[who & (found != NOWHERE)]):
             yield int(each), who & (found == each)

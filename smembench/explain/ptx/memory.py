@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Mistake
+from smembench.explain.ptx.content import Content, combined
 from smembench.explain.ptx.operations import OPAQUE
 from smembench.explain.ptx.program import PtxKernel
-from smembench.explain.requests import Integers
+from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
+from smembench.explain.requests import NOWHERE, Integers
 
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
-_WINDOWS = {"shared": 1 << 56, "local": 1 << 57, "param": 1 << 58}
+_WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
 """Where shared and local memory and parameters lie among generic addresses."""
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
@@ -37,26 +39,11 @@ class GlobalArray:
     space: str = "global"
 
 
-@dataclass(slots=True)
-class _Content:
-    """Bytes, and which of them are known; None for all."""
-
-    data: NDArray[np.uint8]
-    known: Mask | None = None
-
-    def mark(self, places: Integers, known: Any) -> None:
-        """Note whether bytes are known, by row of places."""
-        if self.known is None:
-            if np.all(known):
-                return
-            self.known = np.ones(len(self.data), np.bool_)
-        self.known[places] = np.broadcast_to(known, len(places))[:, None]
-
-
 class Memory:
-    """Global arrays, and the shared and local memory of one block.
+    """Global arrays, and the shared and local memory of one block, or of the blocks of a cluster.
 
-    ``parameters`` are the bytes of a kernel's parameters by name.
+    ``parameters`` are the bytes of a kernel's parameters by name. The space of shared memory is ``distributed`` for
+    threads that reach that of another block.
     """
 
     def __init__(
@@ -84,21 +71,23 @@ class Memory:
             content += bytes(-len(content) % _PARAMETER_ALIGNMENT)
             self._places[name] = len(content)
             content += value
-        self._parameters = _Content(np.frombuffer(bytes(content), np.uint8))
+        self._parameters = Content(np.frombuffer(bytes(content), np.uint8))
         self._named = {self._places[name]: name for name in parameters}
         dynamic = [each.begin for each in kernel.variables.values() if each.space == "shared" and not each.bytes]
         self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
         self.has_data = any(array.data is not None for array in self.arrays)
         self._global = {
-            number: _Content(array.data) for number, array in enumerate(self.arrays) if array.data is not None
+            number: Content(array.data) for number, array in enumerate(self.arrays) if array.data is not None
         }
-        self._shared = self._local = _Content(np.zeros(0, np.uint8))
+        self._shared = self._local = Content(np.zeros(0, np.uint8))
+        self.windows = Windows(self.shared_bytes + 16, 1, 1)
 
-    def enter(self, threads: int) -> None:
-        """Begin a block of so many threads."""
+    def enter(self, threads: int, blocks: int = 1) -> None:
+        """Begin a block of so many threads, or so many blocks with these threads in all."""
+        self.windows = Windows(self.shared_bytes + 16, threads, blocks)
         self._shared, self._local = (
-            _Content(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
-            for size in (self.shared_bytes + 16, threads * (self.kernel.local_bytes + 16))
+            Content(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
+            for size in (blocks * self.windows.pitch, threads * (self.kernel.local_bytes + 16))
         )
 
     def address_of(self, name: str) -> int:
@@ -123,6 +112,7 @@ class Memory:
 
     def shared_name(self, address: int) -> str:
         """The variable in shared memory at an address, or the one before it."""
+        address = address if self.windows.blocks == 1 else address % WINDOW
         inside = [each for each in self.kernel.variables.values() if each.space == "shared" and each.begin <= address]
         return max(inside, key=lambda each: each.begin).name if inside else "shared"
 
@@ -130,9 +120,13 @@ class Memory:
         """The threads of an access by the space that they reach, which generic addresses may differ in."""
         if mask is not None and not mask.any():
             return []
-        if space != "generic":
+        apart = self.windows.blocks > 1
+        if space != "generic" and not (apart and space == "shared"):
             return [mask]
-        spaces = np.searchsorted(sorted(_WINDOWS.values()), addresses, side="right")
+        begins = sorted(_WINDOWS.values()) if space == "generic" else [0]
+        spaces = np.searchsorted(begins, addresses, side="right")
+        if apart:  # 1 is shared memory
+            spaces = np.where((spaces == 1) & self.windows.remote(addresses), NOWHERE, spaces)
         found = np.unique(spaces if mask is None else spaces[mask])
         if len(found) == 1:
             return [mask]
@@ -140,14 +134,24 @@ class Memory:
 
     def located(self, space: str, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """The space of an access, and the addresses in it, for generic ones by where the first lies."""
-        if space != "generic":
+        if space == "generic":
+            active = addresses if mask is None else addresses[mask]
+            first = int(active.flat[0])
+            begins = sorted(_WINDOWS.items(), key=lambda item: -item[1])
+            space, begin = next((each for each in begins if first >= each[1]), ("global", 0))
+            addresses = addresses - begin if begin else addresses
+        if space != "shared" or self.windows.blocks == 1:
             return space, addresses
-        active = addresses if mask is None else addresses[mask]
-        first = int(active.flat[0])
-        for name, begin in sorted(_WINDOWS.items(), key=lambda item: -item[1]):
-            if first >= begin:
-                return name, addresses - begin
-        return "global", addresses
+        thread = 0 if mask is None else int(np.argmax(mask))
+        if self.windows.remote(addresses)[thread]:
+            return "distributed", addresses
+        return space, addresses % WINDOW
+
+    def places(self, addresses: Integers, width: int) -> Integers:
+        """Addresses of shared memory by thread, as places in the cluster's; NOWHERE for what is outside."""
+        offsets = addresses if self.windows.blocks == 1 else addresses % WINDOW
+        inside = np.where(offsets + width <= self.shared_bytes, addresses, NOWHERE)
+        return self.windows.in_cluster(inside)
 
     def load(
         self, space: str, addresses: Integers, element: np.dtype[Any], mask: Mask | None = None
@@ -205,7 +209,7 @@ class Memory:
                 continue
             for thread, place in zip(np.flatnonzero(inside), places, strict=True):
                 found[thread] = before = content.data[place].view(element)[0]
-                after = _combined(parts, before, *(operand[thread] for operand in operands))
+                after = combined(parts, before, *(operand[thread] for operand in operands))
                 content.data[place] = np.array([after], element).view(np.uint8)
         return found, missing
 
@@ -220,9 +224,11 @@ class Memory:
     ) -> list[tuple[Any, Mask, Integers]]:
         """What an access of a mask reaches: contents, None if unknown; the threads inside of each, and their bytes."""
         active = np.ones(addresses.shape, np.bool_) if mask is None else mask
-        parts: list[tuple[_Content | None, Mask, Integers]]
-        if space in ("shared", "param"):
-            parts = [(self._shared if space == "shared" else self._parameters, active, addresses)]
+        parts: list[tuple[Content | None, Mask, Integers]]
+        if space in ("shared", "distributed"):
+            parts = [(self._shared, active, self.windows.in_cluster(addresses))]
+        elif space == "param":
+            parts = [(self._parameters, active, addresses)]
         elif space == "local":
             each = len(self._local.data) // max(len(addresses), 1)
             parts = [(self._local, active, addresses + np.arange(len(addresses)) * each)]
@@ -243,6 +249,9 @@ class Memory:
         """Name, first byte and size of shared memory, or of the array with a number."""
         if space == "shared":
             return "shared memory", 0, self.shared_bytes
+        if space == "distributed":
+            size = self.shared_bytes if number < self.windows.blocks else 0
+            return f"shared memory of block {number} of the cluster", (number + 1) * WINDOW, size
         if 0 <= number < len(self.arrays):
             array = self.arrays[number]
             return array.name, array.begin, array.bytes
@@ -250,13 +259,13 @@ class Memory:
 
     def holds(self, space: str, begin: int, end: int) -> bool:
         """Whether one array, or shared memory, has all bytes from ``begin`` to ``end``."""
-        _, first, size = self._extent(space, 0 if space == "shared" else int(_number(begin)))
+        _, first, size = self._extent(space, int(_number(begin, space)))
         return bool(first <= begin and end <= first + size)
 
     def outside(self, line: int, space: str, kind: str, addresses: Integers, width: int) -> Mistake | None:
         """The mistake of the first thread that accesses what belongs to no array; NOWHERE for inactive ones."""
         active = addresses >= 0
-        numbers = np.zeros_like(addresses) if space == "shared" else _number(addresses)
+        numbers = _number(addresses, space)
         for number in np.unique(numbers[active]):  # threads of one access may reach different arrays
             who = active & (numbers == number)
             name, begin, size = self._extent(space, int(number))
@@ -272,26 +281,11 @@ class Memory:
         return Mistake(line, "outside", text)
 
 
-def _number(address: Any) -> Any:
-    """The number of the array that is nearest to an address; those before an array are misses of it."""
+def _number(address: Any, space: str = "global") -> Any:
+    """The number of the array that is nearest to an address; those before an array are misses of it.
+
+    Of distributed shared memory it is the rank of the block, and 0 of a block's own.
+    """
+    if space in ("shared", "distributed"):
+        return address // WINDOW - 1 if space == "distributed" else address * 0
     return (address + SPACING // 2) // SPACING - 1
-
-
-def _combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -> Any:
-    """What an atomic operation leaves."""
-    if "add" in parts:
-        return before + value
-    if "exch" in parts:
-        return value
-    if "cas" in parts:
-        return other if before == value else before
-    if "inc" in parts:
-        return before.dtype.type(0) if before >= value else before + before.dtype.type(1)
-    if "dec" in parts:
-        return value if before == 0 or before > value else before - before.dtype.type(1)
-    for name, compute in (("min", min), ("max", max)):
-        if name in parts:
-            return compute(before, value)
-    return {"and": before & value, "or": before | value, "xor": before ^ value}[
-        next(p for p in parts if p in ("and", "or", "xor"))
-    ]

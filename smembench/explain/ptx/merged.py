@@ -10,13 +10,13 @@ between two barriers are merged wherever they lie side by side.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.accesses import Record
 from smembench.explain.ptx.program import ADDRESS, Instruction, PtxKernel
+from smembench.explain.ptx.records import Record
 from smembench.explain.ptx.sunk import sunk
 from smembench.explain.requests import NOWHERE
 from smembench.model.groups import grouped
@@ -49,7 +49,7 @@ class Merging(NamedTuple):
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
     """Which instructions of a kernel its machine code has in fewer and wider ones."""
     code = kernel.code
-    asked = {number: _of(each) for number, each in enumerate(code) if each.root in _KINDS}
+    asked = {number: _of(each) for number, each in enumerate(code) if each.root in _KINDS and not _is_remote(each)}
     numbers = grouped((n for n, of in asked.items() if of[1] in ("shared", "global")), lambda n: asked[n])
     compiled: dict[_Of, Counter[int]] = {}
     for each in lined:
@@ -78,7 +78,11 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
     shared = (each for each in lined if each.access.space == "shared" and not each.access.never)
     compiled = grouped(shared, lambda each: (each.line, each.access.kind))
     kinds = {**_KINDS, "cp": "store", "ldmatrix": "load", "stmatrix": "store"}
-    asked = {n: kinds[each.root] for n, each in enumerate(code) if each.root in kinds and each.addresses}
+    asked = {
+        n: kinds[each.root]
+        for n, each in enumerate(code)
+        if each.root in kinds and each.addresses and (each.root == "cp" or not _is_remote(each))
+    }
     of_lines = grouped(
         (n for n in asked if code[n].space in ("shared", "generic")), lambda n: (code[n].place.line, asked[n])
     )
@@ -88,6 +92,31 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
             mine = found[place :: len(members)] if len(found) % len(members) == 0 else found
             if code[number].root == "cp" or 2 * sum(mine) > len(mine):
                 yield number
+
+
+def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
+    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
+    forward = {
+        number: target
+        for number, each in enumerate(kernel.code)
+        if each.root == "bra" and (target := kernel.labels[each.operands[-1]]) > number
+    }
+    branches = [number for number in forward if kernel.code[number].guard]
+    jumps = [number for number in forward if not kernel.code[number].guard]
+
+    def skips(branch: int, number: int) -> bool:
+        """Whether threads that take a branch, or do not, pass an access by."""
+        if number < forward[branch]:
+            return True
+        sides = (forward[branch], forward.get(branch + 1, 0))  # if the access lies on one of two sides
+        return any(jump < side <= number < forward[jump] for jump in jumps if branch < jump for side in sides)
+
+    found: dict[int, list[Instruction]] = {}
+    for number in sorted(guarded):
+        around = [branch for branch in branches if branch < number and skips(branch, number)]
+        if around:
+            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
+    return found
 
 
 def widened(records: Sequence[Record], across: Mapping[_Of, int]) -> list[Record]:
@@ -134,6 +163,11 @@ def _across(plain: set[int], compiled: Counter[int]) -> int | None:
     """The wider one of a line's widths in machine code, which has no others but those of the line."""
     wide = set(compiled) - plain
     return next(iter(wide)) if len(plain) == len(wide) == 1 and max(wide) in _WIDER and max(wide) > max(plain) else None
+
+
+def _is_remote(given: Instruction) -> bool:
+    """Whether it may reach another block's shared memory, for which machine code has generic addresses."""
+    return "shared::cluster" in given.parts
 
 
 def _of(given: Instruction) -> _Of:

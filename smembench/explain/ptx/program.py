@@ -126,8 +126,10 @@ class Variable(NamedTuple):
 class PtxKernel:
     """A kernel: ``labels`` are numbers of instructions, ``registers`` types by name or by prefix, as declared.
 
-    ``tables`` are the labels that ``brx.idx`` chooses from. ``shared_bytes`` are those of its static variables;
-    dynamic shared memory follows them.
+    ``tables`` are the labels that ``brx.idx`` chooses from. ``cluster`` are the blocks of a cluster along each axis, if
+    it is compiled for a size, ``most_blocks`` the most of them, ``explicit_cluster`` is whether it is launched in
+    clusters only, and ``blocks_are_clusters`` whether its grid counts these. ``shared_bytes`` are those of its
+    static variables; dynamic shared memory follows them.
     """
 
     name: str
@@ -139,6 +141,10 @@ class PtxKernel:
     tables: dict[str, list[str]] = field(default_factory=dict)
     shared_bytes: int = 0
     local_bytes: int = 0
+    cluster: tuple[int, int, int] | None = None
+    most_blocks: int = 16
+    explicit_cluster: bool = False
+    blocks_are_clusters: bool = False
 
     def type_of(self, register: str) -> str | None:
         """The PTX type of a register; None for what is no register."""

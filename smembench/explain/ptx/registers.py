@@ -23,7 +23,7 @@ class Launch(NamedTuple):
     """How a kernel is launched.
 
     ``parameters`` are the bytes of its parameters by name, ``maps`` the tensor maps by the name of the parameter, or of
-    the array to which it points.
+    the array to which it points. ``cluster`` is in blocks, and divides the grid.
     """
 
     grid: tuple[int, int, int]
@@ -31,24 +31,40 @@ class Launch(NamedTuple):
     parameters: Mapping[str, bytes]
     dynamic_bytes: int = 0
     maps: Mapping[str, TensorMapArgument] = {}
+    cluster: tuple[int, int, int] = (1, 1, 1)
+
+    @property
+    def clusters(self) -> tuple[int, int, int]:
+        """The grid in clusters."""
+        x, y, z = (blocks // size for blocks, size in zip(self.grid, self.cluster, strict=True))
+        return x, y, z
 
 
 class Registers:
-    """Values by name, each a scalar or an array with an element per thread."""
+    """Values by name, each a scalar or an array with an element per thread, block after block of a cluster.
+
+    An array is replaced and never changed.
+
+    Attributes:
+        threads: of a cluster, which is a block in most kernels.
+        block: threads of a block.
+    """
 
     def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory) -> None:
         self.kernel, self.launch, self.memory = kernel, launch, memory
-        self.threads = prod(launch.block)
-        self._values: dict[str, Any] = {}
+        self.block, self.blocks = prod(launch.block), prod(launch.cluster)
+        self.threads = self.block * self.blocks
+        self.values: dict[str, Any] = {}
         self._unknown: dict[str, Any] = {}
         self._special = self._specials()
 
     def enter(self, index: tuple[int, int, int]) -> None:
-        """Begin a block."""
-        self._values.clear()
+        """Begin a cluster."""
+        self.values.clear()
         self._unknown.clear()
-        for axis, value in zip("xyz", index, strict=True):
-            self._special[f"%ctaid.{axis}"] = np.uint32(value)
+        for axis, value, size in zip("xyz", index, self.launch.cluster, strict=True):
+            self._special[f"%clusterid.{axis}"] = np.uint32(value)
+            self._special[f"%ctaid.{axis}"] = np.uint32(value * size) + self._special[f"%cluster_ctaid.{axis}"]
 
     def spread(self, value: Any) -> Any:
         """A value with an element per thread."""
@@ -69,7 +85,7 @@ class Registers:
             return lambda: seen_as(special[text], wanted)
         declared = self.kernel.type_of(text)
         if declared is not None:
-            registers, nothing = self._values, np.zeros((), TYPES[declared])[()]
+            registers, nothing = self.values, np.zeros((), TYPES[declared])[()]
             return lambda: seen_as(registers.get(text, nothing), wanted)
         name, _, offset = text.partition("+")
         if name in self.kernel.variables or name in self.launch.parameters:
@@ -97,9 +113,9 @@ class Registers:
                 f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
             )
         if mask is not None:
-            before = seen_as(self._values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
+            before = seen_as(self.values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
             value = np.where(mask, value, before)
-        self._values[name] = value
+        self.values[name] = value
         if unknown is None and name not in self._unknown:
             return
         now = np.bool_(False) if unknown is None else unknown
@@ -130,13 +146,13 @@ class Registers:
 
     def predicate(self, name: str, *, negated: bool) -> tuple[Mask, Mask | None]:
         """The threads whose predicate is known and true, and those in which it is unknown; None for nowhere."""
-        value = np.broadcast_to(self._values.get(name, np.bool_(False)), self.threads)
+        value = np.broadcast_to(self.values.get(name, np.bool_(False)), self.threads)
         taken = ~value if negated else value
         unknown = self.unknown_in([name])
         return (taken, None) if unknown is None else (taken & ~unknown, unknown)
 
     def _specials(self) -> dict[str, Any]:
-        numbers = np.arange(self.threads, dtype=np.uint32)
+        numbers = np.arange(self.threads, dtype=np.uint32) % np.uint32(self.block)
         x, y, _ = self.launch.block
         found: dict[str, Any] = {
             "%tid.x": numbers % np.uint32(x),
@@ -144,7 +160,7 @@ class Registers:
             "%tid.z": numbers // np.uint32(x * y),
             "%laneid": numbers % np.uint32(WARP),
             "%warpid": numbers // np.uint32(WARP),
-            "%nwarpid": np.uint32(-(-self.threads // WARP)),
+            "%nwarpid": np.uint32(-(-self.block // WARP)),
             "%dynamic_smem_size": np.uint32(self.launch.dynamic_bytes),
             "%total_smem_size": np.uint32(self.kernel.shared_bytes + self.launch.dynamic_bytes),
             "WARP_SZ": np.uint32(WARP),
@@ -152,8 +168,7 @@ class Registers:
             **{f"%{name}": np.uint64(0) for name in ("clock64", "globaltimer")},
             "%envreg1": np.uint32(self.memory.workspace >> 32),  # as cooperative_groups.h reads its address
             "%envreg2": np.uint32(self.memory.workspace & 2**32 - 1),
-            "%cluster_ctarank": np.uint32(0),
-            "%cluster_nctarank": np.uint32(1),
+            **self._of_clusters(),
         }
         lane = numbers % np.uint32(WARP)
         one = np.uint32(1)
@@ -162,9 +177,23 @@ class Registers:
         found.update({f"%lanemask_{name}": value for name, value in masks.items()})
         for axis, threads, blocks in zip("xyz", self.launch.block, self.launch.grid, strict=True):
             found[f"%ntid.{axis}"], found[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
-            found[f"%ctaid.{axis}"] = np.uint32(0)
-            found[f"%clusterid.{axis}"] = found[f"%cluster_ctaid.{axis}"] = np.uint32(0)
-            found[f"%nclusterid.{axis}"], found[f"%cluster_nctaid.{axis}"] = np.uint32(blocks), np.uint32(1)
+        return found
+
+    def _of_clusters(self) -> dict[str, Any]:
+        """Those that tell blocks apart, but for which cluster it is; scalars where it has a single block."""
+        width, height, _ = self.launch.cluster
+        numbers = np.arange(self.threads) // self.block if self.blocks > 1 else np.int64(0)
+        found = {
+            "%cluster_ctarank": numbers.astype(np.uint32),
+            "%cluster_nctarank": np.uint32(self.blocks),
+            "%is_explicit_cluster": np.bool_(self.blocks > 1),
+        }
+        places = numbers % width, numbers // width % height, numbers // (width * height)
+        for axis, place, size, clusters in zip("xyz", places, self.launch.cluster, self.launch.clusters, strict=True):
+            found[f"%cluster_ctaid.{axis}"] = place.astype(np.uint32)
+            found[f"%cluster_nctaid.{axis}"] = np.uint32(size)
+            found[f"%nclusterid.{axis}"] = np.uint32(clusters)
+            found[f"%clusterid.{axis}"] = found[f"%ctaid.{axis}"] = np.uint32(0)
         return found
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from smembench.explain.mistakes import Brought
+from smembench.explain.mistakes import Brought, Mistake
 from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.program import Instruction, elements, readable, split
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
+from smembench.explain.ptx.windows import WINDOW
+from smembench.explain.requests import NOWHERE
 from smembench.explain.tensor_maps import TensorMapArgument
 from smembench.explain.tiles import TileAccess, moving, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
@@ -61,7 +63,7 @@ class TileAccesses:
         which = self._registers.operand(base, "u8")
         places = [self._registers.operand(text, "i4") for text in elements(coordinates)]
         address, _ = self._registers.address(in_shared)
-        reached = self._blocks(given)
+        ranks = self._ranks(given)
 
         def move(mask: Mask | None) -> None:
             for thread in self._threads(given, mask):
@@ -70,7 +72,8 @@ class TileAccesses:
                     continue
                 name, box = described
                 at = [int(_at(place, thread)) for place in places]
-                begin, blocks = int(_at(address, thread)), reached(thread)
+                begin, reached = int(_at(address, thread)), ranks(thread)
+                blocks = max(len(reached), 1)
                 access = TileAccess(
                     *(given.called_from.line, "copy" if copies else "store", name, self._array(begin)),
                     *(box.bytes // box.dtype.itemsize // box.box[0], box.box[0], blocks * box.bytes),
@@ -78,7 +81,7 @@ class TileAccesses:
                 )
                 self._accesses.found.tiles[box.moved(access, at)] += 1
                 self._accesses.found.elements[access.line, box.elements(at)] += 1
-                self._come(given, thread, begin, box.bytes)
+                self._come(given, thread, (begin, box.bytes), reached)
 
         return move
 
@@ -88,22 +91,25 @@ class TileAccesses:
         size = self._registers.operand(next(text for text in given.operands if not text.startswith("[")), "u4")
         copies = given.space == "shared"
         within = copies and "global" not in given.parts
-        reached = self._blocks(given)
+        ranks = self._ranks(given)
 
         def move(mask: Mask | None) -> None:
             for thread in self._threads(given, mask):
                 begin, count = int(_at(to if copies else of, thread)), int(_at(size, thread))
-                if not within:
+                reached = ranks(thread)
+                if within:
+                    self._accesses.note_bulk(given, np.arange(self._registers.threads) == thread, begin, count)
+                else:
                     outside = int(_at(of if copies else to, thread))
                     array = self._registers.memory.array_at(outside)
                     kind, name = "copy" if copies else "store", array.name if array else "global memory"
-                    blocks = reached(thread)
+                    blocks = max(len(reached), 1)
                     access = TileAccess(
                         *(given.called_from.line, kind, name, self._array(begin), 1, count, blocks * count),
                         blocks=blocks,
                     )
                     self._accesses.found.tiles[moving(access, np.array([outside]), count, count)] += 1
-                self._come(given, thread, begin, count)
+                self._come(given, thread, (begin, count), reached)
 
         return move
 
@@ -126,9 +132,9 @@ class TileAccesses:
         def multiply(mask: Mask | None) -> None:
             followed = self._accesses.followed(given, mask, names)
             active = np.flatnonzero(followed) if followed is not None else np.arange(self._registers.threads)
-            for group in np.unique(active // GROUP):
+            for first in np.unique(active - active % self._registers.block % GROUP):
                 for name, descriptor, rows, along in operands:
-                    operand, start = decoded(int(_at(descriptor, group * GROUP)), name, rows, along)
+                    operand, start = decoded(int(_at(descriptor, first)), name, rows, along)
                     self._accesses.found.tiles[self._read(given, operand, start)] += 1
             for name in given.targets:
                 self._registers.write(name, np.uint32(0), mask, np.bool_(True))
@@ -160,12 +166,12 @@ class TileAccesses:
         ].tolist()
         return found
 
-    def _blocks(self, given: Instruction) -> Callable[[int], int]:
-        """A function of the thread that returns how many blocks of a cluster a copy reaches."""
+    def _ranks(self, given: Instruction) -> Callable[[int], list[int]]:
+        """A function of the thread that returns the ranks of the blocks that a multicast reaches; none of others."""
         if "multicast" not in given.opcode:
-            return lambda thread: 1
+            return lambda thread: []
         chosen = self._registers.operand(next(text for text in given.operands[3:] if text[0] != "["), "u2")
-        return lambda thread: int(_at(chosen, thread)).bit_count()
+        return lambda thread: [rank for rank in range(16) if int(_at(chosen, thread)) >> rank & 1]
 
     def _map(self, given: Instruction, address: int) -> tuple[str, TensorMapArgument] | None:
         """The tensor map at an address, and its name; None, with a note, if there is none."""
@@ -179,19 +185,46 @@ class TileAccesses:
     def _array(self, begin: int) -> str:
         return readable(self._registers.memory.shared_name(begin))
 
-    def _come(self, given: Instruction, thread: int, begin: int, count: int) -> None:
-        """Bytes have come to shared memory, and the barrier there is told."""
+    def _come(self, given: Instruction, thread: int, brought: tuple[int, int], ranks: list[int]) -> None:
+        """Bytes have come to shared memory, of several blocks at the same place, and the barriers there are told."""
         if given.space != "shared":
             return
-        where, everyone = np.full(self._registers.threads, begin), np.arange(self._registers.threads)
-        self._registers.memory.forget("shared", where, count, everyone == thread)
-        order = int(self._accesses.order[thread])
-        self._accesses.found.brought.append(
-            Brought(given.called_from.line, self._array(begin), begin, count, thread, order)
-        )
-        if "mbarrier" in given.opcode:
-            address, _ = self._registers.address(given.addresses[-1])
-            self._mbarriers.come(int(_at(address, thread)), count)
+        (begin, count), barrier = brought, self._barrier(given, thread)
+        for place in _places(begin, ranks):
+            if (at := self._in_cluster(given, place, thread)) == NOWHERE:
+                continue
+            order = int(self._accesses.order[thread])
+            self._accesses.found.brought.append(
+                Brought(given.called_from.line, self._array(begin), at, count, thread, order)
+            )
+            one = np.arange(self._registers.threads) == thread
+            self._registers.memory.forget("shared", np.full(len(one), place), count, one)
+        for place in _places(barrier, ranks) if barrier is not None else ():
+            if (at := self._in_cluster(given, place, thread)) != NOWHERE:
+                self._mbarriers.come(at, count, np.arange(self._registers.threads) == thread)
+
+    def _barrier(self, given: Instruction, thread: int) -> int | None:
+        """The address of the barrier in shared memory that is told; None for none."""
+        if "mbarrier" not in given.opcode:
+            return None
+        address, _ = self._registers.address(given.addresses[-1])
+        return int(_at(address, thread))
+
+    def _in_cluster(self, given: Instruction, place: int, thread: int) -> int:
+        """Where an address of a thread lies in the memory of the cluster; NOWHERE, with a mistake, if it has none."""
+        windows, block = self._registers.memory.windows, place // WINDOW - 1
+        found = int(windows.in_cluster(np.full(self._registers.threads, place))[thread])
+        if found != NOWHERE and (windows.blocks > 1 or block < 0):
+            return found
+        of_block = f" of block {block} of the cluster, which has {windows.blocks} blocks" if block >= 0 else ""
+        text = f"a copy to byte {place % WINDOW} of shared memory{of_block}"
+        self._accesses.found.mistakes.add(Mistake(given.called_from.line, "outside", text))
+        return NOWHERE
+
+
+def _places(address: int, ranks: list[int]) -> list[int]:
+    """An address of shared memory, or the same place in the blocks of these ranks."""
+    return [address % WINDOW + (rank + 1) * WINDOW for rank in ranks] or [address]
 
 
 def decoded(descriptor: int, name: str, rows: int, depth: int) -> tuple[Operand, int]:

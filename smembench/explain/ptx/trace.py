@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from smembench.explain.blocks import FEW
-from smembench.explain.mistakes import Made, Mistake, in_shared_memory
-from smembench.explain.ptx.accesses import Record, Traced
+from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
 from smembench.explain.ptx.kinds import kinds_of_grid
+from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
-from smembench.explain.ptx.program import PtxKernel, readable
+from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
@@ -26,6 +27,9 @@ from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
 from smembench.toolchains.source_lines import Lined
 
+_ORDERING = ("fence", "membar", "griddepcontrol", "call")
+_QUALIFIERS = frozenset(("volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "cluster", "grid"))
+"""Of instructions that may order accesses of different blocks."""
 MOST_WORK = 100_000
 """Instructions of all blocks up to which each is run; a second on a processor of 2020."""
 _SPACES = {"const": "constant"}
@@ -33,19 +37,23 @@ _SPACES = {"const": "constant"}
 
 @dataclass(slots=True)
 class _Block:
-    """What a block did, and two keys: which accesses, and how their addresses lie in sectors and banks."""
+    """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks.
+
+    ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from.
+    """
 
     accesses: list[Accesses]
     structure: Hashable
     alignment: Hashable
     found: Traced
     made: list[Made]
+    stored: list[Made]
 
 
 def trace(
     kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], filename: str, lined: Sequence[Lined] = ()
 ) -> Trace:
-    """Trace a kernel on one block of each kind.
+    """Trace a kernel on one cluster of each kind: a block, unless the launch has clusters of several.
 
     Args:
         kernel: the kernel.
@@ -70,17 +78,23 @@ def trace(
 
     block((0, 0, 0))
     few = max(FEW, MOST_WORK // machine.steps)
-    kinds = kinds_of_grid(launch.grid, lambda index: block(index).structure, lambda index: block(index).alignment, few)
+    kinds = kinds_of_grid(
+        launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
+    )
     chosen = [block(index) for index in kinds]
     accesses = [
-        each._replace(weight=weight)
+        each._replace(weight=weight * each.weight)
         for one, weight in zip(chosen, kinds.values(), strict=True)
         for each in one.accesses
     ]
     tiles: Counter[TileAccess] = Counter()
     for one, weight in zip(chosen, kinds.values(), strict=True):
         tiles.update({access: weight * count for access, count in one.found.tiles.items()})
-    mistakes: set[Mistake] = set().union(_outside(tiles), *(_mistakes(one, machine) for one in chosen))
+    ordered = machine.block < machine.threads or any(map(_orders, kernel.code))
+    names = [f"block {index}" for index in kinds]
+    apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
+    races = [] if ordered else in_global_memory([one.stored for one in chosen], names, within=apart)
+    mistakes: set[Mistake] = set().union(_outside(tiles), races, *(_mistakes(one, machine) for one in chosen))
     unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
@@ -98,30 +112,39 @@ def trace(
 
 
 def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
-    sites = grouped(widened(found.records, compiled.across), lambda record: _site(record, machine))
+    sites = grouped(widened(found.records, compiled.across), lambda record: (_site(record, machine), record.times))
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
+    kept: list[Made] = []
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
-    for site, records in sites.items():
+    for (site, times), records in sites.items():
         rows = np.stack([record.addresses for record in records])
-        structure.append((site, len(rows), int(np.count_nonzero(rows != NOWHERE))))
+        structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
-        if site.space == "shared" and (site.way != "matrix" or site.kind == "store"):
-            inside = np.where(rows + site.width <= machine.memory.shared_bytes, rows, NOWHERE)
-            made.append(Made(site, inside, np.stack([record.order for record in records])))
+        if (site.space == "shared" and (site.way != "matrix" or site.kind == "store")) or _is_remote(site):
+            inside = machine.memory.places(rows, site.width)
+            begun = Made(site, inside, np.stack([record.order for record in records]), records[0].come is not None)
+            made.append(begun)
+            if begun.begun:
+                come = np.stack([record.order if record.come is None else record.come for record in records])
+                made.append(Made(site, inside, come))
+        if site.space == "global" and not site.way:
+            kept.append(Made(site, rows, np.stack([record.order for record in records])))
         whole = np.full((len(rows), padded), NOWHERE)
         whole[:, :threads] = rows
-        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), 1))
+        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), times))
     kinds: Counter[TileAccess] = Counter()
     for access, count in found.tiles.items():
         kinds[access.alike] += count
     structure.append((frozenset(kinds.items()), frozenset(found.elements.items())))
     alignment.append(frozenset(found.tiles.items()))
     barriers = Accesses(
-        AccessSite(0, "barrier", "barrier", "", 1), np.zeros((found.barriers, padded // WARP, WARP), np.int64), 1
+        AccessSite(0, "barrier", "barrier", "", 1),
+        np.zeros((found.barriers, -(-machine.block // WARP), WARP), np.int64),
+        1,
     )
     return _Block(
         [*accesses, barriers] if found.barriers else accesses,
@@ -129,7 +152,25 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         hash(tuple(alignment)),
         found,
         made,
+        [each for each in kept if _is_stored(each.site.array, kept)],
     )
+
+
+def _is_stored(array: str, made: Sequence[Made]) -> bool:
+    """Whether an array is stored to, and accessed in another line or way as well."""
+    sites = {(each.site.kind, each.site.line) for each in made if each.site.array == array}
+    return len(sites) > 1 and any(kind == "store" for kind, _ in sites)
+
+
+def _orders(given: Instruction) -> bool:
+    """Whether an instruction may order accesses to global memory of different blocks."""
+    atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
+    return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
+
+
+def _is_remote(site: AccessSite) -> bool:
+    """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
+    return site.space == "distributed" and site.way != "bulk"
 
 
 def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
@@ -145,7 +186,10 @@ def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
 
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
-    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought)}
+    of_block = machine.block if machine.block < machine.threads else 0
+    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought, of_block)}
+    if of_block:
+        mistakes.update(out_of_life(block.found, of_block, lambda record: _site(record, machine).array))
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
         if site.space in ("barrier", "branch") or not len(active):
@@ -162,13 +206,13 @@ def _site(record: Record, machine: Machine) -> AccessSite:
     first = int(record.addresses.max(initial=0))
     if record.space == "branch":
         name = ""
-    elif record.space == "shared":
+    elif record.space in ("shared", "distributed"):
         name = readable(machine.memory.shared_name(first))
     else:
         array = machine.memory.array_at(first)
         name = array.name if array is not None else record.space
     space = _SPACES.get(record.space, record.space)
-    place = given.place.line if space in ("shared", "branch") else 0
+    place = given.place.line if space in ("shared", "distributed", "branch") else 0
     return AccessSite(given.called_from.line, space, record.kind, name, record.width, record.way, place)
 
 

@@ -33,6 +33,10 @@ def of_values(given: Instruction, registers: Registers) -> Run:
         return _moved(given, registers)
     if given.root in _ACROSS_LANES:
         return _across_lanes(given, registers)
+    if given.root in ("mapa", "getctarank"):
+        return _of_cluster(given, registers)
+    if given.root == "isspacep" and given.space == "shared":
+        return _is_shared(given, registers)
     return _computed(given, registers)
 
 
@@ -84,6 +88,30 @@ def _moved(given: Instruction, registers: Registers) -> Run:
         if window:
             value = value - window if away else value + window
         registers.write(target, value, mask, registers.unknown_in(given.sources))
+
+    return run
+
+
+def _of_cluster(given: Instruction, registers: Registers) -> Run:
+    """The address of another block's shared memory, or the rank of the block that an address is in."""
+    address = registers.operand(given.operands[1], f"u{np.dtype(TYPES[given.types[-1]]).itemsize}")
+    rank = registers.operand(given.operands[2], "u4") if given.root == "mapa" else None
+
+    def run(mask: Mask | None) -> None:
+        windows = registers.memory.windows
+        found = windows.rank_of(address()) if rank is None else windows.mapped(address(), rank())
+        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
+
+    return run
+
+
+def _is_shared(given: Instruction, registers: Registers) -> Run:
+    """Whether a generic address is one of shared memory: of the own block, or of any in the cluster."""
+    address = registers.operand(given.operands[1], "u8")
+
+    def run(mask: Mask | None) -> None:
+        found = registers.memory.windows.is_shared(address(), of_cluster="shared::cluster" in given.parts)
+        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
 
     return run
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.mistakes import WARP_SYNCS, Mistake
+from smembench.explain.mistakes import CLUSTER_SYNCS, WARP_SYNCS, Mistake
 from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.program import Instruction
@@ -16,24 +17,29 @@ from smembench.explain.ptx.registers import Mask, Registers
 Running = dict[int, Mask]
 """The threads that can go on, by the piece of code where."""
 
-_CLUSTER = 16
-"""The number of the cluster's barrier, one more than a block's barriers have."""
-
-
+_CLUSTER = -1
+"""In place of the rank of a block, for the barrier of the cluster."""
 _LOOKS = 2
 """How often threads look again while no other thread of the block can go on."""
 
 
+class _Name(NamedTuple):
+    """A barrier: the rank of its block, and its number there; of the cluster's, how often threads have arrived."""
+
+    block: int
+    number: int
+
+
 class _Barrier(NamedTuple):
-    """Where threads go on behind a barrier, its number, and for how many threads it waits, 0 for all."""
+    """Where threads go on behind a barrier, its name, and for how many threads it waits, 0 for all."""
 
     behind: int
-    number: int
+    name: _Name
     threads: int
 
 
 class Waits:
-    """The threads of a block that wait, and at what."""
+    """The threads of a cluster that wait, and at what."""
 
     def __init__(self, registers: Registers, accesses: Accesses, mbarriers: Mbarriers) -> None:
         self._registers, self._accesses, self._mbarriers = registers, accesses, mbarriers
@@ -41,16 +47,20 @@ class Waits:
         self._phases: dict[int, tuple[Instruction, Mask]] = {}
         self._spinning: dict[tuple[int, int], Mask] = {}
         self._looked: Counter[int] = Counter()
+        self._arrived = np.zeros(registers.threads, np.int64)  # how often at the barrier of the cluster
+        self._behind: dict[_Name, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._at or self._phases or self._spinning)
 
     def enter(self) -> None:
-        """Begin a block."""
+        """Begin a cluster."""
         self._at.clear()
         self._phases.clear()
         self._spinning.clear()
         self._looked.clear()
+        self._arrived[:] = 0
+        self._behind.clear()
 
     def to_spin(self, begin: int, behind: int, mask: Mask) -> None:
         """Threads would repeat a loop that waits for a store: it begins at piece ``begin``, ``behind`` is after it."""
@@ -66,11 +76,8 @@ class Waits:
             self._accesses.order = np.where(mask, self._accesses.order + 1, self._accesses.order)
             join(running, number, mask)
             return
-        if "cluster" in given.parts:
-            if "arrive" in given.parts:
-                join(running, number, mask)
-            else:
-                self._join(_Barrier(number, _CLUSTER, 0), given, mask)
+        if "cluster" in given.parts or ("grid" in given.parts and self._registers.blocks > 1):
+            self._at_cluster(number, given, mask, running)
             return
         operands = given.operands[1:] if "red" in given.parts else given.operands
         numbers = (text for text in operands if self._registers.kernel.type_of(text.lstrip("!")) != "pred")
@@ -78,8 +85,20 @@ class Waits:
         which, count = (*values, np.zeros(mask.shape, np.uint32), np.zeros(mask.shape, np.uint32))[:2]
         if "arrive" in given.parts:
             join(running, number, mask)
-        for one, threads in {*zip(which[mask].tolist(), count[mask].tolist(), strict=True)}:
-            self._join(_Barrier(number, one, threads), given, mask & (which == one) & (count == threads))
+        ranks = self._registers.memory.windows.ranks
+        for one, threads, rank in {*zip(*(each[mask].tolist() for each in (which, count, ranks)), strict=True)}:
+            who = mask & (which == one) & (count == threads) & (ranks == rank)
+            self._join(_Barrier(number, _Name(rank, one), threads), given, who)
+
+    def _at_cluster(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
+        """Threads arrive at the barrier of the cluster, or wait until all others have arrived as often, or do both."""
+        if "wait" not in given.parts:
+            self._arrived[mask] += 1
+        if "arrive" in given.parts:
+            join(running, number, mask)
+            return
+        for times in np.unique(self._arrived[mask]).tolist():
+            self._join(_Barrier(number, _Name(_CLUSTER, times), 0), given, mask & (self._arrived == times))
 
     def for_phase(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
         """Threads wait for a phase to end, behind which piece ``number`` begins."""
@@ -99,7 +118,7 @@ class Waits:
             self.for_phase(number, given, np.zeros_like(mask), running)
         if running:
             return
-        names = sorted({barrier.number for barrier in self._at})
+        names = sorted({barrier.name for barrier in self._at})
         complete = [name for name in names if self._is_complete(name)]
         if self._spinning and not complete:
             self._spin(running)
@@ -125,38 +144,63 @@ class Waits:
         _, before = self._at.get(barrier, (given, np.zeros_like(mask)))
         self._at[barrier] = given, before | mask
 
-    def _is_complete(self, name: int) -> bool:
-        """Whether as many wait at a barrier as it waits for, or all that have not returned."""
-        groups = [(barrier, mask) for barrier, (_, mask) in self._at.items() if barrier.number == name]
-        arrived = np.logical_or.reduce([mask for _, mask in groups])
-        if count := max(barrier.threads for barrier, _ in groups):
-            return bool(arrived.sum() >= min(count, len(arrived)))
-        waiting = [*(mask for _, mask in (*self._at.values(), *self._phases.values())), *self._spinning.values()]
-        return not (np.logical_or.reduce(waiting) & ~arrived).any()
+    def _of(self, name: _Name) -> Mask:
+        """The threads that a barrier is for."""
+        ranks = self._registers.memory.windows.ranks
+        return np.ones(len(ranks), np.bool_) if name.block == _CLUSTER else ranks == name.block
 
-    def _release(self, name: int, running: Running) -> None:
+    def _come(self, name: _Name) -> Mask:
+        """The threads that have come to a barrier."""
+        waiting = [mask for barrier, (_, mask) in self._at.items() if barrier.name == name]
+        found: Mask = np.logical_or.reduce(waiting)
+        return found | (self._arrived >= name.number) if name.block == _CLUSTER else found
+
+    def _is_complete(self, name: _Name) -> bool:
+        """Whether as many have come to a barrier as it waits for, or all that have not returned."""
+        come = self._come(name)
+        if count := max(barrier.threads for barrier in self._at if barrier.name == name):
+            return bool(come.sum() >= min(count, self._registers.block))
+        waiting = [*(mask for _, mask in (*self._at.values(), *self._phases.values())), *self._spinning.values()]
+        return not (np.logical_or.reduce(waiting) & self._of(name) & ~come).any()
+
+    def _release(self, name: _Name, running: Running) -> None:
         """Let those go on that wait at a barrier; with a mistake, if not all have come."""
-        groups = {barrier: each for barrier, each in self._at.items() if barrier.number == name}
+        groups = {barrier: each for barrier, each in self._at.items() if barrier.name == name}
         arrived = np.logical_or.reduce([mask for _, mask in groups.values()])
-        lines = {given.called_from.line for given, _ in groups.values()}
-        others = [mask for barrier, (_, mask) in self._at.items() if barrier.number != name]
-        others += [mask for _, mask in self._phases.values()]
-        missing = np.logical_or.reduce([np.zeros_like(arrived), *others]) & ~arrived
-        if len(lines) > 1 or (missing.any() and not any(barrier.threads for barrier in groups)):
-            given, smallest = min(groups.values(), key=lambda each: int(each[1].sum()))
-            text = (
-                f"{smallest.sum()} of the block's {len(smallest)} threads reach this barrier; all must that have "
-                "not returned"
-            )
-            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
-        behind = (self._accesses.order[arrived].max() // WARP_SYNCS + 1) * WARP_SYNCS
-        self._accesses.order = np.where(arrived, behind, self._accesses.order)
+        self._check(name, groups)
+        self._order(name, arrived)
         for barrier, (given, mask) in groups.items():
             if "arrive" not in given.parts:
                 self._reduced(given, arrived)
                 join(running, barrier.behind, mask)
             del self._at[barrier]
-        self._accesses.found.barriers += 1
+        self._accesses.found.barriers += self._registers.blocks if name.block == _CLUSTER else 1
+
+    def _check(self, name: _Name, groups: Mapping[_Barrier, tuple[Instruction, Mask]]) -> None:
+        """Note a mistake if threads come to a barrier in several lines, or wait elsewhere."""
+        others = [mask for barrier, (_, mask) in self._at.items() if barrier.name != name]
+        others += [mask for _, mask in self._phases.values()]
+        everyone, of_cluster = self._of(name), name.block == _CLUSTER
+        missing = np.logical_or.reduce([np.zeros_like(everyone), *others]) & everyone & ~self._come(name)
+        lines = {given.called_from.line for given, _ in groups.values()}
+        apart = len(lines) > 1 and not of_cluster  # threads of different roles may wait in lines of their own
+        if apart or (missing.any() and not any(barrier.threads for barrier in groups)):
+            given, smallest = min(groups.values(), key=lambda each: int(each[1].sum()))
+            what = "cluster" if of_cluster else "block"
+            text = (
+                f"{smallest.sum()} of the {what}'s {everyone.sum()} threads reach this barrier; all must that have "
+                "not returned"
+            )
+            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+
+    def _order(self, name: _Name, arrived: Mask) -> None:
+        """What threads do behind a barrier comes after all that others did before it."""
+        order = self._accesses.order
+        if name.block == _CLUSTER:
+            behind = self._behind.setdefault(name, (int(order.max()) // CLUSTER_SYNCS + 1) * CLUSTER_SYNCS)
+        else:
+            behind = (int(order[arrived].max()) // WARP_SYNCS + 1) * WARP_SYNCS
+        self._accesses.order = np.where(arrived, np.maximum(behind, order), order)
 
     def _reduced(self, given: Instruction, arrived: Mask) -> None:
         """The result of ``barrier.red``: over all threads that have arrived."""

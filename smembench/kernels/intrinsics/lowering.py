@@ -254,7 +254,8 @@ class Code:
 
     def places(self, array: Value, first: Value | int, count: int) -> list[ir.Value]:
         """The addresses of elements in a row."""
-        data = self.context.make_array(array.kind)(self.context, self.builder, array.ir).data
+        # Not by a proxy of the array, for which Numba looks through all its registries.
+        data = self.context.data_model_manager[array.kind].get(self.builder, array.ir, "data")
         if isinstance(first, int):
             return [self.builder.gep(data, [WIDE(first + index)]) for index in range(count)]
         numbers = [first.ir] + [self.builder.add(first.ir, first.ir.type(index)) for index in range(1, count)]

@@ -89,10 +89,9 @@ def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lan
     Raises:
         ValueError: in the simulator and in a trace, for an index that is not a multiple of 8.
     """
-    row = tile[_row(tile, index)]
-    for matrix in range(MATRICES):
-        given = cuda.shfl_sync(ALL_LANES, row, 8 * matrix + lane // 4)
-        fragments[place + matrix] = pack(*(_at(given, lane % 4 * 2 + half) for half in (0, 1)))
+    given = _of_lanes(tile[_row(tile, index)], [8 * matrix + lane // 4 for matrix in range(MATRICES)])
+    for matrix, row in enumerate(given):
+        fragments[place + matrix] = pack(*(_at(row, lane % 4 * 2 + half) for half in (0, 1)))
 
 
 @Ptx(_LOAD.replace(".x4", ".x4.trans"), written(MATRICES), SHARED, UNUSED, fits=_words_of_halves)
@@ -102,16 +101,22 @@ def load_matrices_transposed(fragments: Array, place: Index, tile: Array, index:
     Raises:
         ValueError: as load_matrices.
     """
-    row = tile[_row(tile, index)]
+    lanes = [8 * matrix + lane % 4 * 2 + half for matrix in range(MATRICES) for half in (0, 1)]
+    given = _of_lanes(tile[_row(tile, index)], lanes)
     for matrix in range(MATRICES):
-        given = [cuda.shfl_sync(ALL_LANES, row, 8 * matrix + lane % 4 * 2 + half) for half in (0, 1)]
-        fragments[place + matrix] = pack(*(_at(each, lane // 4) for each in given))
+        fragments[place + matrix] = pack(*(_at(row, lane // 4) for row in given[2 * matrix : 2 * matrix + 2]))
 
 
 def _row(tile: Array, index: Index) -> slice:
     if index % (BYTES // tile.itemsize):
         raise ValueError(f"index {index}: a row of a matrix begins at a multiple of 8 elements")
     return slice(index, index + BYTES // tile.itemsize)
+
+
+def _of_lanes(value: Any, lanes: list[Any]) -> list[Any]:
+    """What each of these lanes gives as its ``value``, by one shuffle of the simulator; in a trace this lane's own."""
+    given: Any = cuda.shfl_sync(ALL_LANES, value, lanes)
+    return [value] * len(lanes) if given is value else list(given)
 
 
 def _at(row: Any, index: Any) -> Any:
@@ -133,15 +138,17 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
     def multiply(accumulators: Array, a: Array, b: Array, lane: Index) -> None:
         mine = [tuple(a[i] for i in range(A_REGISTERS * down)), tuple(b[i] for i in range(B_REGISTERS * across))]
 
-        def of(first: Index, part: int) -> Any:
+        firsts = lane // 4 * 4, lane % 4 * 8, lane % 4 * 8 + 4
+        given = _of_lanes(mine, [first + i for first in firsts for i in range(4)])
+
+        def of(first: int, part: int) -> Any:
             """The parts of four lanes, as numbers: (lane, register, half)."""
-            lanes = [cuda.shfl_sync(ALL_LANES, mine, first + i)[part] for i in range(4)]
-            halves = np.array(lanes, np.uint32)[..., None].view(np.uint16)
+            halves = np.array([each[part] for each in given[first : first + 4]], np.uint32)[..., None].view(np.uint16)
             return formats.widened(halves, dtype, "float64")
 
         # In order of k: the half of 8, the lane, the half of the register.
-        rows = of(lane // 4 * 4, 0).reshape(4, down, 2, 2, 2).transpose(1, 3, 2, 0, 4).reshape(down, 2, 16)
-        columns = [of((lane % 4 * 2 + i) * 4, 1).reshape(4, across, 2, 2).transpose(1, 2, 0, 3) for i in (0, 1)]
+        rows = of(0, 0).reshape(4, down, 2, 2, 2).transpose(1, 3, 2, 0, 4).reshape(down, 2, 16)
+        columns = [of(first, 1).reshape(4, across, 2, 2).transpose(1, 2, 0, 3) for first in (4, 8)]
         sums = np.einsum("ihk,cjk->ijhc", rows, np.array(columns).reshape(2, across, 16))
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
@@ -168,7 +175,7 @@ def store_matrices_transposed(dtype: str) -> DeviceFunction:
     @Ptx(_STORE.replace("%s", PTX[dtype]), SHARED, loaded(2 * MATRICES), UNUSED, fits=fits)
     def store_transposed(tile: Array, index: Index, sums: Array, first: Index, lane: Index) -> None:
         mine = tuple(formats.rounded(np.asarray(sums[first : first + 2 * MATRICES], np.float32), dtype))
-        given = [cuda.shfl_sync(ALL_LANES, mine, 4 * column + lane % 8 // 2) for column in range(8)]
+        given = _of_lanes(mine, [4 * column + lane % 8 // 2 for column in range(8)])
         tile[_row(tile, index)] = tuple(_at(each, lane // 8 * 2 + lane % 2) for each in given)
 
     return store_transposed

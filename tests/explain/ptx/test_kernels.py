@@ -16,11 +16,29 @@ from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.requests import NOWHERE
+from smembench.model.errors import UsageError
 from smembench.toolchains.nvrtc import compile_source
 
 SOURCE = r"""
 typedef unsigned long long u64;
+struct Pair { int first; long long second; };
+__device__ __noinline__ int doubled(int x) { return 2 * x; }
+__device__ __noinline__ Pair both(int x, const int *of) {
+    if (x < 0) return {0, -1};
+    return {doubled(of[x]), doubled(x) + 1ll};
+}
+__device__ __noinline__ void put(int *to, int value) { if (value % 3) *to = value; }
+__device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
 extern "C" {
+
+__global__ void calls(const int* a, int* out, int n) {
+    int i = threadIdx.x;
+    Pair found = both(i < n ? i : -1, a);
+    put(out + 2 * i, found.first);
+    if (i % 2) put(out + 2 * i + 1, (int)found.second);
+}
+
+__global__ void recursive(int* out, int n) { out[threadIdx.x] = fibonacci(n); }
 
 __global__ void divisions(const int* a, const unsigned* u, int* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -399,6 +417,20 @@ def test_an_atomic_counter_gives_each_thread_a_place() -> None:
     assert count[0] == len(chosen)
     assert sorted(out[: len(chosen)].tolist()) == sorted(chosen.tolist())
     assert (out[len(chosen) :] == -1).all()
+
+
+def test_functions_that_are_called() -> None:
+    """Through parameters and results in memory, structures among them, with returns in branches."""
+    a, out = A.integers(-100, 100, 40, np.int32), np.full((64, 2), 77, np.int32)
+    launch("calls", a, out, np.int32(40), block=(64, 1, 1))
+    for i in range(64):
+        first, second = (2 * int(a[i]), 2 * i + 1) if i < 40 else (0, -1)
+        assert out[i].tolist() == [first if first % 3 else 77, second if i % 2 and second % 3 else 77], i
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"recursive, line \d+: the call .*fibonacci.* is not traced"):
+        launch("recursive", np.zeros(32, np.int32), np.int32(5))
 
 
 def test_every_atomic_operation() -> None:

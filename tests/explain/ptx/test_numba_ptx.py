@@ -23,8 +23,8 @@ from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.formats import carried
 from smembench.studies.explain import explained
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import machine_code
-from smembench.toolchains.numba import by_nvvm
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 
@@ -37,7 +37,7 @@ def linked(case: Case, program: NumbaKernel) -> str:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True, lineinfo=True, no_cache=True)
-    code = Linker(ObjectCode.from_ltoir(by_nvvm(case, program, "9.0")), options=options).link("ptx").code
+    code = Linker(ObjectCode.from_ltoir(numba.by_nvvm(case, program, "9.0")), options=options).link("ptx").code
     return bytes(code).decode().rstrip("\0")
 
 
@@ -57,15 +57,19 @@ def by_ptx(case: Case) -> Costs:
         element: np.dtype[Any] = np.dtype(str(carried(problem.array_types(case)[each.array])))
         arrays.append(GlobalArray(f"map {number}", begin, MAP_BYTES, None))
         values.append(begin)
-        box = each.row_bytes // element.itemsize, each.tile_rows
-        maps[f"map {number}"] = TensorMapArgument((each.rows, each.columns), element, box, each.row_bytes)
+        shape: tuple[int, ...] = (each.rows, each.columns)
+        box: tuple[int, ...] = (each.row_bytes // element.itemsize, each.tile_rows)
+        if each.apart > 1:
+            shape, box = (each.rows // each.apart, each.apart, each.columns), (box[0], 1, box[1])
+        maps[f"map {number}"] = TensorMapArgument(shape, element, box, each.row_bytes)
     parameters = {
         each.name: int(value).to_bytes(each.bytes, "little")
         for each, value in zip(kernel.parameters, values, strict=True)
     }
     code = machine_code(case, "9.0")
     assert code is not None
-    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes, maps)
+    cluster = (program.cluster, 1, 1)
+    launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes, maps, cluster)
     traced = trace(kernel, launch, arrays, "kernel.py", code.lined)
     assert not traced.mistakes
     assert not traced.unfollowed
@@ -105,7 +109,7 @@ def test_linked_ptx_costs_what_its_python_costs(name: str) -> None:
     assert ptx.idle.get("store") == python.idle.get("store")
 
 
-@pytest.mark.parametrize("name", ["wgmma", "wgmmaSpecialized", "wgmmaStored", "wgmmaOverlapped"])
+@pytest.mark.parametrize("name", ["wgmma", "wgmmaSpecialized", "wgmmaStored", "wgmmaOverlapped", "wgmmaClustered"])
 @pytest.mark.parametrize("sizes", [(1024, 1024, 512), (1000, 1480, 136)])
 def test_tiles_of_the_tma_and_of_tensor_cores(name: str, sizes: tuple[int, int, int]) -> None:
     """An instruction takes 32 bytes along k, where the trace of Python counts tiles of 128."""
@@ -118,4 +122,6 @@ def test_tiles_of_the_tma_and_of_tensor_cores(name: str, sizes: tuple[int, int, 
             for costs in (ptx, python)
         ]
         assert totals[0] == totals[1]
-    assert {each.access.kind for each in ptx.tiles} == {each.access.kind for each in python.tiles}
+    reached = [{(each.access.kind, each.access.blocks) for each in costs.tiles} for costs in (ptx, python)]
+    assert reached[0] == reached[1]
+    assert (("copy", 2) in reached[0]) == (name == "wgmmaClustered")

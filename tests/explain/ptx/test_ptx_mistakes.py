@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from smembench.explain.arguments import from_python
 from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
@@ -68,6 +70,55 @@ extern "C" __global__ void copied(float *out, const float *in) {
     asm volatile("cp.async.wait_all;");
     __syncthreads();
     out[threadIdx.x] = some[threadIdx.x];
+}
+#define PIPELINE(name, WAIT, BARRIER) \
+extern "C" __global__ void name(float *out, const float *in, int steps) { \
+    __shared__ alignas(16) float tiles[2][64 * 4]; \
+    for (int i = 0; i <= steps; i++) { \
+        if (i < steps) { \
+            unsigned to = (unsigned)__cvta_generic_to_shared(&tiles[i % 2][threadIdx.x * 4]); \
+            const float *of = in + (i * 64 + threadIdx.x) * 4; \
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(of)); \
+        } \
+        asm volatile("cp.async.commit_group;"); \
+        if (i == 0) continue; \
+        asm volatile(WAIT); \
+        BARRIER; \
+        out[(i - 1) * 64 + threadIdx.x] = tiles[(i - 1) % 2][threadIdx.x]; \
+        __syncthreads(); \
+    } \
+}
+PIPELINE(pipelined, "cp.async.wait_group 1;", __syncthreads())
+PIPELINE(pipelined_all, "cp.async.wait_all;", __syncthreads())
+PIPELINE(waiting_for_one_less, "cp.async.wait_group 2;", __syncthreads())
+PIPELINE(waiting_apart, "cp.async.wait_group 1;", )
+extern "C" __global__ void shifted(float *x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float next = x[i + 1];
+    __syncthreads();
+    x[i] = next;
+}
+extern "C" __global__ void swapped(float *x) {
+    int i = blockIdx.x * blockDim.x;
+    float other = x[i + blockDim.x - 1 - threadIdx.x];
+    x[i + threadIdx.x] = other;
+}
+extern "C" __global__ void swapped_in_turn(float *x) {
+    int i = blockIdx.x * blockDim.x;
+    float other = x[i + blockDim.x - 1 - threadIdx.x];
+    __syncthreads();
+    x[i + threadIdx.x] = other;
+}
+extern "C" __global__ void doubled(float *x, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = 2 * x[i];
+}
+extern "C" __global__ void last_block(float *x, unsigned *count) {
+    x[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x;
+    __threadfence();
+    __shared__ bool last;
+    if (threadIdx.x == 0) last = atomicInc(count, gridDim.x - 1) == gridDim.x - 1;
+    __syncthreads();
+    if (last) x[threadIdx.x] += x[threadIdx.x + blockDim.x];
 }
 extern "C" __global__ void textured(float *out, unsigned long long texture) {
     out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
@@ -143,6 +194,40 @@ def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(modu
     (store,) = (access for access in found.shared if access.site.way == "asynchronous")
     (load,) = (access for access in found.memory if access.site.way == "asynchronous")
     assert (store.wavefronts, load.sectors) == (4, 16)
+
+
+@pytest.mark.parametrize("kernel", ["pipelined", "pipelined_all"])
+def test_copies_that_are_waited_for(module: Module, kernel: str) -> None:
+    floats = ArrayArgument((2048,), np.dtype("float32"))
+    assert run(module, kernel, [floats, floats, 6]).trace.mistakes == ()
+
+
+@pytest.mark.parametrize(("kernel", "kind"), [("waiting_for_one_less", "unwritten"), ("waiting_apart", "race")])
+def test_copies_that_are_not(module: Module, kernel: str, kind: str) -> None:
+    floats = ArrayArgument((2048,), np.dtype("float32"))
+    mistakes = run(module, kernel, [floats, floats, 6]).trace.mistakes
+    assert kind in {each.kind for each in mistakes}
+    if kind == "unwritten":
+        assert any("brings, for which nothing waits" in each.text for each in mistakes)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "words"),
+    [
+        ("shifted", (), "of block (0, 0, 0) loads in line"),
+        ("swapped", (), "with no barrier between them"),
+        ("swapped_in_turn", (), ""),
+        ("doubled", (1000,), ""),
+        ("last_block", (np.zeros(1, np.uint32),), ""),
+    ],
+)
+def test_races_in_global_memory(module: Module, kernel: str, arguments: tuple[Any, ...], words: str) -> None:
+    """Only where no atomic or fence can order blocks."""
+    others = [from_python(each) for each in arguments]
+    call = Call((4,), (64,), [ArrayArgument((1025,), np.dtype("float32")), *others])
+    mistakes = explain_ptx(module.kernels[kernel], call, title=kernel, filename="mistakes.cu").trace.mistakes
+    assert [each.kind for each in mistakes] == ["race"] * bool(words)
+    assert all(words in each.text for each in mistakes)
 
 
 def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:

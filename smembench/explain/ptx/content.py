@@ -1,0 +1,48 @@
+"""Contents of memory, and what atomic operations leave there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.explain.requests import Integers
+
+
+@dataclass(slots=True)
+class Content:
+    """Bytes, and which of them are known; None for all."""
+
+    data: NDArray[np.uint8]
+    known: NDArray[np.bool_] | None = None
+
+    def mark(self, places: Integers, known: Any) -> None:
+        """Note whether bytes are known, by row of places."""
+        if self.known is None:
+            if np.all(known):
+                return
+            self.known = np.ones(len(self.data), np.bool_)
+        self.known[places] = np.broadcast_to(known, len(places))[:, None]
+
+
+def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -> Any:
+    """What an atomic operation of these modifiers leaves of what was there before."""
+    if "add" in parts:
+        return before + value
+    if "exch" in parts:
+        return value
+    if "cas" in parts:
+        return other if before == value else before
+    if "inc" in parts:
+        return before.dtype.type(0) if before >= value else before + before.dtype.type(1)
+    if "dec" in parts:
+        return value if before == 0 or before > value else before - before.dtype.type(1)
+    for name, compute in (("min", min), ("max", max)):
+        if name in parts:
+            return compute(before, value)
+    return {"and": before & value, "or": before | value, "xor": before ^ value}[
+        next(p for p in parts if p in ("and", "or", "xor"))
+    ]

@@ -1,0 +1,223 @@
+"""Loops in a steady state: an iteration does what the one before did, so many bytes further.
+
+After a few iterations that a group of threads takes, the last ones are compared. If registers have grown by the same
+amounts, and accesses are the same but for whole sectors of global memory, further iterations cost the same: they are
+counted and passed by, up to the last few, which are run. Should these differ after all, the block is run again without
+passing any by.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smembench.explain.ptx.program import TYPES, Instruction
+from smembench.explain.ptx.records import Progress, Record
+from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.requests import NOWHERE
+from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES
+
+_PERIODS = (1, 2, 3, 4, 5, 6, 8)
+"""Iterations after which a loop may repeat itself: more than one where it has several buffers, or few bytes each."""
+_KEPT, _TRIES = 2 * max(_PERIODS) + 1, 40
+_LEAST, _RUN = 4, 2
+"""Periods that are worth passing by, and those at the end that are run."""
+_ALWAYS_RUN = ("atom", "red", "mbarrier", "wgmma", "wmma", "call", "brx", "ret", "exit")
+_COMPARISONS: Mapping[str, Callable[..., Any]] = {
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,
+}  # fmt: skip
+
+
+class NotSteadyError(Exception):
+    """Iterations were passed by that differ from those at the end."""
+
+
+class _State(NamedTuple):
+    registers: dict[str, Any]
+    progress: Progress
+
+
+def loops(registers: Registers) -> dict[int, Loop]:
+    """The loops of a kernel by the ``id`` of the branch that repeats each."""
+    code, labels = registers.kernel.code, registers.kernel.labels
+    begins = {
+        number: labels[each.operands[-1]] for number, each in enumerate(code) if each.root == "bra" and each.guard
+    }
+    ends = {number: begin for number, begin in begins.items() if begin <= number}
+    found = {}
+    for end, begin in ends.items():
+        inner = {code[each].guard for each in ends if begin <= each < end}
+        found[id(code[end])] = Loop(registers, code[begin : end + 1], inner)
+    return found
+
+
+class Loop:
+    """A loop of a kernel.
+
+    Args:
+        registers: the kernel's.
+        body: its instructions, the branch that repeats it the last.
+        inner: the predicates that repeat loops in it.
+    """
+
+    def __init__(self, registers: Registers, body: Sequence[Instruction], inner: Collection[str]) -> None:
+        self._registers, self._branch, self._inner = registers, body[-1], inner
+        self._written = {name for each in body for name in each.targets}
+        self._condition = next((each for each in reversed(body) if self._branch.guard in each.targets), None)
+        always = any(each.root in _ALWAYS_RUN or "bulk" in each.parts for each in body)
+        self._possible = self._is_comparison() and not always
+        self._equal = {name for each in body if self._is_once(each) for name in each.sources}
+        self.enter()
+
+    def enter(self) -> None:
+        """Begin a block."""
+        self._states: list[_State] = []
+        self._mask: Mask | None = None
+        self._tries = 0
+        self._expected: list[Record] = []
+        self._period = 0
+
+    def come_round(self, mask: Mask, progress: Progress, records: list[Record]) -> Progress | None:
+        """The threads of a mask are about to repeat the loop; what has happened if iterations are passed by.
+
+        Raises:
+            NotSteadyError: if an earlier answer was wrong.
+        """
+        if not self._possible or self._tries > _TRIES:
+            return None
+        if self._mask is None or (self._mask != mask).any():
+            if self._period:
+                raise NotSteadyError
+            self._states, self._mask = [], mask.copy()
+        self._states = [*self._states[1 - _KEPT :], self._state(progress)]
+        self._tries += 1
+        self._check(records)
+        for period in _PERIODS:
+            if len(self._states) > 2 * period and (found := self._passed(period, mask, records)) is not None:
+                return found
+        return None
+
+    def _state(self, progress: Progress) -> _State:
+        values = self._registers.values
+        return _State({name: values[name] for name in self._written if name in values}, progress)
+
+    def _passed(self, period: int, mask: Mask, records: list[Record]) -> Progress | None:
+        first, one, two = (self._states[-1 - back * period] for back in (2, 1, 0))
+        grown = _growth(first.registers, one.registers, two.registers)
+        if grown is None or any(grown.get(name) is not None for name in self._equal):
+            return None
+        before = records[first.progress.records : one.progress.records]
+        last = records[one.progress.records : two.progress.records]
+        if len(before) != len(last) or not all(map(_costs_as, last, before)):
+            return None
+        times = self._remaining(grown, mask) - _RUN
+        if times < _LEAST:
+            return None
+        for number in range(one.progress.records, two.progress.records):
+            records[number] = records[number]._replace(times=records[number].times * (times + 1))
+        for name, growth in grown.items():
+            value = two.registers[name]
+            self._registers.values[name] = value if growth is None else value + growth * growth.dtype.type(times)
+        self._expected = [_moved_on(one, other, times + 1) for one, other in zip(last, before, strict=True)]
+        progress = two.progress.after(one.progress, times)
+        self._states, self._tries, self._period = [self._state(progress)], 0, period
+        return progress
+
+    def _check(self, records: Sequence[Record]) -> None:
+        """Whether the first period behind passed iterations is what it has to be."""
+        if self._period and len(self._states) > self._period:
+            begin, end = (self._states[-1 - back].progress.records for back in (self._period, 0))
+            made = records[begin:end]
+            self._period = 0
+            if len(made) != len(self._expected) or not all(map(_is_same, made, self._expected)):
+                raise NotSteadyError
+
+    def _is_once(self, given: Instruction) -> bool:
+        """Whether a comparison may be true in a single iteration."""
+        once = given.root == "setp" and {"eq", "ne"}.intersection(given.parts) and given is not self._condition
+        return bool(once) and given.targets[0] not in self._inner
+
+    def _is_comparison(self) -> bool:
+        given = self._condition
+        if given is None or given.root != "setp" or given.guard or len(given.operands) != 3 or len(given.types) != 1:
+            return False
+        return np.dtype(TYPES[given.types[0]]).kind in "iu" and given.parts[1] in (*_COMPARISONS, "ne")
+
+    def _remaining(self, grown: Mapping[str, Any], mask: Mask) -> int:
+        """After how many further periods the threads of a mask all repeat the loop still, at least."""
+        given = self._condition
+        assert given is not None
+        kind = TYPES[given.types[0]]
+
+        def of_threads(value: Any) -> Any:
+            return np.broadcast_to(value, mask.shape)[mask].astype(object)  # integers of any size
+
+        one, two = (of_threads(self._registers.operand(text, kind)()) for text in given.operands[1:])
+        growths = (grown.get(text) for text in given.operands[1:])
+        by_one, by_two = (
+            0 if growth is None else of_threads(growth.view(f"i{growth.dtype.itemsize}")) for growth in growths
+        )
+        compare: Callable[[Any, Any], Any] = _COMPARISONS.get(given.parts[1], operator.lt)
+
+        def repeats(periods: int) -> bool:
+            left, right = one + by_one * periods, two + by_two * periods
+            if given.parts[1] == "ne":
+                return bool(((left < right) == (one < two)).all() and (left != right).all())
+            return bool((compare(left, right) != self._branch.negated).all())
+
+        if not repeats(1) or repeats(2**31):
+            return 0
+        low, high = 1, 2**31
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if repeats(middle) else (low, middle)
+        return low
+
+
+def _growth(first: Mapping[str, Any], one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any] | None:
+    """By how much each register has grown in the last period, None for not at all; None if not as in the one before."""
+    found: dict[str, Any] = {}
+    if first.keys() != one.keys() or one.keys() != two.keys():
+        return None
+    for name, value in two.items():
+        if value.dtype != one[name].dtype or value.dtype != first[name].dtype:
+            return None
+        if np.array_equal(value, one[name]) and np.array_equal(value, first[name]):
+            found[name] = None
+        elif value.dtype.kind not in "iu":
+            return None
+        else:
+            growth = value - one[name]
+            if not np.array_equal(np.broadcast_to(one[name] - first[name], growth.shape), growth):
+                return None
+            found[name] = growth
+    return found
+
+
+def _pattern(record: Record) -> tuple[object, ...]:
+    return id(record.instruction), record.width, record.space, (record.addresses != NOWHERE).tobytes()
+
+
+def _is_same(one: Record, other: Record) -> bool:
+    return _pattern(one) == _pattern(other) and bool((one.addresses == other.addresses).all())
+
+
+def _moved_on(last: Record, before: Record, periods: int) -> Record:
+    """An access so many periods later."""
+    active = last.addresses != NOWHERE
+    moved = last.addresses + periods * (last.addresses - before.addresses)
+    return last._replace(addresses=np.where(active, moved, NOWHERE))
+
+
+def _costs_as(last: Record, before: Record) -> bool:
+    """Whether an access costs what that of the period before did."""
+    if _pattern(last) != _pattern(before) or last.times != before.times:
+        return False
+    active = last.addresses != NOWHERE
+    moved = (last.addresses - before.addresses)[active]
+    period = SECTOR_BYTES if last.space == "global" and not last.way else LINE_BYTES
+    return not len(moved) or (bool((moved == moved[0]).all()) and moved[0] % period == 0)

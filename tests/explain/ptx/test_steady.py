@@ -1,0 +1,136 @@
+"""Iterations that are passed by: figures are those of a kernel whose iterations are all run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smembench.explain.array_argument import ArrayArgument
+from smembench.explain.costs import Costs
+from smembench.explain.ptx.costs import Call, explain_ptx
+from smembench.explain.ptx.parse import Module, parse
+from smembench.toolchains.nvrtc import compile_source
+
+pytest.importorskip("cuda.bindings.nvrtc")
+
+SOURCE = r"""
+extern "C" {
+__global__ void product(float *c, const float *a, const float *b, int n) {
+    __shared__ float as[16][17], bs[16][17];
+    int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    float sum = 0;
+    for (int k = 0; k < n; k += 16) {
+        as[threadIdx.y][threadIdx.x] = k + threadIdx.x < n ? a[row * n + k + threadIdx.x] : 0;
+        bs[threadIdx.y][threadIdx.x] = k + threadIdx.y < n ? b[(k + threadIdx.y) * n + column] : 0;
+        __syncthreads();
+        for (int i = 0; i < 16; i++) sum += as[threadIdx.y][i] * bs[i][threadIdx.x];
+        __syncthreads();
+    }
+    c[row * n + column] = sum;
+}
+__global__ void buffered(float *c, const float *a, int n) {  // three buffers, in turn
+    __shared__ float some[3][256];
+    int stage = 0;
+    float sum = 0;
+    for (int k = 0; k < n; k++) {
+        some[stage][threadIdx.x] = a[k * 256 + threadIdx.x];
+        __syncthreads();
+        sum += some[stage][threadIdx.x ^ 5 * stage];
+        stage = stage == 2 ? 0 : stage + 1;
+    }
+    c[threadIdx.x] = sum;
+}
+__global__ void bent(float *c, const float *a, int n, int at) {  // from an iteration on with a stride
+    float sum = 0;
+    for (int k = 0; k < n; k++) {
+        if (k < at) sum += a[k * 256 + threadIdx.x];
+        else sum += a[k * 256 + threadIdx.x * 8];
+        __syncthreads();
+    }
+    c[threadIdx.x] = sum;
+}
+__global__ void once(float *c, const float *a, int n, int at) {
+    float sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) {
+        sum += a[k * 256 + threadIdx.x];
+        if (k == at) sum += a[threadIdx.x * 8];
+        __syncthreads();
+    }
+    c[threadIdx.x] = sum;
+}
+__global__ void unaligned(float *c, const float *a, int n) {
+    float sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) { sum += a[threadIdx.x * n + k]; __syncthreads(); }
+    c[threadIdx.x] = sum;
+}
+__global__ void halved(float *c, const float *a, int n) {  // iterations of growing strides
+    float sum = 0;
+    for (int k = n; k > 0; k >>= 1) { sum += a[k * threadIdx.x]; __syncthreads(); }
+    c[threadIdx.x] = sum;
+}
+}
+"""
+
+
+@cache
+def module() -> Module:
+    return parse(compile_source(SOURCE, Path("steady.cu"), "9.0", []).ptx)
+
+
+def figures(costs: Costs) -> Mapping[object, object]:
+    """Requests and totals by access."""
+    assert not costs.trace.mistakes
+    found: dict[object, object] = {}
+    found.update({each.site: (each.requests, each.of_all) for each in costs.shared})
+    found.update({each.site: (each.requests, each.of_all) for each in costs.memory})
+    barriers = (each for each in costs.trace.accesses if each.site.space == "barrier")
+    found["barriers"] = sum(len(each.addresses) * each.weight for each in barriers)
+    return found
+
+
+def both(kernel: str, numbers: tuple[int, ...], block: tuple[int, ...] = (256,)) -> list[Mapping[object, object]]:
+    arrays = [ArrayArgument((2**22,), np.dtype("float32"))] * (len(module().kernels[kernel].parameters) - len(numbers))
+    call = Call((2, 2), block, [*arrays, *numbers])
+    found = []
+    for way in ("passed", "run"):
+        with pytest.MonkeyPatch.context() as patch:
+            if way == "run":
+                patch.setattr("smembench.explain.ptx.machine.loops", lambda registers: {})
+            found.append(figures(explain_ptx(module().kernels[kernel], call, title=kernel, filename="steady.cu")))
+    return found
+
+
+@pytest.mark.parametrize("n", [16, 96, 1024, 1000, 1016])
+def test_a_product_with_any_remainder(n: int) -> None:
+    passed, run = both("product", (n,), (16, 16))
+    assert passed == run
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    kernel=st.sampled_from(["buffered", "bent", "once", "unaligned", "halved"]),
+    n=st.integers(1, 150),
+    at=st.integers(0, 150),
+)
+def test_loops_of_every_kind(kernel: str, n: int, at: int) -> None:
+    passed, run = both(kernel, (n, at) if kernel in ("bent", "once") else (n,))
+    assert passed == run
+
+
+def test_most_iterations_are_not_run() -> None:
+    """Of 2^16 of a loop, in fewer instructions than these have."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("smembench.explain.ptx.machine.MOST_STEPS", 2**15)
+        arrays = [ArrayArgument((2**26,), np.dtype("float32"))] * 2
+        call = Call((1,), (256,), [*arrays, 2**16])
+        costs = explain_ptx(module().kernels["buffered"], call, title="buffered", filename="steady.cu")
+    (load,) = (each for each in costs.memory if each.site.kind == "load")
+    assert load.requests == 8 * 2**16
