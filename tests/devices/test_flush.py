@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from smembench.devices import cuda as gpu
+from smembench.devices import cuda_helpers
 from smembench.devices.cpu import CpuDevice
 from smembench.devices.cuda import CudaDevice
 from smembench.kernels.kernel import Kernel
@@ -16,6 +17,8 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
+from smembench.toolchains.machine_code import parse
+from smembench.toolchains.nvrtc import TOOLCHAIN
 
 CACHE_BYTES = 4000
 
@@ -48,3 +51,14 @@ def test_a_cold_sample_on_a_gpu_reads_twice_its_l2(monkeypatch: pytest.MonkeyPat
     device._flush()()
     ((helper, buffer, count),) = launched
     assert (helper, buffer.nbytes, count) == ("read_all", 2 * CACHE_BYTES, buffer.size)
+
+
+def test_the_kernel_ahead_of_an_event_pair_multiplies_once_per_turn_of_its_loop() -> None:
+    """Unrolled it would take another time, and the residue that runs subtract is read behind it."""
+    if reason := TOOLCHAIN.unavailable():
+        pytest.skip(reason)
+    code = bytes(cuda_helpers._compiled("9.0").code)
+    kinds = {helper: parse("", code, kernel=helper) for helper in ("busy", "read_all")}
+    found = {helper: made.kinds for helper, made in kinds.items() if made is not None}
+    assert found["busy"]["FMUL"] == 1
+    assert (found["read_all"]["FADD"], found["read_all"]["LDG"]) == (1, 2)
