@@ -16,7 +16,7 @@ import pytest
 
 from conftest import ROOT
 from smembench.kernels.numba_cuda import PRIVATE, SIMULATED, Private, cuda, device, number, private, uint32
-from smembench.toolchains.numba import descriptor
+from smembench.toolchains.numba import TOOLCHAIN, descriptor
 from smembench.toolchains.nvvm import compiled, compiling
 
 PACKAGE = ROOT / "smembench"
@@ -24,7 +24,16 @@ BEHIND = PACKAGE / "kernels/numba_cuda.py"
 MODULES = [path for path in PACKAGE.rglob("*.py") if path != BEHIND]
 FLOATS = number("float32")[::1]
 
-compiles = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing")
+compiles = pytest.mark.usefixtures("compiler")
+
+
+@pytest.fixture(scope="module")
+def compiler() -> None:
+    """Skip what compiles where nothing can be compiled."""
+    if SIMULATED:
+        pytest.skip("the simulator compiles nothing")
+    if reason := TOOLCHAIN.unavailable():
+        pytest.skip(reason)
 
 
 class Buffer:
