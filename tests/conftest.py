@@ -177,21 +177,22 @@ def gpu() -> CudaDevice:
 
 @pytest.fixture(scope="session")
 def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
-    """Run Python with these arguments on the fake driver, with its settings by name."""
+    """Run Python with these arguments on the fake driver, with its settings by name, and a folder before its path."""
     if reason := libraries.why_not():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("driver")
     libraries.build(folder)
     paths = os.pathsep.join([str(ROOT), str(ROOT / ".ci")])
 
-    def start(*arguments: object, **settings: object) -> subprocess.Popen[str]:
+    def start(*arguments: object, site: Path = ROOT, **settings: object) -> subprocess.Popen[str]:
+        path = f"{site}{os.pathsep}{paths}"
         return subprocess.Popen(
             [sys.executable, "-m", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=libraries.environment(folder, **settings) | {"PYTHONPATH": paths, "COLUMNS": "200"},
+            env=libraries.environment(folder, **settings) | {"PYTHONPATH": path, "COLUMNS": "200"},
         )
 
     return start

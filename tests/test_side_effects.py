@@ -32,6 +32,7 @@ KEPT = ("smembench", "users_kernels", "test_side_effects", "__main__")
 """Modules that may change: the package's, and those of the test."""
 LAZY = {
     ("tempfile", "_name_sequence"),
+    ("pkgutil", "_NAME_PATTERN"),
     *(("cuda.core._linker", name) for name in ("_inited", "_use_nvjitlink_backend", "_nvjitlink_input_types")),
 }
 """What a library makes when it is first used."""

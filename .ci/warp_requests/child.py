@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device
 
-from smembench.devices.buffers import handle_of
-from smembench.kernels.numba_cuda import cuda
+from smembench.devices.buffers import new_stream
+from smembench.kernels.device_memory import to_device
+from smembench.kernels.driver import checked
 from smembench.kernels.program import CudaCKernel
 from smembench.model.hardware import WARP
 from smembench.toolchains.loaded import Loaded
@@ -26,14 +29,15 @@ def launch(seed: int, count: int, capability: str, what: str, stop: Path) -> Non
     for row, request in zip(addresses, requests, strict=False):
         row[:] = [-1 if address is None else address for address in request.addresses]
     kernel = CudaCKernel(source=SOURCE, entry="", grid=(1, 1), block=(WARP, 1), dynamic_bytes=SPAN_BYTES)
-    buffer = cuda.to_device(np.zeros(BUFFER_BYTES, np.uint8))
-    stream = cuda.stream()
-    handle = handle_of(stream)
+    Device().set_current()
+    buffer = to_device(np.zeros(BUFFER_BYTES, np.uint8))
+    stream = new_stream()
+    handle = int(stream.handle)
     code = compiled(kernel, capability)
     entries: dict[str, Loaded[CudaCKernel]] = {
         name: Loaded(code, name) for name in {request.family.entry for request in requests}
     }
-    cuda.profile_start()
+    checked(driver.cuProfilerStart())
     for number, request in enumerate(requests):
         if stop.exists():
             break
@@ -41,8 +45,8 @@ def launch(seed: int, count: int, capability: str, what: str, stop: Path) -> Non
             entries[request.family.entry].fill("addresses", addresses[number : number + AT_ONCE], handle)
         entries[request.family.entry].launcher(kernel, handle, [np.uint32(number % AT_ONCE)])(buffer)
         say_launched(number + 1)
-    stream.synchronize()
-    cuda.profile_stop()
+    stream.sync()
+    checked(driver.cuProfilerStop())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import numpy as np
 from cuda.bindings import driver
 
 from smembench.devices.base import GUARD_BYTES, POISON, check_guards
-from smembench.kernels.numba_cuda import checked, copy, cuda
+from smembench.kernels.device_memory import device_array, pinned_array
+from smembench.kernels.driver import checked, copy
 from smembench.kernels.program import MemoryKind
 
 if TYPE_CHECKING:
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
 Enqueue = Callable[[], Any]
 
 
-def handle_of(stream: Any) -> int:
-    """The driver's handle of one of Numba's streams."""
-    return int(getattr(stream.handle, "value", stream.handle))
+def new_stream() -> Any:
+    """A stream of the current GPU. As copies are, work on it is ordered after that on the default stream."""
+    from cuda.core import Device, StreamOptions
+
+    return Device().create_stream(options=StreamOptions(nonblocking=False))
 
 
 def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
     """An uninitialised one-dimensional array: a NumPy array unless it is on the device."""
     match place:
         case "device":
-            return cuda.device_array(count, dtype)
+            return device_array(count, dtype)
         case "pinned":
-            return cuda.pinned_array(count, dtype)
+            return pinned_array(count, dtype)
         case "pageable":
             return np.empty(count, dtype)
 
@@ -38,7 +41,7 @@ def allocate(count: int, dtype: Any, place: MemoryKind) -> Any:
 def fill(stream: int, array: Any, byte: int) -> None:
     """Enqueue the filling of an array on the device with a byte."""
     size = array.size * array.dtype.itemsize
-    checked(driver.cuMemsetD8Async(array.device_ctypes_pointer.value, byte, size, stream))
+    checked(driver.cuMemsetD8Async(array.address, byte, size, stream))
 
 
 class BufferPool:
@@ -77,7 +80,7 @@ class BufferPool:
     def _at_least(self, slot: int, size: int) -> Any:
         if self._size(slot) < size:
             self._buffers.pop(slot, None)  # freed before the next is allocated
-            self._buffers[slot] = cuda.device_array(size, np.uint8)
+            self._buffers[slot] = device_array(size, np.uint8)
         return self._buffers[slot]
 
 
@@ -86,7 +89,7 @@ def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) ->
     match place:
         case "device":
             placed = pool.take(slot, array.size, array.dtype)
-            placed.copy_to_device(array)
+            placed.copy_from_host(array)
             return placed
         case "pinned" | "pageable":
             placed = allocate(array.size, array.dtype, place)
@@ -205,7 +208,6 @@ def between_allocations(
     def enqueue() -> None:
         staged.clear()
         result.free()
-        cuda.current_context().deallocations.clear()  # Numba alone waits until it has much to free
         for here in inputs:
             staged.append(allocate(here.size, here.dtype, "device"))
             copy(stream, staged[-1], here)

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs, through Numba's context and streams."""
+"""NVIDIA GPUs through cuda.core, in the primary context, which Numba, PyTorch and CuPy share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from uuid import UUID
 
 import numpy as np
 from cuda.bindings import driver
-from numba.cuda.cudadrv import error as numba_error
+from cuda.core import Device as Gpu
+from cuda.pathfinder import DynamicLibNotFoundError
 
 from smembench.devices.buffers import (
     BufferPool,
@@ -21,16 +22,18 @@ from smembench.devices.buffers import (
     between_allocations,
     between_copies,
     from_element,
-    handle_of,
+    new_stream,
     place_input,
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
-from smembench.devices.cuda_helpers import busy, empty, launcher, read_all
+from smembench.devices.cuda_helpers import launcher
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
+from smembench.kernels.device_memory import to_device
+from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import SIMULATED, checked, cuda
+from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
@@ -46,8 +49,6 @@ if TYPE_CHECKING:
     from smembench.devices.base import Sampler
     from smembench.model.problem import Array
 
-CudaErrors = (RuntimeError, getattr(numba_error, "CudaDriverError", RuntimeError))
-"""What the driver's errors are raised as, by ``checked`` and by Numba, whose simulator has no class of its own."""
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
@@ -60,14 +61,18 @@ def why_unusable() -> str | None:
     """Why no GPU can be used here, in one line; None if one can."""
     if SIMULATED:
         return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
-    if not cuda.is_available():
-        return " ".join(str(cuda.cuda_error() or "").split()).rstrip(".") or "no CUDA device was found"
-    return None
+    try:
+        checked(driver.cuInit(0))
+        return None if checked(driver.cuDeviceGetCount()) else "no CUDA device was found"
+    except DynamicLibNotFoundError:
+        return "no CUDA driver was found; without NVIDIA's driver only the CPU is measured"
+    except RuntimeError as error:
+        return str(error)
 
 
 def gpu_count() -> int:
     """The number of usable GPUs that CUDA sees."""
-    return 0 if why_unusable() else len(cuda.gpus)
+    return 0 if why_unusable() else int(checked(driver.cuDeviceGetCount()))
 
 
 def gpu_uuid(index: int) -> str | None:
@@ -94,15 +99,12 @@ class CudaDevice:
     def __init__(self, index: int = 0) -> None:
         if reason := why_unusable():
             raise DeviceUnavailable(f"device cuda: {reason} (see: smembench doctor)")
-        if index >= len(cuda.gpus):
-            raise DeviceUnavailable(
-                f"device cuda:{index}: found {number_of(len(cuda.gpus), 'GPU')}, counted from cuda:0"
-            )
-        cuda.select_device(index)
-        self._index = index
-        self._context = checked(driver.cuCtxGetCurrent())
-        self._stream = cuda.stream()
-        self._handle = handle_of(self._stream)
+        if index >= (found := gpu_count()):
+            raise DeviceUnavailable(f"device cuda:{index}: found {number_of(found, 'GPU')}, counted from cuda:0")
+        self._index, self._gpu = index, Gpu(index)
+        self._gpu.set_current()
+        self._stream = new_stream()
+        self._handle = int(self._stream.handle)
         uuid = gpu_uuid(index) or ""
         self._nvml = Nvml(uuid)
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
@@ -120,22 +122,22 @@ class CudaDevice:
     def _calibrate(self) -> tuple[float, float]:
         """Readings of an event pair around nothing and around an empty kernel, in ms."""
         capability = compute_capability(self._index)
-        launch = launcher(empty, capability, self._handle, grid=1, block=1)
-        zero = cuda.to_device(np.zeros(1, np.float32))
+        launch = launcher("empty", capability, self._handle, grid=1, block=1)
+        zero = to_device(np.zeros(1, np.float32))
         rounds = [np.uint32(_BUSY_ROUNDS)]
-        before = partial(launcher(busy, capability, self._handle, rounds, grid=1, block=1), zero)
+        before = partial(launcher("busy", capability, self._handle, rounds, grid=1, block=1), zero)
         launch()
         before()
         # An idle GPU has low clocks: keep it busy until they rise.
         deadline = perf_counter() + _WAKE_SECONDS
         while perf_counter() < deadline:
             launch()
-        self._stream.synchronize()
-        return calibrate(self._handle, before, launch, cuda.defer_cleanup)
+        self._stream.sync()
+        return calibrate(self._handle, before, launch)
 
     def _select(self) -> None:
         """Make this GPU the current one: if several are open, another may be."""
-        checked(driver.cuCtxSetCurrent(self._context))
+        self._gpu.set_current()
 
     def limits(self) -> Limits:
         """Limits of this GPU and its free memory now."""
@@ -215,8 +217,8 @@ class CudaDevice:
             count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
             blocks = 4 * (self.info.sm_count or _SM_GUESS)
             capability = self.info.compute_capability or ""
-            read = launcher(read_all, capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)
-            self._flush_l2 = partial(read, cuda.to_device(np.zeros(count, np.float32)))
+            read = launcher("read_all", capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)
+            self._flush_l2 = partial(read, to_device(np.zeros(count, np.float32)))
         return self._flush_l2
 
     def conditions(self) -> Conditions:
@@ -254,17 +256,17 @@ class CudaPrepared:
     def launch(self) -> None:
         """Launch once and wait; the first call compiles."""
         self._enqueue()
-        self._stream.synchronize()
+        self._stream.sync()
 
     def output(self) -> Array:
         """The output on the host, after a check of all guards."""
-        self._stream.synchronize()
+        self._stream.sync()
         wanted, *_ = [output.read() for output in self._outputs]
         return wanted
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
         """Those of the case, and those that a kernel gets in their place, one by one on the host."""
-        self._stream.synchronize()
+        self._stream.sync()
         for inputs in self._inputs:
             for number, array in enumerate(inputs):
                 yield number, array if isinstance(array, np.ndarray) else array.copy_to_host()
@@ -282,8 +284,8 @@ class CudaPrepared:
             return HostClock(self.launch, None, warmup)
         if self._flush is not None:
             self._flush()  # compiles, which a capture forbids
-            self._stream.synchronize()
-        self._timer = GraphTimer(self._handle, self._enqueue, cuda.defer_cleanup, self._residue_ms, self._flush, warmup)
+            self._stream.sync()
+        self._timer = GraphTimer(self._handle, self._enqueue, self._residue_ms, self._flush, warmup)
         return self._timer
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuda.bindings import driver
 
 from smembench.devices.nvml import Nvml
-from smembench.kernels.numba_cuda import checked
+from smembench.kernels.driver import checked
 from smembench.model.device import DeviceInfo
 
 _NAME_BYTES = 256

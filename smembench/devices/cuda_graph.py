@@ -14,15 +14,16 @@ Measurements: results/reference/notes/timing.md.
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from statistics import fmean
 from typing import Any
 
 from cuda.bindings import driver
 
-from smembench.kernels.numba_cuda import checked
+from smembench.kernels.driver import checked
 
 _SAMPLE_MS = 1.0
 """Least duration of a sample, the mean of several launches: event times have a resolution of 32 ns."""
@@ -31,12 +32,22 @@ _COLD_LAUNCHES = 5
 _CALIBRATION_PAIRS = 50
 
 Launch = Callable[[], Any]
-Quiet = Callable[[], AbstractContextManager[Any]]
-"""A context in which Numba frees no memory, which a capture forbids."""
 
 
 def nothing() -> None:
     """Enqueue nothing."""
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Let no array in a cycle be freed, which a capture forbids."""
+    usual = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if usual:
+            gc.enable()
 
 
 def _event() -> Any:
@@ -46,10 +57,10 @@ def _event() -> Any:
 class TimedGraph:
     """A graph of ``bodies``, each between two event nodes; ``before`` runs ahead of each pair."""
 
-    def __init__(self, stream: int, bodies: Sequence[Launch], before: Launch, quiet: Quiet) -> None:
+    def __init__(self, stream: int, bodies: Sequence[Launch], before: Launch) -> None:
         self._stream = stream
         self._pairs = [(_event(), _event()) for _ in bodies]
-        with quiet():
+        with _without_garbage_collection():
             mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
             checked(driver.cuStreamBeginCapture(stream, mode))
             try:
@@ -84,7 +95,7 @@ class TimedGraph:
                 checked(driver.cuEventDestroy(event))
 
 
-def calibrate(stream: int, busy: Launch, empty_kernel: Launch, quiet: Quiet) -> tuple[float, float]:
+def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, float]:
     """Readings of an event pair around nothing and around an empty kernel, in ms.
 
     Each is the mean of the middle half of many readings, since a median would be a multiple of 32 ns.
@@ -97,7 +108,7 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch, quiet: Quiet) -> 
     """
 
     def reading(body: Launch) -> float:
-        graph = TimedGraph(stream, [body] * _CALIBRATION_PAIRS, busy, quiet)
+        graph = TimedGraph(stream, [body] * _CALIBRATION_PAIRS, busy)
         graph.replay()
         found = sorted(graph.replay() + graph.replay())
         graph.close()
@@ -112,7 +123,6 @@ class GraphTimer:
     Args:
         stream: handle of a non-default stream.
         launch: enqueues one launch on it.
-        quiet: a context in which no memory is freed.
         residue_ms: what an empty event pair reads.
         flush: enqueues reads of more bytes than the L2 holds; None for warm samples.
         warmup: seconds of launches before the first sample.
@@ -125,13 +135,12 @@ class GraphTimer:
         self,
         stream: int,
         launch: Launch,
-        quiet: Quiet,
         residue_ms: float,
         flush: Launch | None,
         warmup: float,
     ) -> None:
         self._residue_ms = residue_ms
-        once = TimedGraph(stream, [launch], flush or nothing, quiet)
+        once = TimedGraph(stream, [launch], flush or nothing)
         single_ms = once.replay()[0]
         if single_ms < _SAMPLE_MS:  # the first launch after a pause can be slow: too few launches would follow from it
             single_ms = min(single_ms, once.replay()[0], once.replay()[0])
@@ -140,7 +149,7 @@ class GraphTimer:
         launches = min(max(wanted, 1), _COLD_LAUNCHES if flush else _MAX_LAUNCHES)
         # For the same reason the first of several warm launches is not counted.
         self._uncounted = 0 if flush or launches == 1 else 1
-        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), flush or nothing, quiet)
+        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), flush or nothing)
         spent_ms = sum(self._graph.replay())
         while spent_ms < 1000 * warmup:
             spent_ms += sum(self._graph.replay())

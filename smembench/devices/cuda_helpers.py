@@ -3,58 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 
-from smembench.kernels.numba_cuda import cuda, number, uint32
-from smembench.kernels.program import NumbaKernel
-from smembench.toolchains.numba import link, loaded
-from smembench.toolchains.nvvm import compiled
+from smembench.kernels.program import CudaCKernel
+from smembench.toolchains.loaded import Loaded
+from smembench.toolchains.nvrtc import compiled
 
-_NEVER = 1.0
-"""A sum of zeros never exceeds it, but the compiler does not know that."""
+Helper = Literal["empty", "busy", "read_all"]
+"""All the time of ``empty`` is its launch. ``busy`` multiplies numbers that depend on each other for so many rounds;
+``read_all`` reads so many numbers, so that the L2 holds only their lines, which are clean. Both get a buffer of zeros,
+which they leave as it is: what they compute of zeros never exceeds 1, but the compiler does not know that."""
 
+SOURCE = """
+extern "C" __global__ void empty() {}
 
-def empty() -> None:
-    """Do nothing: all its time is the launch."""
-    pass  # noqa: PIE790  # Numba looks for a line behind the docstring
+extern "C" __global__ void busy(float *buffer, unsigned rounds)
+{
+    float total = buffer[0];
+    #pragma unroll 1
+    for (unsigned i = 0; i < rounds; ++i)
+        total = total * total;
+    if (total > 1)
+        buffer[0] = total;
+}
 
-
-def busy(buffer: Any, rounds: Any) -> None:
-    """Keep a thread busy with dependent multiplications; the buffer begins with 0 and does not change."""
-    total = buffer[0]
-    i = uint32(0)
-    while i < rounds:
-        total = total * total
-        i = uint32(i + uint32(1))
-    if total > _NEVER:
-        buffer[0] = total
-
-
-def read_all(buffer: Any, count: Any) -> None:
-    """Read a buffer of zeros, so that the L2 holds only its lines, which are clean."""
-    total = buffer[0]
-    i = uint32(cuda.grid(1))
-    while i < count:
-        total += buffer[i]
-        i = uint32(i + uint32(cuda.gridsize(1)))
-    if total > _NEVER:
-        buffer[0] = total
+extern "C" __global__ void read_all(float *buffer, unsigned count)
+{
+    float total = buffer[0];
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+        total += buffer[i];
+    if (total > 1)
+        buffer[0] = total;
+}
+"""
 
 
 def launcher(
-    helper: Callable[..., None],
-    capability: str,
-    stream: int,
-    scalars: Sequence[np.uint32] = (),
-    *,
-    grid: int,
-    block: int,
-) -> Callable[..., None]:
+    helper: Helper, capability: str, stream: int, scalars: Sequence[np.uint32] = (), *, grid: int, block: int
+) -> Callable[..., Any]:
     """A function of the helper's buffer, if it has one, that enqueues a launch with these scalars."""
-    major, minor = map(int, capability.split("."))
-    takes = (number("float32")[::1], uint32)[: helper.__code__.co_argcount]
-    code = compiled(helper, takes, (major, minor), at_link_time=True, unsigned=False)
-    program = NumbaKernel(function=helper, grid=(grid, 1), block=(block, 1))
-    return loaded(link(code, f"{major}{minor}", at_link_time=True)[1]).launcher(program, stream, scalars)
+    program = CudaCKernel(SOURCE, helper, grid=(grid, 1), block=(block, 1))
+    kernel: Loaded[CudaCKernel] = Loaded(_compiled(capability), helper)
+    return kernel.launcher(program, stream, scalars)
+
+
+@cache
+def _compiled(capability: str) -> Any:
+    return compiled(CudaCKernel(SOURCE, "", grid=(1, 1), block=(1, 1)), capability)

@@ -63,9 +63,11 @@ def open_device(name: str) -> Device:
         from smembench.devices.cpu import CpuDevice
 
         return CpuDevice()
-    from smembench.devices.cuda import CudaDevice, CudaErrors
+    from smembench.devices.cuda import CudaDevice
 
     try:
         return CudaDevice(_index(name))
-    except CudaErrors as error:
+    except Exception as error:
+        if not (isinstance(error, RuntimeError) or type(error).__module__.startswith("cuda.")):
+            raise
         raise DeviceUnavailable(f"{name}: {one_line(error)}") from None

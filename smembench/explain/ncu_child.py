@@ -43,9 +43,11 @@ def run(work: Work) -> None:
 
     For each sampled case print a line of JSON: ``ms``, the median, or ``wrong``, why its result is wrong.
     """
+    from cuda.bindings import driver
+
     from smembench.devices.cuda import CudaDevice
     from smembench.kernels import registry
-    from smembench.kernels.numba_cuda import cuda
+    from smembench.kernels.driver import checked
     from smembench.kernels.problems import PROBLEMS
     from smembench.run.sampling import Limit, collect
     from smembench.run.stop_rule import StopRule
@@ -62,10 +64,10 @@ def run(work: Work) -> None:
             if not verdict.passed:
                 print(json.dumps({"wrong": verdict.detail}), flush=True)
                 continue
-        cuda.profile_start()
+        checked(driver.cuProfilerStart())
         for _ in range(work.launches):
             prepared.launch()
-        cuda.profile_stop()
+        checked(driver.cuProfilerStop())
         if work.samples:
             sampler = prepared.sampler(StopRule().warmup)
             batch = collect(sampler, Limit(work.samples, work.seconds), device.conditions)

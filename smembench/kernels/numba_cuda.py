@@ -1,38 +1,84 @@
-"""The one place that imports ``numba.cuda``, for kernels and for the CUDA device; with it, CUDA's error check and copy.
+"""The one place that imports ``numba.cuda``: for kernels, for their types, and for what compiles them.
 
-numba-cuda is in maintenance; a successor with the same dialect is taken up here and nowhere else.
+numba-cuda is in maintenance; a successor with the same dialect is taken up here and nowhere else. ``PRIVATE`` lists
+what the package uses of it that it does not document.
+
+It is loaded by the first use of ``cuda``, not by the import: a process that times what NVRTC, Triton or a library made
+reads the declarations of kernels, and does without.
 """
 
+from __future__ import annotations
+
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from importlib.metadata import version
+from importlib.util import LazyLoader, find_spec, module_from_spec
+from pkgutil import resolve_name
+from threading import RLock
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
-from cuda.bindings import driver
-from numba import cuda, typeof
-from numba.cuda.core import config
+from numba import typeof
+from numba.core import config
 
 from smembench.kernels.types import Index
+from smembench.model.errors import UsageError
 from smembench.model.formats import carried
 
 __all__ = [
+    "INSTALL",
+    "INSTALLED",
+    "PRIVATE",
     "SIMULATED",
     "DeviceFunction",
-    "checked",
-    "copy",
+    "Private",
     "cuda",
     "device",
     "int64",
     "number",
+    "private",
     "typeof",
     "uint32",
     "uint64",
 ]
 
+_NAME = "numba.cuda"
+
 DeviceFunction = Callable[..., Any]
 """A function that kernels call, and that ``device``, ``Ptx`` or ``register`` gave a type for Numba."""
 
 Function = TypeVar("Function", bound=DeviceFunction)
+
+
+INSTALL = "pip install 'smembench[cu13]', or [cu12] for a driver of CUDA 12"
+INSTALLED = find_spec("numba_cuda") is not None
+"""Whether numba-cuda is there. Numba has a module of the same name, which it replaces, and which is not used here."""
+
+
+class _Missing:
+    """In the place of ``cuda`` where numba-cuda is not installed: kernels are declared, and not compiled."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError(f"cuda.{name}: numba-cuda is not installed: {INSTALL}")
+
+
+def _unloaded() -> Any:
+    """The module ``numba.cuda``, which its first attribute loads unless it already is."""
+    if not INSTALLED:
+        return _Missing()
+    if _NAME in sys.modules:
+        return sys.modules[_NAME]
+    spec = find_spec(_NAME)
+    assert spec is not None
+    assert spec.loader is not None
+    loader = spec.loader = LazyLoader(spec.loader)
+    module = sys.modules[_NAME] = numba.cuda = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+cuda: Any = _unloaded()
 
 SIMULATED: bool = bool(config.ENABLE_CUDASIM)
 """Whether kernels run in Numba's simulator (NUMBA_ENABLE_CUDASIM=1 at import), one Python thread per CUDA thread."""
@@ -62,28 +108,94 @@ def device(function: Function) -> Function:
     return function
 
 
-def checked(result: tuple[Any, ...]) -> Any:
-    """The value of a call of the CUDA driver.
+class Private(NamedTuple):
+    """A name of numba-cuda that its documentation does not promise.
+
+    Attributes:
+        name: with its module, as ``pkgutil.resolve_name`` takes it.
+        need: what it is used for.
+        breaks: what happens here when it is gone or means something else.
+    """
+
+    name: str
+    need: str
+    breaks: str
+
+
+_CONTEXT = "numba.cuda.descriptor.cuda_target.target_context"
+_TYPING = "numba.cuda.descriptor.cuda_target.typing_context"
+_RULE = "the rule of unsigned integers in kernels", "in silence: indices have 64 bits, and kernels are slower"
+_EMITS = "intrinsics emit LLVM IR", "no intrinsic compiles"
+_LINES = "line information that changes no code", "no kernel compiles, or lines are those of another file"
+_NUMBERS = "machine code that does not depend on what was compiled before", "machine code differs from run to run"
+
+PRIVATE: tuple[Private, ...] = (
+    Private("numba.cuda.core.compiler_lock.global_compiler_lock", "one compilation at a time", "no kernel compiles"),
+    Private("numba.cuda.descriptor.cuda_target", "the compiler's tables of types and lowerings", "no kernel compiles"),
+    Private(f"{_CONTEXT}.refresh", "Numba's own rules come before this package's", "no kernel compiles"),
+    Private(f"{_CONTEXT}.insert_func_defn", "lowerings of intrinsics", "no intrinsic compiles"),
+    Private(f"{_CONTEXT}._defns", "taking the lowerings back", "users' kernels compile with this package's rules"),
+    *(
+        Private(f"{_CONTEXT}.{method}", *_EMITS)
+        for method in (
+            "make_array",
+            "populate_array",
+            "data_model_manager",
+            "make_tuple",
+            "get_function",
+            "get_constant",
+        )
+    ),
+    *(Private(f"{_CONTEXT}.{method}", *_EMITS) for method in ("get_value_type", "get_data_type", "get_dummy_value")),
+    Private("numba.cuda.typing.templates.CallableTemplate", "types of intrinsics", "no intrinsic compiles"),
+    Private("numba.cuda.typing.typeof.typeof_impl", "a function's type is its _numba_type_", "no intrinsic compiles"),
+    Private("numba.cuda.typing.templates.AbstractTemplate", *_RULE),
+    Private("numba.cuda.typing.templates.AttributeTemplate", *_RULE),
+    Private("numba.cuda.typing.templates.signature", *_RULE),
+    Private("numba.cuda.types.ext_types.dim3", *_RULE),
+    *(
+        Private(f"{_TYPING}.{attribute}", *_RULE)
+        for attribute in ("_attributes", "callstack", "resolve_value_type", "resolve_function_type")
+    ),
+    *(Private(f"{_TYPING}.{method}", *_RULE) for method in ("_remove_global", "insert_global")),
+    Private("numba.cuda.debuginfo.CUDADIBuilder.mark_variable", *_LINES),
+    Private("numba.cuda.debuginfo.CUDADIBuilder.update_variable", *_LINES),
+    Private("numba.cuda.lowering.CUDALower._adjust_line_if_prologue", *_LINES),
+    Private("numba.cuda.target.CUDATargetContext.DIBuilder", *_LINES),
+    Private("numba.cuda.core.bytecode.FunctionIdentity._unique_ids", *_NUMBERS),
+    Private("numba.cuda.cudaimpl._unique_smem_id", *_NUMBERS),
+    Private(
+        "numba.cuda.core.untyped_passes.InlineInlinables",
+        "functions of `device`, which look like a dispatcher with inline, are inlined",
+        "no kernel with such a function compiles",
+    ),
+    Private(
+        "numba.cuda.dispatcher.CUDADispatcher",
+        "the options and the Python function of a user's kernel (targetoptions, py_func)",
+        "in silence: it is explained as compiled without its options",
+    ),
+    Private("numba.cuda.random", "its functions' results are not known in a trace", "they are followed as code"),
+    Private("numba.cuda.compile", "LTO-IR and PTX with the array ABI", "in silence: kernels read and write elsewhere"),
+)
+"""What is used of numba-cuda beyond its documentation; tests/kernels/test_numba_cuda.py asks an installation for it."""
+
+_loading = RLock()
+
+
+def private(name: str) -> Any:
+    """What has a name of ``PRIVATE``, or a module or class in front of one, in the installed numba-cuda.
 
     Raises:
-        RuntimeError: with CUDA's name and text for the error.
+        UsageError: if it is not installed.
+        ImportError: that says what is missing, and for what, if this version does not have it.
     """
-    error, *values = result
-    if error != driver.CUresult.CUDA_SUCCESS:
-        _, name = driver.cuGetErrorName(error)
-        _, text = driver.cuGetErrorString(error)
-        raise RuntimeError(f"{name.decode()}: {text.decode()}")
-    return values[0] if len(values) == 1 else values
-
-
-def copy(stream: int, target: Any, source: Any) -> None:
-    """Enqueue a copy of ``source`` on a stream, between arrays on the device and NumPy arrays in any direction.
-
-    For pageable host memory cuMemcpyAsync may do part or all of the copy before it returns.
-    """
-    checked(driver.cuMemcpyAsync(_address(target), _address(source), source.size * source.dtype.itemsize, stream))
-
-
-def _address(array: Any) -> int:
-    on_device = hasattr(array, "device_ctypes_pointer")
-    return int(array.device_ctypes_pointer.value if on_device else array.ctypes.data)
+    if not INSTALLED:
+        raise UsageError(f"{name}: numba-cuda is not installed: {INSTALL}")
+    found = next(each for each in PRIVATE if f"{each.name}.".startswith(f"{name}."))
+    try:
+        with _loading:  # a second thread would find the module half loaded
+            return resolve_name(name)
+    except (ImportError, AttributeError) as error:
+        raise ImportError(
+            f"numba-cuda {version('numba-cuda')} has no {name}, which is for {found.need}: {error}"
+        ) from error

@@ -13,7 +13,7 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.model.case import Block, Case
+from smembench.model.case import DEFAULT_COMPILER, Block, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.problem import Problem
@@ -107,10 +107,17 @@ def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planne
     for case, kernel in _without_variants(placed, problem, limits):
         for stride, block, pad in product(*_axes(kernel, problem, sweep)):
             variant = replace(case, block=block, pad=pad, stride=stride)
-            skip = missing.get(kernel.compiler) or kernel.refusal(variant, limits[case.device].capability) or ""
+            refusal = kernel.refusal(variant, limits[case.device].capability) or ""
+            uncompiled = missing.get(kernel.compiler, "")
+            skip = uncompiled if uncompiled and (refusal or _compiled(kernel, variant)) else refusal
             if not skip:
                 check(variant, kernel, problem, limits[case.device], limits.get(CPU))
             yield Planned(variant, skip)
+
+
+def _compiled(kernel: Kernel, case: Case) -> bool:
+    """Whether its compiler compiles it; functions for the CPU and calls of libraries have the default one's name."""
+    return kernel.compiler != DEFAULT_COMPILER or isinstance(kernel.build(case), GpuKernel)
 
 
 def _without_variants(placed: Placed, problem: Problem, limits: Mapping[str, Limits]) -> Iterator[tuple[Case, Kernel]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from smembench.explain.foreign_cuda import plain_function
 from smembench.kernels.files import importable
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.numba_cuda import INSTALLED, cuda
 from smembench.model.errors import UsageError
 from smembench.studies.explain_cuda import declared
 from smembench.studies.explain_raw import raw_kernel, source_of
@@ -101,6 +101,9 @@ _importing = Lock()
 @contextmanager
 def _without_signatures() -> Iterator[None]:
     """Let ``cuda.jit`` compile at the first launch, whatever its signature, for what this thread imports."""
+    if not INSTALLED:  # a file of Triton's or CuPy's does without
+        yield
+        return
     jit: Callable[..., Any] = cuda.jit
     importer = get_ident()
 

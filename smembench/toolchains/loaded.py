@@ -22,7 +22,7 @@ G = TypeVar("G", bound=NumbaKernel | CudaCKernel | TritonKernel)
 
 def pointer(array: Any) -> tuple[int, ...]:
     """An array on the device as an argument in C: its address."""
-    return (int(array.device_ctypes_pointer.value),)
+    return (int(array.address),)
 
 
 def _grid(program: NumbaKernel | CudaCKernel | TritonKernel) -> dict[str, int | tuple[int, int]]:
@@ -77,7 +77,7 @@ class Loaded(Compiled[G]):
         """Let launches have more shared memory, with what the kernel declares, than it gets unasked."""
         from cuda.bindings import driver
 
-        from smembench.kernels.numba_cuda import checked
+        from smembench.kernels.driver import checked
 
         needed = dynamic_bytes + self._attribute("SHARED_SIZE_BYTES")
         if needed <= STATIC_SHARED_BYTES:
@@ -92,7 +92,7 @@ class Loaded(Compiled[G]):
         """Set an attribute for launches on the current device, by its name without ``CU_FUNC_ATTRIBUTE_``."""
         from cuda.bindings import driver
 
-        from smembench.kernels.numba_cuda import checked
+        from smembench.kernels.driver import checked
 
         name = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{attribute}")
         checked(driver.cuKernelSetAttribute(name, value, self._kernel.handle, checked(driver.cuCtxGetDevice())))
@@ -101,7 +101,7 @@ class Loaded(Compiled[G]):
         """The driver's ``CUfunction`` on the current device, allowed so much dynamic shared memory."""
         from cuda.bindings import driver
 
-        from smembench.kernels.numba_cuda import checked
+        from smembench.kernels.driver import checked
 
         self._allow(dynamic_bytes)
         return checked(driver.cuKernelGetFunction(self._kernel.handle))
@@ -119,7 +119,7 @@ class Loaded(Compiled[G]):
     def _attribute(self, name: str) -> int:
         from cuda.bindings import driver
 
-        from smembench.kernels.numba_cuda import checked
+        from smembench.kernels.driver import checked
 
         which = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         return int(checked(driver.cuKernelGetAttribute(which, self._kernel.handle, checked(driver.cuCtxGetDevice()))))

@@ -24,6 +24,7 @@ class Numba(Toolchain[NumbaKernel]):
     name = "numba"
     language = "Numba"
     kind = NumbaKernel
+    module = "numba_cuda"
     packages = ("numba", "numba-cuda", "llvmlite", "numpy", "cuda-bindings", "cuda-core", "nvidia-nvvm")
     makers = ("numba", "numba-cuda", "nvjitlink")
 
@@ -31,9 +32,19 @@ class Numba(Toolchain[NumbaKernel]):
         """nvJitLink, which NVVM's code is linked by."""
         return {"nvjitlink": _linker_version()}
 
+    @property
+    def install(self) -> str:
+        """The extra brings NVIDIA's libraries, too."""
+        from smembench.kernels.numba_cuda import INSTALL
+
+        return INSTALL
+
     def unavailable(self) -> str | None:
         """NVVM, NVRTC and nvJitLink have to be there."""
         from smembench.kernels.numba_cuda import uint32
+
+        if reason := self.not_installed():
+            return reason
 
         def nothing(x: Any) -> Any:  # no lambda: Numba warns that it does not find the source of one
             return None
@@ -58,7 +69,7 @@ class Numba(Toolchain[NumbaKernel]):
 def descriptor(array: Any) -> tuple[int, ...]:
     """A one-dimensional array as Numba passes it: two owners, elements, bytes of one, address, shape, stride."""
     size, itemsize = int(array.size), int(array.dtype.itemsize)
-    return (0, 0, size, itemsize, int(array.device_ctypes_pointer.value), size, itemsize)
+    return (0, 0, size, itemsize, int(array.address), size, itemsize)
 
 
 def loaded(code: bytes) -> Loaded[NumbaKernel]:

@@ -40,7 +40,7 @@ class NumbaCudaMlir(Toolchain[MlirKernel]):
 
 def descriptor(array: Any) -> tuple[int, ...]:
     """A one-dimensional array as MLIR passes it (``memref``): buffer, address of elements, offset, size and stride."""
-    address = int(array.device_ctypes_pointer.value)
+    address = int(array.address)
     return (address, address, 0, int(array.size), 1)
 
 

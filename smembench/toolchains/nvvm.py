@@ -59,27 +59,24 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
 
     Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX.
     """
-    from numba.cuda.core.bytecode import FunctionIdentity
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.descriptor import cuda_target
-
-    from smembench.kernels.intrinsics.lowering import LOWERINGS
+    from smembench.kernels.intrinsics.lowering import LOWERINGS, give_types
     from smembench.kernels.intrinsics.unsigned import applied
+    from smembench.kernels.numba_cuda import private
 
-    with global_compiler_lock:
+    with private("numba.cuda.core.compiler_lock.global_compiler_lock"):
         with _row_stack():
-            from numba.cuda import cudaimpl
-
-            context = cuda_target.target_context
+            cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
+            context = private("numba.cuda.descriptor.cuda_target").target_context
             context.refresh()
+        give_types()
         context.insert_func_defn((lowering, function, types) for lowering, function, types in LOWERINGS)
-        function, array = next(FunctionIdentity._unique_ids), cudaimpl._unique_smem_id
-        FunctionIdentity._unique_ids = count(function)
+        function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
+        identity._unique_ids = count(function)
         try:
             with applied(context.typing_context, unsigned) if unsigned else nullcontext():
                 yield
         finally:
-            FunctionIdentity._unique_ids, cudaimpl._unique_smem_id = count(function), array
+            identity._unique_ids, cudaimpl._unique_smem_id = count(function), array
             for _, function, _ in LOWERINGS:
                 context._defns.pop(function, None)
 
@@ -100,21 +97,23 @@ def _row_stack() -> Iterator[None]:
 
 @contextmanager
 def _lines_alone() -> Iterator[None]:
-    from numba.cuda.debuginfo import CUDADIBuilder
-    from numba.cuda.lowering import CUDALower
-    from numba.cuda.target import CUDATargetContext
+    from smembench.kernels.numba_cuda import private
 
-    class Lines(CUDADIBuilder):  # type: ignore[misc]
+    builder: Any = private("numba.cuda.debuginfo.CUDADIBuilder")
+    lower = private("numba.cuda.lowering.CUDALower")
+    context = private("numba.cuda.target.CUDATargetContext")
+
+    class Lines(builder):  # type: ignore[misc]
         def mark_variable(self, *described: Any, **more: Any) -> None:
             """Leave a variable out."""
 
         update_variable = mark_variable
 
-    usual = CUDATargetContext.DIBuilder
-    CUDATargetContext.DIBuilder = Lines
-    CUDALower._adjust_line_if_prologue = lambda _, line: line
+    usual = context.DIBuilder
+    context.DIBuilder = Lines
+    lower._adjust_line_if_prologue = lambda _, line: line
     try:
         yield
     finally:
-        CUDATargetContext.DIBuilder = usual
-        del CUDALower._adjust_line_if_prologue
+        context.DIBuilder = usual
+        del lower._adjust_line_if_prologue

@@ -19,7 +19,7 @@ def symbol(library: Any, name: str) -> tuple[int, int]:
     """
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked
+    from smembench.kernels.driver import checked
 
     address, size = checked(driver.cuLibraryGetGlobal(library, name.encode()))
     return int(address), int(size)
@@ -34,7 +34,7 @@ def copy_to_symbol(library: Any, name: str, array: Array, stream: int) -> None:
     """
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked
+    from smembench.kernels.driver import checked
 
     address, size = _as_long_as(array, library, name)
     checked(driver.cuMemcpyHtoDAsync(address, array.ctypes.data, size, stream))
@@ -44,7 +44,7 @@ def copy_from_symbol(library: Any, name: str, array: Array, stream: int) -> None
     """Enqueue a copy of a variable to a host array; raises as ``copy_to_symbol``."""
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked
+    from smembench.kernels.driver import checked
 
     address, size = _as_long_as(array, library, name)
     checked(driver.cuMemcpyDtoHAsync(array.ctypes.data, address, size, stream))

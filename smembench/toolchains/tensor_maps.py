@@ -24,24 +24,24 @@ class Maps:
 
     def addresses(self, described: Sequence[TensorMap], arrays: Sequence[Any]) -> Sequence[int]:
         """Where a launch with these arrays finds them; encodes and copies those that are new, before any capture."""
-        from smembench.kernels.numba_cuda import cuda
+        from smembench.kernels.device_memory import to_device
 
         found = []
         for each in described:
             array = self._copy(each, arrays[each.array]) if each.copied else arrays[each.array]
-            key = (each, int(array.device_ctypes_pointer.value))
+            key = (each, int(array.address))
             if key not in self._maps:
-                self._maps[key] = cuda.to_device(encoded(each, key[1], array.dtype.itemsize))
-            found.append(int(self._maps[key].device_ctypes_pointer.value))
+                self._maps[key] = to_device(encoded(each, key[1], array.dtype.itemsize))
+            found.append(int(self._maps[key].address))
         return found
 
     def _copy(self, described: TensorMap, array: Any) -> Any:
         """Memory for a copy of an array with so many rows of this stride."""
-        from smembench.kernels.numba_cuda import cuda
+        from smembench.kernels.device_memory import device_array
 
         key = described.array, described.rows * described.stride
         if key not in self._copies:
-            self._copies[key] = cuda.device_array(key[1], array.dtype)
+            self._copies[key] = device_array(key[1], array.dtype)
         return self._copies[key]
 
 
@@ -54,7 +54,7 @@ def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
     import numpy as np
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked
+    from smembench.kernels.driver import checked
 
     kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[itemsize]}")
     sides, strides = [described.columns, described.rows], [itemsize * described.stride]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel
+from smembench.devices import buffers
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
 from smembench.devices.buffers import BufferPool, Output, after_zeros, between_allocations
-from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
 
 
@@ -24,7 +23,7 @@ class DeviceArray:
 
     def __init__(self, content: np.ndarray[Any, Any]) -> None:
         self.content, self.size, self.dtype = content, content.size, content.dtype
-        self.device_ctypes_pointer = SimpleNamespace(value=content.ctypes.data)
+        self.address = content.ctypes.data
 
     def __getitem__(self, index: slice) -> DeviceArray:
         return DeviceArray(self.content[index])
@@ -44,7 +43,7 @@ def allocations(patch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(count)
         return DeviceArray(np.empty(count, dtype))
 
-    patch.setattr(cuda, "device_array", device_array)
+    patch.setattr(buffers, "device_array", device_array)
     return sizes
 
 
@@ -93,7 +92,7 @@ def test_arrays_of_a_place_that_was_reserved_begin_where_all_others_do(sizes: li
         pool = BufferPool()
         pool.reserve([4 * max(sizes)] * 3, free=12 * max(sizes))
         taken = [pool.take(slot, size, np.float32) for size in sizes]
-        assert len({array.device_ctypes_pointer.value for array in taken}) == 1
+        assert len({array.address for array in taken}) == 1
         assert [array.size for array in taken] == sizes
 
 
@@ -124,15 +123,13 @@ def test_a_launch_that_adds_to_its_output_finds_zeros_there_every_time(monkeypat
 def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_poison_is_filled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    freed: list[int] = []
     allocated = allocations(monkeypatch)
-    monkeypatch.setattr(cuda, "current_context", lambda: SimpleNamespace(deallocations=freed))
     monkeypatch.setattr(driver, "cuMemcpyAsync", copied)
     monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
     found: list[tuple[int, list[int]]] = []
 
     def launch(output: DeviceArray, one: DeviceArray, other: DeviceArray) -> None:
-        found.append((output.device_ctypes_pointer.value, output.content.tolist()))
+        found.append((output.address, output.content.tolist()))
         output.content[:] = one.content + other.content
 
     inputs = [np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)]
@@ -153,7 +150,6 @@ def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_p
 
 def test_a_write_beside_an_output_that_a_launch_allocates_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     allocations(monkeypatch)
-    monkeypatch.setattr(cuda, "current_context", lambda: SimpleNamespace(deallocations=[]))
     monkeypatch.setattr(driver, "cuMemcpyAsync", copied)
     monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
 

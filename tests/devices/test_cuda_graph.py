@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,15 +94,15 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
 
 @pytest.mark.parametrize("residue_ms", [0.0, RESIDUE_MS])
 def test_a_warm_sample_is_a_launch_behind_others_without_what_the_events_add(driver: Driver, residue_ms: float) -> None:
-    timer = GraphTimer(0, driver.enqueue("launch"), nullcontext, residue_ms, flush=None, warmup=0)
+    timer = GraphTimer(0, driver.enqueue("launch"), residue_ms, flush=None, warmup=0)
     assert timer.take() == WARM_MS + RESIDUE_MS - residue_ms
 
 
 def test_a_cold_sample_is_a_launch_behind_a_flush_that_is_not_in_it(driver: Driver) -> None:
-    timer = GraphTimer(0, driver.enqueue("launch"), nullcontext, RESIDUE_MS, driver.enqueue("flush"), warmup=0)
+    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, driver.enqueue("flush"), warmup=0)
     assert timer.take() == COLD_MS
 
 
 def test_an_empty_pair_is_read_behind_a_kernel_and_without_outliers(driver: Driver) -> None:
-    found = calibrate(0, driver.enqueue("busy"), driver.enqueue("empty"), nullcontext)
+    found = calibrate(0, driver.enqueue("busy"), driver.enqueue("empty"))
     assert found == (RESIDUE_MS, RESIDUE_MS + EMPTY_MS)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from smembench.devices import cuda as gpu
+from smembench.devices import cuda_helpers
 from smembench.devices.cpu import CpuDevice
 from smembench.devices.cuda import CudaDevice
-from smembench.devices.cuda_helpers import read_all
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import HostFunction
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
+from smembench.toolchains.machine_code import parse
+from smembench.toolchains.nvrtc import TOOLCHAIN
 
 CACHE_BYTES = 4000
 
@@ -42,11 +43,22 @@ def test_a_cold_sample_on_a_gpu_reads_twice_its_l2(monkeypatch: pytest.MonkeyPat
     def launcher(helper: Any, capability: str, stream: int, scalars: Sequence[Any], **sides: int) -> Any:
         return lambda buffer: launched.append((helper, buffer, *scalars))
 
-    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(to_device=lambda array: array))
+    monkeypatch.setattr(gpu, "to_device", lambda array: array)
     monkeypatch.setattr(gpu, "launcher", launcher)
     device: Any = object.__new__(CudaDevice)  # opened it would need a GPU
     device.info = DeviceInfo(name="cuda:0", kind="cuda", model="made up", memory_bytes=10**9, l2_bytes=CACHE_BYTES)
     device._flush_l2, device._handle = None, 0
     device._flush()()
     ((helper, buffer, count),) = launched
-    assert (helper, buffer.nbytes, count) == (read_all, 2 * CACHE_BYTES, buffer.size)
+    assert (helper, buffer.nbytes, count) == ("read_all", 2 * CACHE_BYTES, buffer.size)
+
+
+def test_the_kernel_ahead_of_an_event_pair_multiplies_once_per_turn_of_its_loop() -> None:
+    """Unrolled it would take another time, and the residue that runs subtract is read behind it."""
+    if reason := TOOLCHAIN.unavailable():
+        pytest.skip(reason)
+    code = bytes(cuda_helpers._compiled("9.0").code)
+    kinds = {helper: parse("", code, kernel=helper) for helper in ("busy", "read_all")}
+    found = {helper: made.kinds for helper, made in kinds.items() if made is not None}
+    assert found["busy"]["FMUL"] == 1
+    assert (found["read_all"]["FADD"], found["read_all"]["LDG"]) == (1, 2)

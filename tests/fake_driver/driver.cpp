@@ -64,6 +64,7 @@ static const ErrorText *error_text(CUresult error)
         {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
         {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
         {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+        {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
         {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
         {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
         {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
@@ -214,6 +215,13 @@ CUresult cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    ENTER_IN_CONTEXT;
+    *least = *greatest = 0;
+    return CUDA_SUCCESS;
+}
+
 // Profiling: of no profiler.
 
 CUresult cuProfilerStart()
@@ -253,6 +261,12 @@ CUresult cuMemFree(CUdeviceptr address)
 }
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned)
+{
+    ENTER_UNLESS_CAPTURING;
+    return allocate((CUdeviceptr *)address, bytes, CU_MEMORYTYPE_HOST);
+}
+
+CUresult cuMemAllocHost(void **address, size_t bytes)
 {
     ENTER_UNLESS_CAPTURING;
     return allocate((CUdeviceptr *)address, bytes, CU_MEMORYTYPE_HOST);
@@ -349,6 +363,13 @@ CUresult cuStreamCreate(CUstream *stream, unsigned)
     ENTER_IN_CONTEXT;
     *stream = new CUstream_st{current.back(), nullptr};
     return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
+{
+    if (priority != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    return cuStreamCreate(stream, flags);
 }
 
 CUresult cuStreamDestroy(CUstream stream)

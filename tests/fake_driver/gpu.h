@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -88,12 +89,23 @@ static CUresult spoiled()
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
+// Add a line to the file of the environment variable FAKE_DRIVER_LOG.
+static void log(const std::string &line)
+{
+    static FILE *file = std::getenv("FAKE_DRIVER_LOG") ? std::fopen(std::getenv("FAKE_DRIVER_LOG"), "a") : nullptr;
+    if (file) {
+        std::fputs((line + "\n").c_str(), file);
+        std::fflush(file);
+    }
+}
+
 // What a call of an entry point is answered before it does anything.
 static CUresult entered(const char *function)
 {
     std::string name = function;
     if (size_t version = name.rfind("_v"); version != std::string::npos)
         name.resize(version);
+    log(name);
     CUcontext context = current.empty() ? nullptr : current.back();
     if (context && context->sticky)
         return context->sticky;
@@ -255,6 +267,7 @@ static CUresult submit_launch(const CUlaunchConfig &launch, CUfunction function,
     const int unasked = (48 << 10) - function->attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
     if (int(launch.sharedMemBytes) > std::max(asked, unasked))
         return CUDA_ERROR_INVALID_VALUE;
+    log(function->name);
     CUcontext context = current.back();
     if (resolved(launch.hStream)->context != context)  // a copy may go to any stream, a launch may not
         return CUDA_ERROR_INVALID_HANDLE;

@@ -14,8 +14,8 @@ from smembench.devices.buffers import BufferPool, allocate, place_input
 from smembench.devices.cuda import CudaDevice, why_unusable
 from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
+from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import checked
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 
@@ -40,7 +40,7 @@ def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any)
     kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
     (array,) = problem.inputs(Case("transfer", "any", "cuda:0", "int32", 1, 2**20), seed=1)
     for made in (allocate(2**20, array.dtype, place), place_input(array, place, BufferPool(), 1)):
-        address = made.device_ctypes_pointer.value if place == "device" else made.ctypes.data
+        address = made.address if place == "device" else made.ctypes.data
         assert checked(driver.cuPointerGetAttributes(1, [kind], address)) == [MEMORY[place]]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda.bindings.driver import CUresult
 
 import programs
 from smembench.kernels import registry
@@ -70,7 +71,7 @@ def test_cublas_is_given_the_transposes(monkeypatch: pytest.MonkeyPatch, dtype: 
     a, b = rng.standard_normal((5, 3)).astype(dtype), rng.standard_normal((3, 7)).astype(dtype)
     c = np.full((5, 7), np.nan, dtype)
     monkeypatch.setattr(cublas, "_opened", lambda device: ColumnMajor())
-    monkeypatch.setattr(cublas, "cuda", SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0)))
+    monkeypatch.setattr(cublas, "driver", SimpleNamespace(cuCtxGetDevice=lambda: (CUresult.CUDA_SUCCESS, 0)))
     monkeypatch.setattr(cublas, "_pointer", lambda array: ctypes.c_void_p(array.ctypes.data))
     program = cublas.build(Case("matmul", "cublas", "cuda:0", dtype, 5, 7, 3, compiler="cublas"))
     program.enqueue(1, c, a, b)

@@ -85,7 +85,7 @@ def test_a_function_gets_the_names_of_the_other_dialect(monkeypatch: pytest.Monk
 
 
 def test_an_array_is_passed_as_buffer_elements_offset_size_and_stride() -> None:
-    array = SimpleNamespace(device_ctypes_pointer=SimpleNamespace(value=4096), size=np.int64(40))
+    array = SimpleNamespace(address=4096, size=np.int64(40))
     assert descriptor(array) == (4096, 4096, 0, 40, 1)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Program
 from smembench.model.errors import UsageError
-from smembench.toolchains.settings import FILE, settings
+from smembench.toolchains.settings import _UNOPTIMISED, FILE, settings
 
 SMALL = ("matmul", "--n", 64, "--kernel", "cpu", "--quick")
 
@@ -96,3 +96,10 @@ def test_numba_is_imported_only_where_a_setting_names_it(monkeypatch: pytest.Mon
         monkeypatch.setenv("NUMBA_OPT", value)
         ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
         assert ran.stdout.strip() == said
+
+
+def test_numbas_config_has_the_names_that_it_is_asked_for() -> None:
+    """A name that is gone would let kernels that are not optimised be timed."""
+    from numba.core import config
+
+    assert [name for name in (*_UNOPTIMISED.values(), "OPT", "ENABLE_CUDASIM") if not hasattr(config, name)] == []

@@ -39,16 +39,16 @@ def cupy_stream(handle: int) -> Any:
 
 
 def as_cupy(array: Any, shape: tuple[int, ...]) -> Any:
-    """A CuPy view of a Numba device array."""
+    """A CuPy view of an array on the device."""
     import cupy
 
     # Through __cuda_array_interface__ CuPy may wait for the exporter's stream, which a capture forbids.
-    memory = cupy.cuda.UnownedMemory(array.device_ctypes_pointer.value, array.nbytes, array)
+    memory = cupy.cuda.UnownedMemory(array.address, array.nbytes, array)
     return cupy.ndarray(shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
 def as_torch(array: Any, shape: tuple[int, ...]) -> Any:
-    """A PyTorch view of a Numba device array."""
+    """A PyTorch view of an array on the device."""
     import torch
 
     return torch.as_tensor(array, device="cuda").view(shape)

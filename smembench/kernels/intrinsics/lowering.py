@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numba
 from llvmlite import ir
-from numba.cuda.typing.templates import CallableTemplate
 
-from smembench.kernels.numba_cuda import DeviceFunction
+from smembench.kernels.numba_cuda import DeviceFunction, private
 
 if TYPE_CHECKING:
-    from numba.cuda.core.base import BaseContext
-    from numba.cuda.types import Type as NumbaType
+    from numba.types import Type as NumbaType
 
 Function = TypeVar("Function", bound=DeviceFunction)
 Type: TypeAlias = "NumbaType"
@@ -45,6 +43,10 @@ _LETTERS = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d"}
 
 LOWERINGS: list[tuple[Callable[..., ir.Value], DeviceFunction, tuple[Any, ...]]] = []
 """Lowerings with their functions and the types of the arguments, for Numba while it compiles here."""
+
+
+_untyped: list[tuple[DeviceFunction, Callable[..., Any]]] = []
+"""Intrinsics without a type yet, and what gives it by the types of the arguments; it needs numba-cuda loaded."""
 
 
 class Value(NamedTuple):
@@ -173,17 +175,28 @@ def register(
             return None
         return result if isinstance(result, types.Type) else result(*kinds)
 
-    def lowering(context: BaseContext, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
+    def lowering(context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
         values = map(Value, signature.args, args)
         emitted = lower(Code(context, builder, signature.return_type), *values)
         return context.get_dummy_value() if emitted is None else emitted
 
-    intrinsic: Any = function
     typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    template = {"key": function, "generic": lambda self: typer}
-    intrinsic._numba_type_ = types.Function(type(function.__name__, (CallableTemplate,), template))
+    _untyped.append((function, typer))
     LOWERINGS.append((lowering, function, (types.VarArg(types.Any),)))
     return function
+
+
+def give_types() -> None:
+    """Give the functions that were registered meanwhile their types for Numba, before it compiles."""
+    while _untyped:
+        _give_type(*_untyped.pop())
+
+
+def _give_type(function: DeviceFunction, typer: Callable[..., Type | None]) -> None:
+    intrinsic: Any = function
+    template = {"key": function, "generic": lambda self: typer}
+    base = private("numba.cuda.typing.templates.CallableTemplate")
+    intrinsic._numba_type_ = types.Function(type(function.__name__, (base,), template))
 
 
 class Code:
@@ -193,7 +206,7 @@ class Code:
         result: the Numba type of the call's result.
     """
 
-    def __init__(self, context: BaseContext, builder: ir.IRBuilder, result: Type) -> None:
+    def __init__(self, context: Any, builder: ir.IRBuilder, result: Type) -> None:
         self.context, self.builder, self.result = context, builder, result
 
     def emit(self, ptx: Ptx, *args: Value | int, result: Type = types.void) -> ir.Value | None:

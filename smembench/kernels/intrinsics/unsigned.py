@@ -30,11 +30,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.types.ext_types import dim3
-from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
-from smembench.kernels.intrinsics.lowering import LOWERINGS
+from smembench.kernels.intrinsics.lowering import LOWERINGS, types
+from smembench.kernels.numba_cuda import private
 
 Operation = Callable[..., Any]
 
@@ -66,6 +64,11 @@ def common(one: Any, other: Any, types: Any = types) -> Any:
     return None
 
 
+def _signature(*kinds: Any) -> Any:
+    """The result's type, then those of the arguments."""
+    return private("numba.cuda.typing.templates.signature")(*kinds)
+
+
 def _narrow(computed: Operation) -> Operation:
     """An operation on two ``uint32``, computed in 64 bits as Numba does and cut to the lower 32.
 
@@ -77,7 +80,7 @@ def _narrow(computed: Operation) -> Operation:
         """Numba finds the lowering by this function."""
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        compute = context.get_function(computed, signature(types.uint64, types.uint64, types.uint64))
+        compute = context.get_function(computed, _signature(types.uint64, types.uint64, types.uint64))
         wide = compute(builder, [builder.zext(arg, ir.IntType(64)) for arg in args])
         return builder.trunc(wide, ir.IntType(32))
 
@@ -94,14 +97,15 @@ _NARROW = {
 
 def _rule(operation: Operation, applies: Callable[[], bool]) -> type[Any]:
     """A typing template: two ``uint32`` give one, and an ``int`` is converted to the other operand's unsigned type."""
+    template: Any = private("numba.cuda.typing.templates.AbstractTemplate")
 
-    class Rule(AbstractTemplate):  # type: ignore[misc]
+    class Rule(template):  # type: ignore[misc]
         key, prefer_literal = operation, True
 
         def generic(self, args: Any, kws: Any) -> Any:
             kind = common(*args) if len(args) == 2 and applies() else None
             if kind == types.uint32 and operation in _NARROW:
-                return signature(kind, kind, kind)
+                return _signature(kind, kind, kind)
             if kind is None or args == (kind, kind):
                 return None
             return self.context.resolve_function_type(operation, (kind, kind), {})
@@ -124,7 +128,10 @@ def applied(context: Any, function: Operation) -> Iterator[None]:
         typed = context.callstack
         return not typed or typed[0].func_id.func is function
 
-    class Dim3(AttributeTemplate):  # type: ignore[misc]
+    dim3 = private("numba.cuda.types.ext_types.dim3")
+    template: Any = private("numba.cuda.typing.templates.AttributeTemplate")
+
+    class Dim3(template):  # type: ignore[misc]
         key = dim3
 
         def generic_resolve(self, value: Any, attr: str) -> Any:

@@ -7,8 +7,8 @@ between and no CPU; their allocation, which takes far longer than malloc, is not
 
 from __future__ import annotations
 
+from smembench.kernels.driver import copy
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
 
 

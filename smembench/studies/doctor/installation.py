@@ -79,7 +79,7 @@ def _gpu() -> Iterator[Check]:
 def _compilers() -> Iterator[Check]:
     from cuda.bindings import driver
 
-    from smembench.kernels.numba_cuda import checked
+    from smembench.kernels.driver import checked
 
     major = checked(driver.cuDriverGetVersion()) // 1000
     fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"

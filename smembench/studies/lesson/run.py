@@ -131,9 +131,9 @@ def main() -> None:
     name, number, device, runs = sys.argv[1:]
     experiment = load(name).experiments[int(number)]
     if device != SIMULATOR:
-        from smembench.kernels.numba_cuda import cuda
+        from cuda.core import Device
 
-        cuda.select_device(int(device.partition(":")[2]))
+        Device(int(device.partition(":")[2])).set_current()
     signal.setitimer(signal.ITIMER_REAL, experiment.seconds)
     print(json.dumps(asdict(_found(experiment, int(runs)))), flush=True)
     os._exit(0)  # without the clean-up, in which a broken CUDA context can hang

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.buffers import handle_of
-from smembench.kernels.numba_cuda import cuda
+from smembench.devices.buffers import new_stream
+from smembench.kernels.device_memory import to_device
 from smembench.kernels.program import CudaCKernel
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson
 from smembench.toolchains import cubin, nvrtc
@@ -48,11 +48,11 @@ class _Listing:
     """The listing, compiled for the current GPU, with the values that it copies."""
 
     def __init__(self) -> None:
-        self.stream: Any = cuda.stream()
-        self.handle = handle_of(self.stream)
-        major, minor = cuda.get_current_device().compute_capability
+        self.stream: Any = new_stream()
+        self.handle = int(self.stream.handle)
+        major, minor = self.stream.device.compute_capability
         self.code: Any = nvrtc.compiled(PROGRAM, f"{major}.{minor}")
-        self.pointed: Any = cuda.to_device(np.zeros(_COUNT, np.float32))
+        self.pointed: Any = to_device(np.zeros(_COUNT, np.float32))
         self.values: dict[str, Array] = {
             "constData": np.random.default_rng(0).random(_COUNT, np.float32),
             "devData": np.array([3.14], np.float32),
@@ -62,13 +62,13 @@ class _Listing:
     def fill(self, name: str) -> None:
         """Copy its value to a variable."""
         copy_to_symbol(self.code.handle, name, self.values[name], self.handle)
-        self.stream.synchronize()
+        self.stream.sync()
 
     def read(self, name: str) -> Array:
         """What a variable holds."""
         back = np.zeros_like(self.values[name])
         copy_from_symbol(self.code.handle, name, back, self.handle)
-        self.stream.synchronize()
+        self.stream.sync()
         return back
 
 
@@ -90,7 +90,7 @@ def _read_by_a_kernel(runs: int) -> Found:
         listing.fill(name)
     loaded: Loaded[CudaCKernel] = Loaded(listing.code, PROGRAM.entry)
     loaded.launcher(PROGRAM, listing.handle, [])()
-    listing.stream.synchronize()
+    listing.stream.sync()
     product = listing.values["constData"] * listing.values["devData"]
     right = int(np.count_nonzero(listing.pointed.copy_to_host() == product))
     return Found(f"{right} of {_COUNT} right", right == _COUNT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.device_memory import to_device
 from smembench.kernels.program import CudaCKernel
 from smembench.studies.probe.figure import Figure, verify
 from smembench.studies.probe.timing import SPAN
@@ -120,7 +120,7 @@ def shared_cycles(bench: Bench, bits: int, contention: str) -> float:
 def global_cycles(bench: Bench, bits: int, contention: str) -> float:
     """Cycles per request in global memory with all SMs at work, median of the SMs."""
     words, rounds = targets(contention, bench.sms * _THREADS), _LONGER * _ROUNDS[contention]
-    memory = cuda.to_device(np.zeros(words.size, f"uint{bits}"))
+    memory = to_device(np.zeros(words.size, f"uint{bits}"))
     found = bench.launch(_kernel(bench, f"global{bits}"), memory, words, rounds, out=(np.int64, bench.sms))
     _check(memory.copy_to_host(), words, bits, rounds)
     return _per_request(found, rounds)

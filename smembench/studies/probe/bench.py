@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.buffers import Output, handle_of
+from smembench.devices.buffers import Output, new_stream
 from smembench.devices.cuda import CudaPrepared
-from smembench.kernels.numba_cuda import checked, cuda
+from smembench.kernels.device_memory import to_device
+from smembench.kernels.driver import checked
 from smembench.kernels.program import CudaCKernel
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvrtc import compiled
@@ -51,8 +52,8 @@ class Bench:
         limits = gpu.limits()
         self.sms = limits.multiprocessors or 0
         self.shared_bytes = limits.max_dynamic_bytes or 0
-        self._stream = cuda.stream()
-        self._handle = handle_of(self._stream)
+        self._stream = new_stream()
+        self._handle = int(self._stream.handle)
         self._code: dict[str, Any] = {}
 
     def launch(
@@ -118,7 +119,7 @@ class Bench:
         code = self._compile(kernel)
         scalars = [np.uint32(argument) for argument in arguments if isinstance(argument, int)]
         arrays = [argument for argument in arguments if not isinstance(argument, int)]
-        placed = [cuda.to_device(array) if isinstance(array, np.ndarray) else array for array in arrays]
+        placed = [to_device(array) if isinstance(array, np.ndarray) else array for array in arrays]
         dtype, count = out
         output = Output(count, dtype, "device")
         enqueue = partial(code.launcher(kernel, self._handle, scalars), output.array, *placed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.device_memory import to_device
 from smembench.kernels.program import CudaCKernel
 from smembench.model.measurement import Status
 from smembench.studies.probe.copies_c import SOURCE
@@ -68,7 +68,7 @@ _RATES = (
 def figures(bench: Bench) -> Iterator[Figure]:
     """Latency by way and size, then bandwidth of one SM by itself and of all together."""
     words = max(_REGION, bench.sms * _RING) // 4
-    source = cuda.to_device(np.random.default_rng(_SEED).integers(0, 2**32, words, np.uint32))
+    source = to_device(np.random.default_rng(_SEED).integers(0, 2**32, words, np.uint32))
     has_bulk = bench.capability >= _BULK
     for way, size in _LATENCIES:
         if way != "bulk" or has_bulk:

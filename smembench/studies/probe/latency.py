@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.device_memory import device_array
 from smembench.kernels.program import CudaCKernel
 from smembench.studies.probe.bench import TRIALS
 from smembench.studies.probe.figure import Figure, verify
@@ -131,7 +131,7 @@ def figures(bench: Bench) -> Iterator[Figure]:
     samples = bench.trials(partial(_clocked, bench))
     yield Figure.of("shared memory, clock to clock", "cycles", samples, _CLOCKED, "29.9 (mt4g, H100)")
     chain = shuffled(_NODES)[np.newaxis]
-    memory = _linked(bench, chain, cuda.device_array(chain.size, np.uint64))
+    memory = _linked(bench, chain, device_array(chain.size, np.uint64))
     samples = bench.trials(lambda: float(np.median(_followed(bench, "follow_l1", memory, chain, _NODES))))
     yield Figure.of("L1 cache", "cycles", samples, _CHAIN, f"38 to 41 ({_OTHERS}), 33 ({ampere})")
     yield from _l2(bench)
@@ -152,7 +152,7 @@ def global_latency(bench: Bench) -> float:
     """Cycles of a dependent load from global memory that misses the L2; each SM has a chain of its own."""
     words = shuffled(bench.sms * 3 * _FAR_LOADS, _FAR_APART)
     chains = words.reshape(bench.sms, -1)
-    memory = cuda.device_array(words.size * _FAR_APART + (bench.info.l2_bytes or 0) // 2, np.uint64)
+    memory = device_array(words.size * _FAR_APART + (bench.info.l2_bytes or 0) // 2, np.uint64)
     _linked(bench, chains, memory)
     others, threads = memory[words.size * _FAR_APART :], 1024 * bench.sms
     flush = _kernel("flush", bench.sms, block=1024)
@@ -189,7 +189,7 @@ def _apart(low: Array, high: Array) -> bool:
 def _l2(bench: Bench) -> Iterator[Figure]:
     """A figure for each partition, or one if no two are told apart in every trial."""
     places = np.arange(_ADDRESSES, dtype=np.uint32)[:, np.newaxis] * np.uint32(_APART)
-    memory = _linked(bench, places, cuda.device_array(places.size * _APART, np.uint64))
+    memory = _linked(bench, places, device_array(places.size * _APART, np.uint64))
 
     def trial() -> list[Array]:
         found = _followed(bench, "follow_l2", memory, np.tile(places, (bench.sms, 1)), 64, 256)

@@ -13,9 +13,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from cuda.bindings import driver
 
+from smembench.kernels.device_memory import device_array
+from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.program import LibraryCall
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, TF32, WIDE
@@ -41,7 +43,7 @@ class _CuBlas:
         self._handle = ctypes.c_void_p()
         self.call("cublasCreate_v2", ctypes.byref(self._handle))
         self.call("cublasSetMathMode", self._handle, _NO_SHORT_SUMS)
-        self._workspace = cuda.device_array(_WORKSPACE_BYTES, np.uint8)
+        self._workspace = device_array(_WORKSPACE_BYTES, np.uint8)
 
     def on(self, stream: int) -> ctypes.c_void_p:
         """The handle, for calls on a stream; choosing one makes cuBLAS forget its workspace."""
@@ -81,7 +83,7 @@ def _path() -> str:
 
 
 def _pointer(array: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.device_ctypes_pointer.value)
+    return ctypes.c_void_p(array.address)
 
 
 def build(case: Case) -> LibraryCall:
@@ -94,7 +96,7 @@ def build(case: Case) -> LibraryCall:
     how = [_BY_TF32 if case.dtype == TF32 else _IN_FLOAT32, _ANY_ALGORITHM] if kind else []
 
     def enqueue(stream: int, c: Any, a: Any, b: Any) -> None:
-        library = _opened(cuda.get_current_device().id)
+        library = _opened(int(checked(driver.cuCtxGetDevice())))
         # cuBLAS counts down columns: what is C in rows is its transpose there, and that is B's times A's.
         sides, first, second = (n, m, k), (_pointer(b), *kind, ldb), (_pointer(a), *kind, k)
         operation = (library.on(stream), of_b, _AS_IT_IS, *sides)

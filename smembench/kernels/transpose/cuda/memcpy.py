@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from smembench.kernels.driver import copy
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import copy
 from smembench.kernels.program import LibraryCall
 from smembench.kernels.transpose.problem import COPY
 

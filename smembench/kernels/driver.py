@@ -1,0 +1,33 @@
+"""CUDA's driver as the whole package calls it: its error check, and copies between arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda.bindings import driver
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """The value of a call of the CUDA driver.
+
+    Raises:
+        RuntimeError: with CUDA's name and text for the error.
+    """
+    error, *values = result
+    if error != driver.CUresult.CUDA_SUCCESS:
+        _, name = driver.cuGetErrorName(error)
+        _, text = driver.cuGetErrorString(error)
+        raise RuntimeError(f"{name.decode()}: {text.decode()}")
+    return values[0] if len(values) == 1 else values
+
+
+def copy(stream: int, target: Any, source: Any) -> None:
+    """Enqueue a copy of ``source`` on a stream, between arrays on the device and NumPy arrays in any direction.
+
+    For pageable host memory cuMemcpyAsync may do part or all of the copy before it returns.
+    """
+    checked(driver.cuMemcpyAsync(_address(target), _address(source), source.size * source.dtype.itemsize, stream))
+
+
+def _address(array: Any) -> int:
+    return int(array.address if hasattr(array, "address") else array.ctypes.data)

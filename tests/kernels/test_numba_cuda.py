@@ -1,0 +1,174 @@
+"""numba-cuda stands behind one module, and what is used of it beyond its documentation is there and means the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from smembench.kernels.numba_cuda import PRIVATE, SIMULATED, Private, cuda, device, number, private, uint32
+from smembench.toolchains.numba import TOOLCHAIN, descriptor
+from smembench.toolchains.nvvm import compiled, compiling
+
+PACKAGE = ROOT / "smembench"
+BEHIND = PACKAGE / "kernels/numba_cuda.py"
+MODULES = [path for path in PACKAGE.rglob("*.py") if path != BEHIND]
+FLOATS = number("float32")[::1]
+
+compiles = pytest.mark.usefixtures("compiler")
+
+
+@pytest.fixture(scope="module")
+def compiler() -> None:
+    """Skip what compiles where nothing can be compiled."""
+    if SIMULATED:
+        pytest.skip("the simulator compiles nothing")
+    if reason := TOOLCHAIN.unavailable():
+        pytest.skip(reason)
+
+
+class Buffer:
+    """An array of 40 floats at an address, as far as a launch looks at it."""
+
+    address, size, dtype = 4096, 40, np.dtype(np.float32)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, with the names that it takes from it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def asked_for(path: Path) -> Iterator[str]:
+    """Every name that a file asks ``private`` for."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "private":
+            (name,) = node.args
+            assert isinstance(name, ast.Constant), f"{path}:{node.lineno}: the name is not a literal"
+            yield str(name.value)
+
+
+def test_no_other_module_imports_numba_cuda() -> None:
+    found = {(path, name) for path in MODULES for name in imported(path)}
+    assert [each for each in found if re.match(r"(numba\.cuda|numba_cuda)(\.|$)", each[1])] == []
+
+
+def test_what_modules_ask_for_is_in_the_list() -> None:
+    names = {name for path in MODULES for name in asked_for(path)}
+    assert names
+    assert [name for name in names if not any(f"{each.name}.".startswith(f"{name}.") for each in PRIVATE)] == []
+
+
+@compiles
+@pytest.mark.parametrize("each", PRIVATE, ids=lambda each: each.name)
+def test_the_installed_version_has_what_the_package_uses(each: Private) -> None:
+    with compiling():  # some are there only once something is compiled
+        try:
+            private(each.name)
+        except ImportError as error:
+            pytest.fail(f"{error}. What breaks: {each.breaks}")
+
+
+@compiles
+def test_a_name_that_is_gone_is_missed_with_the_version_and_the_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(private("numba.cuda.lowering"), "CUDALower")
+    expected = rf"numba-cuda {version('numba-cuda')} has no numba\.cuda\.lowering\.CUDALower, which is for line"
+    with pytest.raises(ImportError, match=expected):
+        private("numba.cuda.lowering.CUDALower")
+
+
+def parameters(ptx: str) -> dict[int, str]:
+    """The entry's parameters, by their place: the type of each."""
+    (entry,) = re.findall(r"\.entry \w+\((.*?)\)", ptx, re.DOTALL)
+    return dict(enumerate(re.findall(r"\.param \.(\w+)", entry)))
+
+
+def used(kernel: Callable[..., None], *signature: Any) -> set[int]:
+    """Which of its parameters a kernel loads."""
+    ptx = compiled(kernel, signature, (9, 0), at_link_time=False).decode()
+    return {int(place) for place in re.findall(r"ld\.param\.\w+\s+[^;]*_param_(\d+)", ptx)}
+
+
+@compiles
+def test_an_array_is_passed_as_the_compiler_reads_it() -> None:
+    """Otherwise a kernel reads and writes elsewhere, without an error."""
+
+    def size(out: Any) -> None:
+        out[0] = out.size
+
+    def shape(out: Any) -> None:
+        out[0] = out.shape[0]
+
+    def second(out: Any, inp: Any, n: Any) -> None:
+        out[n] = inp[n]
+
+    passed = descriptor(Buffer())
+    address = passed.index(Buffer.address)
+    assert used(size, FLOATS) - {address} == {passed.index(Buffer.size)}
+    assert used(shape, FLOATS) - {address} == {passed.index(Buffer.size, address)}
+    behind = 2 * len(passed)
+    assert used(second, FLOATS, FLOATS, uint32) == {address, len(passed) + address, behind}
+    ptx = compiled(second, (FLOATS, FLOATS, uint32), (9, 0), at_link_time=False).decode()
+    assert list(parameters(ptx).values()) == ["u64"] * behind + ["u32"]
+
+
+@compiles
+def test_indices_of_a_kernel_have_the_types_of_the_rule() -> None:
+    """Otherwise they have 64 bits, and kernels are slower, without an error."""
+
+    def index(n: Any) -> Any:
+        return cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x + 1 if n > 0 else n
+
+    def returned() -> str:
+        return str(cuda.compile_ptx(index, (uint32,), device=True, cc=(9, 0))[1])
+
+    with compiling(index):
+        assert returned() == "uint32"
+    assert returned() != "uint32"
+
+
+@compiles
+def test_a_users_kernel_has_its_options_and_its_function() -> None:
+    def kernel(out: Any) -> None:
+        out[0] = 1
+
+    decorated = cuda.jit(kernel, fastmath=True, max_registers=40)
+    assert isinstance(decorated, private("numba.cuda.dispatcher.CUDADispatcher"))
+    assert decorated.py_func is kernel
+    assert (decorated.targetoptions["fastmath"], decorated.targetoptions["max_registers"]) == (True, 40)
+
+
+@compiles
+def test_a_device_function_is_inlined() -> None:
+    @device
+    def twice(x: Any) -> Any:
+        return x + x
+
+    def kernel(out: Any) -> None:
+        out[0] = twice(out[1])
+
+    ptx = compiled(kernel, (FLOATS,), (9, 0), at_link_time=False).decode()
+    assert ".func" not in ptx
+    assert "call" not in ptx
+
+
+def test_reading_the_declarations_of_all_kernels_loads_nothing_of_numba_cuda() -> None:
+    code = """
+import sys
+from smembench.kernels.registry import kernels
+assert len(kernels()) > 50
+assert [name for name in sys.modules if name.startswith("numba.cuda.")] == []
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
