@@ -99,7 +99,12 @@ __global__ void set(float *out, Part part) {
     if (i == 3) printf("%d\\n", i);
     if (i < part.n) out[i] = part.value;
 }
-__global__ void halved(float *out) { out[threadIdx.x] = half(out, threadIdx.x); }
+__global__ void halved(float *out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = half(out, i);
+}
+__device__ __noinline__ int steps(int n) { return n < 2 ? n : steps(n - 1) + steps(n - 2); }
+__global__ void stepped(float *out) { out[threadIdx.x] = steps(threadIdx.x); }
 """)
     np.save(tmp_path / "part.npy", np.array([(200, 1.5)], [("n", "i4"), ("value", "f4")]).view(np.uint8))
     launch = ["--grid", "4", "--block", "64", "--arg", "float32[256]"]
@@ -109,8 +114,13 @@ __global__ void halved(float *out) { out[threadIdx.x] = half(out, threadIdx.x); 
     assert (store["line"], store["requests"], store["sectors_per_request"]) == (6, 7, (6 * 4 + 1) / 7)
     number = program("explain", f"{path}:set", *launch, "--arg", "200")
     assert "part: is a structure; give its 8 bytes as a .npy file" in number.stderr
-    refused = program("explain", f"{path}:halved", *launch)
-    assert (refused.returncode, "halved, line 8: call.uni is not traced" in refused.stderr) == (2, True), refused.stderr
+    called = program("explain", f"{path}:halved", *launch, "--json")
+    assert called.returncode == 0, called.stderr
+    accesses = json.loads(called.stdout)["global"]
+    assert [(each["line"], each["kind"], each["requests"]) for each in accesses] == [(10, "load", 8), (10, "store", 8)]
+    refused = program("explain", f"{path}:stepped", *launch)
+    assert refused.returncode == 2
+    assert "stepped, line 13: the call" in refused.stderr
 
 
 def test_a_cluster_is_given_or_the_kernels_own(program: Program, tmp_path: Path) -> None:
