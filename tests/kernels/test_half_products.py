@@ -177,7 +177,8 @@ def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatc
             calls.append((name, [getattr(value, "value", value) for value in arguments]))
 
     monkeypatch.setattr(cublas, "_opened", lambda device: Library())
-    monkeypatch.setattr(cublas, "cuda", SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0)))
+    monkeypatch.setattr(cublas, "driver", SimpleNamespace(cuCtxGetDevice=lambda: 0))
+    monkeypatch.setattr(cublas, "checked", lambda found: found)
     monkeypatch.setattr(cublas, "_pointer", ctypes.c_void_p)
     cublas.build(case).enqueue(7, 100, 200, 300)
     ((name, given),) = calls

@@ -162,7 +162,8 @@ def test_cublas_multiplies_tf32_on_tensor_cores(monkeypatch: pytest.MonkeyPatch)
             calls.append((name, [getattr(value, "value", value) for value in arguments]))
 
     monkeypatch.setattr(cublas, "_opened", lambda device: Library())
-    monkeypatch.setattr(cublas, "cuda", SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0)))
+    monkeypatch.setattr(cublas, "driver", SimpleNamespace(cuCtxGetDevice=lambda: 0))
+    monkeypatch.setattr(cublas, "checked", lambda found: found)
     monkeypatch.setattr(cublas, "_pointer", ctypes.c_void_p)
     cublas.build(replace(CASE, kernel="cublas", compiler="cublas")).enqueue(7, 100, 200, 300)
     ((name, passed),) = calls
