@@ -13,7 +13,7 @@ from smembench.views.sections import Section, table
 def tiles(found: Sequence[TileTraffic], flops: int) -> Section:
     """A line for each kind of access, and what a launch of ``flops`` FLOP moves of the tiles."""
     return table(
-        "Tiles in shared memory, swizzled rows of 128 bytes, by TMA and tensor cores",
+        "Tiles in shared memory, by TMA and tensor cores",
         found,
         {
             "line": lambda each: str(each.access.line),
