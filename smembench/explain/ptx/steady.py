@@ -1,19 +1,21 @@
 """Loops in a steady state: an iteration does what the one before did, so many bytes further.
 
 After a few iterations that a group of threads takes, the last ones are compared. If registers have grown by the same
-amounts, and accesses are the same but for whole sectors of global memory, further iterations cost the same: they are
-counted and passed by, up to the last few, which are run. Should these differ after all, the block is run again without
-passing any by.
+amounts, and accesses are the same but for whole sectors of global memory, further iterations cost the same, as long as
+no comparison in the loop changes its result and nothing is computed that bends, such as a remainder. They are counted
+and passed by, up to the last few, which are run. Should these differ after all, the block is run again in full.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from smembench.explain.ptx.needed import MEMORY
 from smembench.explain.ptx.program import TYPES, Instruction
 from smembench.explain.ptx.records import Progress, Record
 from smembench.explain.ptx.registers import Mask, Registers
@@ -23,9 +25,11 @@ from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES
 _PERIODS = (1, 2, 3, 4, 5, 6, 8)
 """Iterations after which a loop may repeat itself: more than one where it has several buffers, or few bytes each."""
 _KEPT, _TRIES = 2 * max(_PERIODS) + 1, 40
-_LEAST, _RUN = 4, 2
-"""Periods that are worth passing by, and those at the end that are run."""
+_LEAST, _RUN, _MOST = 4, 2, 2**31
+"""Periods that are worth passing by, those at the end that are run, and more than any loop has."""
 _ALWAYS_RUN = ("atom", "red", "mbarrier", "wgmma", "wmma", "call", "brx", "ret", "exit")
+_LINEAR = ("add", "sub", "mov", "cvt", "cvta", "neg", "shl", "selp", "setp")
+"""Instructions whose results grow by the same amounts if their operands do, and predicates stay as they are."""
 _COMPARISONS: Mapping[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,
@@ -48,29 +52,21 @@ def loops(registers: Registers) -> dict[int, Loop]:
         number: labels[each.operands[-1]] for number, each in enumerate(code) if each.root == "bra" and each.guard
     }
     ends = {number: begin for number, begin in begins.items() if begin <= number}
-    found = {}
-    for end, begin in ends.items():
-        inner = {code[each].guard for each in ends if begin <= each < end}
-        found[id(code[end])] = Loop(registers, code[begin : end + 1], inner)
-    return found
+    return {id(code[end]): Loop(registers, code[begin : end + 1]) for end, begin in ends.items()}
 
 
 class Loop:
-    """A loop of a kernel.
+    """A loop of a kernel by its body, the branch that repeats it the last."""
 
-    Args:
-        registers: the kernel's.
-        body: its instructions, the branch that repeats it the last.
-        inner: the predicates that repeat loops in it.
-    """
-
-    def __init__(self, registers: Registers, body: Sequence[Instruction], inner: Collection[str]) -> None:
-        self._registers, self._branch, self._inner = registers, body[-1], inner
+    def __init__(self, registers: Registers, body: Sequence[Instruction]) -> None:
+        self._registers, self._branch = registers, body[-1]
         self._written = {name for each in body for name in each.targets}
         self._condition = next((each for each in reversed(body) if self._branch.guard in each.targets), None)
         always = any(each.root in _ALWAYS_RUN or "bulk" in each.parts for each in body)
         self._possible = self._is_comparison() and not always
-        self._equal = {name for each in body if self._is_once(each) for name in each.sources}
+        setps = [each for each in body if each.root == "setp"]
+        self._comparisons = [each for each in setps if np.dtype(TYPES[each.types[0]]).kind in "iu"]
+        self._computing = [each for each in body if each.targets and not each.ends and each.root not in _LINEAR]
         self.enter()
 
     def enter(self) -> None:
@@ -108,14 +104,14 @@ class Loop:
     def _passed(self, period: int, mask: Mask, records: list[Record]) -> Progress | None:
         first, one, two = (self._states[-1 - back * period] for back in (2, 1, 0))
         grown = _growth(first.registers, one.registers, two.registers)
-        if grown is None or any(grown.get(name) is not None for name in self._equal):
+        if grown is None or any(self._bends(each, grown) for each in self._computing):
             return None
         before = records[first.progress.records : one.progress.records]
         last = records[one.progress.records : two.progress.records]
         if len(before) != len(last) or not all(map(_costs_as, last, before)):
             return None
-        times = self._remaining(grown, mask) - _RUN
-        if times < _LEAST:
+        times = min(self._constant(each, grown, mask) for each in self._comparisons) - _RUN
+        if not _LEAST <= times < _MOST - _RUN:  # a loop that would not end is run until it is refused
             return None
         for number in range(one.progress.records, two.progress.records):
             records[number] = records[number]._replace(times=records[number].times * (times + 1))
@@ -136,10 +132,17 @@ class Loop:
             if len(made) != len(self._expected) or not all(map(_is_same, made, self._expected)):
                 raise NotSteadyError
 
-    def _is_once(self, given: Instruction) -> bool:
-        """Whether a comparison may be true in a single iteration."""
-        once = given.root == "setp" and {"eq", "ne"}.intersection(given.parts) and given is not self._condition
-        return bool(once) and given.targets[0] not in self._inner
+    def _bends(self, given: Instruction, grown: Mapping[str, Any]) -> bool:
+        """Whether a result may grow otherwise than it has, though what it is computed from grows on as it did."""
+        growths = [growth for name in given.sources if (growth := grown.get(name)) is not None]
+        if not growths or given.root in MEMORY:
+            return False
+        if given.root in ("mul", "mad") and "hi" not in given.parts:
+            return len(growths) > 1  # a product of what grows with what grows
+        if given.root == "and" and re.fullmatch(r"\d+", given.operands[2]):  # the lowest bits
+            above = int(given.operands[2]) + 1
+            return bool(above & above - 1) or any(np.any(growth % growth.dtype.type(above)) for growth in growths)
+        return True
 
     def _is_comparison(self) -> bool:
         given = self._condition
@@ -147,34 +150,35 @@ class Loop:
             return False
         return np.dtype(TYPES[given.types[0]]).kind in "iu" and given.parts[1] in (*_COMPARISONS, "ne")
 
-    def _remaining(self, grown: Mapping[str, Any], mask: Mask) -> int:
-        """After how many further periods the threads of a mask all repeat the loop still, at least."""
-        given = self._condition
-        assert given is not None
-        kind = TYPES[given.types[0]]
+    def _constant(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
+        """For how many periods the result of a comparison stays the same in all threads of a mask."""
+        kind, sides = TYPES[given.types[0]], given.operands[1:3]
+        if all(grown.get(text) is None for text in sides):
+            return _MOST
 
         def of_threads(value: Any) -> Any:
             return np.broadcast_to(value, mask.shape)[mask].astype(object)  # integers of any size
 
-        one, two = (of_threads(self._registers.operand(text, kind)()) for text in given.operands[1:])
-        growths = (grown.get(text) for text in given.operands[1:])
+        one, two = (of_threads(self._registers.operand(text, kind)()) for text in sides)
+        growths = (grown.get(text) for text in sides)
         by_one, by_two = (
             0 if growth is None else of_threads(growth.view(f"i{growth.dtype.itemsize}")) for growth in growths
         )
-        compare: Callable[[Any, Any], Any] = _COMPARISONS.get(given.parts[1], operator.lt)
+        compare: Callable[..., Any] = _COMPARISONS.get(given.parts[1], operator.lt)
+        now = compare(one, two)
 
-        def repeats(periods: int) -> bool:
+        ordered = given.parts[1] in _COMPARISONS  # else for being equal
+
+        def stays(periods: int) -> bool:
             left, right = one + by_one * periods, two + by_two * periods
-            if given.parts[1] == "ne":
-                return bool(((left < right) == (one < two)).all() and (left != right).all())
-            return bool((compare(left, right) != self._branch.negated).all())
+            return bool((compare(left, right) == now).all() and (ordered or (left != right).all()))
 
-        if not repeats(1) or repeats(2**31):
+        if not stays(0) or not stays(1):
             return 0
-        low, high = 1, 2**31
+        low, high = 1, _MOST
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if repeats(middle) else (low, middle)
+            low, high = (middle, high) if stays(middle) else (low, middle)
         return low
 
 

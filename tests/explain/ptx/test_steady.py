@@ -65,6 +65,17 @@ __global__ void once(float *c, const float *a, int n, int at) {
     }
     c[threadIdx.x] = sum;
 }
+__global__ void between(float *c, const float *a, int n, int at) {  // for some iterations in the middle
+    float sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) {
+        sum += a[k * 256 + threadIdx.x];
+        if (k >= at && k < at + 20) sum += a[threadIdx.x * 8];
+        if (at % 3 == 0 && (k & 31) > 20) sum += a[threadIdx.x * 4];
+        __syncthreads();
+    }
+    c[threadIdx.x] = sum;
+}
 __global__ void unaligned(float *c, const float *a, int n) {
     float sum = 0;
     #pragma unroll 1
@@ -114,14 +125,20 @@ def test_a_product_with_any_remainder(n: int) -> None:
     assert passed == run
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
-    kernel=st.sampled_from(["buffered", "bent", "once", "unaligned", "halved"]),
+    kernel=st.sampled_from(["buffered", "bent", "once", "between", "unaligned", "halved"]),
     n=st.integers(1, 150),
     at=st.integers(0, 150),
 )
 def test_loops_of_every_kind(kernel: str, n: int, at: int) -> None:
-    passed, run = both(kernel, (n, at) if kernel in ("bent", "once") else (n,))
+    passed, run = both(kernel, (n, at) if kernel in ("bent", "once", "between") else (n,))
+    assert passed == run
+
+
+@pytest.mark.parametrize("n", range(58, 150, 7))
+def test_what_comes_and_goes_in_the_middle(n: int) -> None:
+    passed, run = both("between", (n, 30))
     assert passed == run
 
 
