@@ -89,7 +89,7 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
     for of, members in of_lines.items():
         found = [each.access.guarded for each in compiled.get(of, ())]
         for place, number in enumerate(members):
-            mine = found[place :: len(members)] if len(found) % len(members) == 0 else found
+            mine = found[place :: len(members)] if len(found) % len(members) == 0 else found[place : place + 1]
             if code[number].root == "cp" or 2 * sum(mine) > len(mine):
                 yield number
 
