@@ -111,7 +111,7 @@ class Machine:
     def _instruction(self, given: Instruction) -> Run | None:
         """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
         root = given.root
-        if (root == "st" and given.space == "param") or (root == "call" and _CALLS.intersection(given.operands)):
+        if root == "call" and _CALLS.intersection(given.operands):
             return None
         if root in _REFUSED:
             raise self._registers.refused(given.called_from.line, given.opcode)

@@ -146,10 +146,8 @@ def _packed(given: Instruction, registers: Registers) -> Run:
 
 def _parameter(given: Instruction, registers: Registers) -> Run:
     match = ADDRESS.fullmatch(given.operands[1])
-    if match is None:
+    if match is None or match[1] not in registers.launch.parameters:
         raise registers.refused(given.called_from.line, given.opcode)
-    if match[1] not in registers.launch.parameters:  # the result of a call
-        return _opaque(given, registers)
     kind, begin = np.dtype(TYPES[given.types[-1]]), int(match[3] or "0", 0)
     content = registers.launch.parameters[match[1]]
     values = []
