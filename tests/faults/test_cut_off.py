@@ -248,7 +248,7 @@ def test_another_environment_is_refused_unless_it_is_forced(folder: Path, config
     head["run"]["versions"]["numba"] = "0.1"
     head["run"]["git"], head["run"]["code"] = {"revision": "1" * 40}, "2" * 64
     head["run"]["kernels"][FAULTS.name] = "3" * 64
-    head["run"]["environment"] = {"NUMBA_OPT": "2"}
+    head["run"]["environment"] |= {"NUMBA_OPT": "2"}
     del head["crc32"]
     lines = [head, *({"visit": json.loads(line)["visit"]} for line in trials)]  # as older versions wrote them
     (folder / JOURNAL).write_text("".join(f"{json.dumps(line)}\n" for line in lines))

@@ -15,6 +15,7 @@ from smembench.run.environment import describe_run, differences, versions
 from smembench.run.pseudonym import pseudonym
 from smembench.store.run_json import Description, Git
 from smembench.studies.compare.comparability import environment
+from smembench.toolchains.settings import settings as settings_of_compilers
 
 
 def test_libraries_that_make_a_gpus_code_are_asked_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +49,8 @@ def test_settings_are_recorded_and_named_where_they_differ(tmp_path: Path, monke
             return describe_run("run", config, 1, [], anonymous="NUMBA_CUDA_DRIVER" in settings, argv=[])
 
     monkeypatch.chdir(tmp_path)
+    for name in settings_of_compilers():
+        monkeypatch.delenv(name)
     plain, forced = described(NUMBA_CACHE_DIR="/cache"), described(CUDA_FORCE_PTX_JIT="1")
     assert plain.environment == {}
     assert forced.environment == {"CUDA_FORCE_PTX_JIT": "1"}
