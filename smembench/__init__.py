@@ -222,7 +222,8 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
     """
-    from smembench.explain.arguments import in_order_and_named, named_value, sides
+    from smembench.launches.arguments import in_order_and_named, named_value
+    from smembench.launches.dimensions import sides
     from smembench.report.notebook import ExplainedFunction, shown
     from smembench.studies.explain import target
     from smembench.studies.explain_any import explain_any

@@ -14,6 +14,7 @@ ROOMS = (
     "model",
     "kernels",
     "toolchains",
+    "launches",
     "devices",
     "store",
     "run",

@@ -11,7 +11,7 @@ import numpy as np
 from functions import source
 from launches import given
 
-from smembench.explain.array_argument import ArrayArgument
+from smembench.launches.array_argument import ArrayArgument
 from smembench.toolchains.nvvm import compiled
 
 CAPABILITY = (9, 0)

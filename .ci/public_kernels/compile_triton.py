@@ -10,7 +10,7 @@ import numpy as np
 from functions import source
 from launches import given, sides
 
-from smembench.explain.array_argument import ArrayArgument
+from smembench.launches.array_argument import ArrayArgument
 
 WARP = 32
 TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bool": "i1"}

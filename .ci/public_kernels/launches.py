@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from smembench.explain.arguments import parsed
-from smembench.explain.array_argument import ArrayArgument
+from smembench.launches.arguments import parsed
+from smembench.launches.array_argument import ArrayArgument
 
 FIGURES: Mapping[str, str] = {
     "shared load wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",

@@ -69,8 +69,8 @@ def explain(
       smembench explain --layout "lane % 16 * 64 + lane // 16 * 8" --itemsize 2 --vector 8
       smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
     """
-    from smembench.studies.explain_cuda import is_cuda_file
-    from smembench.studies.explain_file import is_in_file
+    from smembench.launches.cuda_file import is_cuda_file
+    from smembench.launches.python_file import is_in_file
     from smembench.views.console import say, stderr
 
     if layout.given:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from linecache import checkcache, getlines
 from math import prod
 
-from smembench.explain.expression import evaluated, parsed
 from smembench.explain.warp import WIDTHS
+from smembench.launches.expression import evaluated, parsed
 
 _SIZES = {
     **dict.fromkeys(("char", "bool", "int8_t", "uint8_t", "__nv_fp8_e4m3", "__nv_fp8_e5m2"), 1),

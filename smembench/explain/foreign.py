@@ -15,32 +15,28 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.blocks import kinds_by_work
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs, by_memory, resident_blocks
-from smembench.explain.foreign_cuda import Replacements, foreign_cuda, plain_function
+from smembench.explain.foreign_cuda import Replacements, foreign_cuda
 from smembench.explain.foreign_memory import ForeignRecorder
 from smembench.explain.idle import idle_requests
 from smembench.explain.launch import by_cost
 from smembench.explain.mistakes import KINDS
-from smembench.explain.occupancy import MAX_THREADS
 from smembench.explain.requests import NOWHERE
-from smembench.explain.tensor_maps import TensorMapArgument
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import ARRAY_SPACING, Launch, Trace, record
 from smembench.explain.traffic import traffic
 from smembench.explain.warp import WIDTHS
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.dimensions import Dimensions, as_text, check_launch
+from smembench.launches.python_file import plain_function
+from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.hardware import WARP
 from smembench.model.text import number_of
 from smembench.toolchains.machine_code import MachineCode, parse
 from smembench.toolchains.numba_function import function_code
-
-Dimensions = tuple[int, ...]
-
-_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-_MOST_IN_BLOCK = (1024, 1024, 64)
 
 
 def explain_function(
@@ -142,36 +138,6 @@ def _machine_code(function: Any, arguments: Sequence[Argument], capability: str)
 def _like(argument: ArrayArgument) -> NDArray[Any]:
     """An array of the same layout, which Numba compiles for, without its memory."""
     return as_strided(np.empty(1, argument.dtype), argument.shape, argument.steps)
-
-
-def as_text(dimensions: Dimensions) -> str:
-    """Dimensions as the command line has them: ``32x8``."""
-    return "x".join(map(str, dimensions))
-
-
-def check_launch(grid: Dimensions, block: Dimensions) -> None:
-    """Check that a GPU takes a grid and a block of these dimensions.
-
-    Raises:
-        UsageError: if not.
-    """
-    check_limits("grid", grid, _MOST_BLOCKS)
-    check_limits("block", block, _MOST_IN_BLOCK)
-    if prod(block) > MAX_THREADS:
-        raise UsageError(f"block {as_text(block)}: has {prod(block)} threads; a block has at most {MAX_THREADS}")
-
-
-def check_limits(name: str, dimensions: Dimensions, most: Dimensions) -> None:
-    """Whether a GPU takes these dimensions.
-
-    Raises:
-        UsageError: if not.
-    """
-    if not 1 <= len(dimensions) <= 3 or min(dimensions) < 1:
-        raise UsageError(f"{name} {as_text(dimensions)}: give 1 to 3 dimensions of at least 1, such as 32x8")
-    for axis, size, limit in zip("xyz", dimensions, most, strict=False):
-        if size > limit:
-            raise UsageError(f"{name} {as_text(dimensions)}: has {size} along {axis}; a GPU takes at most {limit}")
 
 
 def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str, Argument]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from smembench.explain.lockstep import Values
 from smembench.explain.trace import ATOMICS, AXES, SHUFFLES
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.rebound import Rebound
+from smembench.launches.python_file import plain_function
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
@@ -160,9 +161,3 @@ class Replacements:
             return self._recorder.given("constant", name, value, 0)
         found = _type(value)
         return value if found is None else found
-
-
-def plain_function(value: Any) -> FunctionType | None:
-    """The Python function of a kernel, of a device function or of a function; None for anything else."""
-    found = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
-    return found if isinstance(found, FunctionType) else None

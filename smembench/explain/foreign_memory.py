@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.foreign_index import Indexed
 from smembench.explain.functions import Cast, integer
 from smembench.explain.lockstep import Values
 from smembench.explain.recorder import AddressArray, Recorder
 from smembench.explain.requests import AccessSite
 from smembench.explain.unknown import Unfollowed, Unknown
+from smembench.launches.array_argument import ArrayArgument
 from smembench.model.errors import UsageError
 
 Data = NDArray[Any]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.costs import SharedAccess
 from smembench.explain.cure import Cure, cure_of
-from smembench.explain.expression import evaluated, parsed
 from smembench.explain.rearranged import asked_of
 from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite, Request
 from smembench.explain.warp import WIDTHS
+from smembench.launches.expression import evaluated, parsed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
 

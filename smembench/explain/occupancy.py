@@ -9,10 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from smembench.model.device import Limits
-from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
-
-MAX_THREADS = 1024
-"""Most threads per block."""
+from smembench.model.hardware import MAX_THREADS, STATIC_SHARED_BYTES, WARP
 
 MAX_REGISTERS = 255
 """Most 32-bit registers per thread."""

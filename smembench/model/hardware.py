@@ -3,6 +3,9 @@
 WARP = 32
 """Threads (lanes) per warp; memory serves their accesses as one request."""
 
+MAX_THREADS = 1024
+"""Most threads per block."""
+
 BANKS = 32
 """Banks of shared memory; each serves one word per wavefront."""
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from smembench.explain import analysis, counters
 from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
-from smembench.explain.occupancy import ANY_GPU, CAPABILITIES, MAX_THREADS
+from smembench.explain.occupancy import ANY_GPU, CAPABILITIES
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
@@ -19,6 +19,7 @@ from smembench.model.case import UNIFORM, Case
 from smembench.model.data_sheets import data_sheet
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.model.hardware import MAX_THREADS
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
 from smembench.run.plan import check
 from smembench.run.session import locked

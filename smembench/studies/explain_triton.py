@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from ml_dtypes import bfloat16
 
-from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Dimensions, as_text
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import parse
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.dimensions import Dimensions, as_text
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.toolchains.machine_code import parse as parse_code

@@ -127,7 +127,7 @@ def test_mistakes_of_the_command_are_one_line(
 def test_python_explains_functions_with_what_their_launch_names(source: Path) -> None:
     import triton.language as tl
 
-    from smembench.studies.explain_file import kernel_in
+    from smembench.launches.python_file import kernel_in
 
     transpose, scale = (kernel_in(f"{source}:{name}") for name in ("transpose", "scale"))
     arrays = ("float16[128,128]", "float16[128,128]", 128)

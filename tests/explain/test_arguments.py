@@ -14,8 +14,8 @@ from numba import cuda
 from numpy.lib.stride_tricks import as_strided
 
 from smembench import UsageError, explain_function
-from smembench.explain.arguments import from_python, in_order_and_named
-from smembench.explain.array_argument import ArrayArgument
+from smembench.launches.arguments import from_python, in_order_and_named
+from smembench.launches.array_argument import ArrayArgument
 
 COPY = """
 extern "C" __global__ void copy(float *out, const float *in, int pitch) {

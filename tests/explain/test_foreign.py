@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import foreign_kernels as kernels
 from smembench import UsageError, conflicts, explain_function
 from smembench.explain import foreign, foreign_memory
-from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.record import costs_dict
+from smembench.launches.array_argument import ArrayArgument
 from smembench.views.explain import sentences
 
 TILE = "float32[32,32]"

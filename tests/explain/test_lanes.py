@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from smembench import UsageError, layout
 from smembench.explain.banks import conflict_degree, wavefronts
-from smembench.explain.expression import evaluated, parsed
 from smembench.explain.lanes import lanes, offsets_of
+from smembench.launches.expression import evaluated, parsed
 from smembench.views.explain_cure import cure_line
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from smembench import UsageError
-from smembench.explain.array_argument import ArrayArgument
+from smembench.launches.array_argument import ArrayArgument
 from smembench.studies.explain_triton import specialization
 
 pytest.importorskip("triton")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from smembench.explain.ptx.program import NAME, Instruction, Place, PtxKernel, Variable, split
+from smembench.explain.ptx.program import NAME, Instruction, Place, PtxKernel, Variable
 from smembench.explain.ptx.statements import labels_of, statements_of
 from smembench.explain.ptx.variables import variable_of
+from smembench.launches.ptx_entry import split
 
 _CALL = re.compile(
     r"(?:@(?P<guard>!?%?[\w$]+)\s+)?call(?:\.uni)?\s+(?:\((?P<results>[^)]*)\)\s*,\s*)?(?P<name>[\w$]+)"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from smembench.explain.foreign import Dimensions, as_text
-from smembench.explain.ptx.program import PtxKernel, readable
+from smembench.explain.ptx.program import PtxKernel
+from smembench.launches.dimensions import Dimensions, as_text
+from smembench.launches.ptx_entry import readable
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 

@@ -8,16 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Dimensions, as_text, check_launch, costs_of
+from smembench.explain.foreign import costs_of
 from smembench.explain.ptx.clusters import cluster_of
 from smembench.explain.ptx.memory import SPACING, GlobalArray
-from smembench.explain.ptx.program import TYPES, Parameter, PtxKernel
+from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
-from smembench.explain.tensor_maps import MAP_BYTES, TensorMapArgument
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.dimensions import Dimensions, as_text, check_launch
+from smembench.launches.parameters import scalar_bytes, structure_bytes
+from smembench.launches.ptx_entry import TYPES, Parameter
+from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of
 from smembench.toolchains.machine_code import MachineCode
@@ -70,12 +73,12 @@ def explain_ptx(
             parameters[parameter.name] = _map(arrays, parameter)
             maps[parameter.name] = argument
         elif parameter.bytes != np.dtype(TYPES[parameter.type]).itemsize:
-            parameters[parameter.name] = _structure(parameter, argument)
+            parameters[parameter.name] = structure_bytes(parameter, argument)
         elif isinstance(argument, ArrayArgument):
             parameters[parameter.name] = _placed(arrays, parameter, argument)
             sizes[parameter.name] = argument.element_bytes
         else:
-            parameters[parameter.name] = _scalar(parameter, argument)
+            parameters[parameter.name] = scalar_bytes(parameter, argument)
     x, y, z = (*grid, 1, 1)[:3]
     width, height, depth = (*block, 1, 1)[:3]
     capability, machine_code = code
@@ -103,20 +106,6 @@ def _map(arrays: list[GlobalArray], parameter: Parameter) -> bytes:
     return _placed(arrays, parameter, ArrayArgument((MAP_BYTES,), np.dtype("uint8")))
 
 
-def _structure(parameter: Parameter, argument: Argument) -> bytes:
-    """The bytes of a structure, given as an array with its data, or as a number of a type that is one, such as float16.
-
-    Raises:
-        UsageError: for anything else, and for another number of bytes.
-    """
-    if isinstance(argument, np.generic) and argument.nbytes == parameter.bytes:
-        return argument.tobytes()
-    data = argument.data if isinstance(argument, ArrayArgument) else None
-    if data is None or data.nbytes != parameter.bytes:
-        raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
-    return np.ascontiguousarray(data).tobytes()
-
-
 def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgument) -> bytes:
     """The bytes of a pointer to an array, which is added to ``arrays``."""
     if parameter.bytes != 8:
@@ -124,27 +113,3 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
     begin = (len(arrays) + 1) * SPACING
     arrays.append(GlobalArray(parameter.name, begin, argument.bytes, argument.content()))
     return (begin + argument.begin).to_bytes(8, "little")
-
-
-def _scalar(parameter: Parameter, argument: float | complex | np.generic) -> bytes:
-    """The bytes of a number as the kernel gets it.
-
-    Raises:
-        UsageError: for a number whose type PTX does not tell, and one that does not fit.
-    """
-    kind = np.dtype(TYPES[parameter.type])
-    if isinstance(argument, np.generic):
-        if argument.nbytes != parameter.bytes:
-            raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument.dtype} has {argument.nbytes}")
-        return argument.tobytes()
-    if isinstance(argument, complex) or parameter.bytes > 8:
-        raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
-    if isinstance(argument, float) and kind.kind != "f":
-        ways = f"write float32 {argument} or float64 {argument}"
-        raise UsageError(f"{parameter.name}: PTX does not tell its type; {ways}")
-    if kind.kind == "f":
-        return np.array(argument, kind).tobytes()
-    try:
-        return int(argument).to_bytes(parameter.bytes, "little", signed=argument < 0)
-    except OverflowError:
-        raise UsageError(f"{parameter.name}: {argument} does not fit in {parameter.bytes} bytes") from None

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.program import TYPES, Instruction
+from smembench.explain.ptx.program import Instruction
 from smembench.explain.requests import NOWHERE, Integers
+from smembench.launches.ptx_entry import TYPES
 from smembench.model.hardware import WARP
 
 _SIDE, _CHUNK = 8, 16

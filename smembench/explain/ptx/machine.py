@@ -17,7 +17,7 @@ from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.merged import Merging, skipped
 from smembench.explain.ptx.needed import MEMORY, needed
-from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Traced
 from smembench.explain.ptx.registers import Launch, Mask, Registers
 from smembench.explain.ptx.spins import spins
@@ -25,6 +25,7 @@ from smembench.explain.ptx.steady import Loop, NotSteadyError, loops
 from smembench.explain.ptx.tile_accesses import TileAccesses
 from smembench.explain.ptx.values import Run, of_values
 from smembench.explain.ptx.waits import Running, Waits, join
+from smembench.launches.ptx_entry import readable
 from smembench.model.errors import UsageError
 
 _IGNORED = (

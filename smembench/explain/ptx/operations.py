@@ -15,7 +15,7 @@ import numpy as np
 
 from smembench.explain.ptx import bits, floats
 from smembench.explain.ptx.operation import OF_BOOLEANS, Array, Operation
-from smembench.explain.ptx.program import TYPES
+from smembench.launches.ptx_entry import TYPES
 
 OPAQUE = {"bf16", "f16x2", "bf16x2", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2"}
 """Types whose arithmetic is not followed: results are unknown."""

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from smembench.explain.ptx.body import Body, Function, declare
-from smembench.explain.ptx.program import NAME, TYPES, Instruction, Parameter, PtxKernel, Variable, split
+from smembench.explain.ptx.program import NAME, Instruction, PtxKernel, Variable
 from smembench.explain.ptx.statements import statements_of
 from smembench.explain.ptx.variables import variable_of
+from smembench.launches.ptx_entry import parameter_of, split
 from smembench.model.errors import UsageError
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -48,8 +47,8 @@ def parse(text: str) -> Module:
         if header["kind"] == "entry":
             kernels[header["name"]] = header, text[header.end() : end]
         else:
-            names = [_parameter(each).name for each in split(f"{header['parameters'] or ''}")]
-            results = [_parameter(each).name for each in split(header["results"] or "")]
+            names = [parameter_of(each).name for each in split(f"{header['parameters'] or ''}")]
+            results = [parameter_of(each).name for each in split(header["results"] or "")]
             functions[header["name"]] = Function([*results, *names], text[header.end() : end])
     outside.append(text[position:])
     of_module = [found for statement in "".join(outside).split(";") if (found := variable_of(statement))]
@@ -94,7 +93,7 @@ def _kernel(
     of_module: Sequence[tuple[Variable, int]],
     functions: Mapping[str, Function],
 ) -> PtxKernel:
-    kernel = PtxKernel(header["name"], [_parameter(each) for each in split(header["parameters"] or "")])
+    kernel = PtxKernel(header["name"], [parameter_of(each) for each in split(header["parameters"] or "")])
     directives = header["directives"]
     kernel.explicit_cluster = ".explicitcluster" in directives
     kernel.blocks_are_clusters = ".blocksareclusters" in directives
@@ -121,14 +120,6 @@ def _kernel(
     for instruction in kernel.code:
         _describe(kernel, instruction)
     return kernel
-
-
-def _parameter(text: str) -> Parameter:
-    words = re.sub(r"\.ptr\b(\s*\.\w+)*?(\s*\.align\s+\d+)?(?=\s+[\w$]+\s*$)|\.align\s+\d+", " ", text).split()
-    name, _, count = words[-1].partition("[")
-    kind = next(word[1:] for word in words if word[1:] in TYPES)
-    itemsize = np.dtype(TYPES[kind]).itemsize
-    return Parameter(name, kind, int(count.rstrip("]")) * itemsize if count else itemsize)
 
 
 _NO_TARGET = {

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-TYPES: Mapping[str, str] = {
-    "pred": "?",
-    **{
-        f"{kind}{bits}": f"{letter}{bits // 8}"
-        for kind, letter in (("u", "u"), ("s", "i"), ("b", "u"))
-        for bits in (8, 16, 32, 64)
-    },
-    "f16": "f2",
-    "f32": "f4",
-    "f64": "f8",
-    "bf16": "u2",
-    "f16x2": "u4",
-    "bf16x2": "u4",
-    "tf32": "u4",
-    "b128": "V16",
-}
-"""NumPy's types of PTX's; what NumPy lacks is kept as bits."""
+from smembench.launches.ptx_entry import TYPES, Parameter, split
 
 _ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
 _ASKS = ("try_wait", "test_wait")
@@ -104,14 +88,6 @@ class Instruction:
         return [operand for operand in self.operands if operand.startswith("[")]
 
 
-class Parameter(NamedTuple):
-    """A parameter of a kernel: PTX type and size; a structure is of type ``b8`` with many bytes."""
-
-    name: str
-    type: str
-    bytes: int
-
-
 class Variable(NamedTuple):
     """A variable in shared, local, global or constant memory; ``begin`` is its offset in shared and local memory."""
 
@@ -164,20 +140,6 @@ class PtxKernel:
         return [name for name in NAME.findall(text) if self.type_of(name) is not None]
 
 
-def split(text: str) -> list[str]:
-    """Operands apart by commas, those inside of brackets and braces left together."""
-    found, depth, begin = [], 0, 0
-    for number, character in enumerate(text):
-        if character in "{[(":
-            depth += 1
-        elif character in "}])":
-            depth -= 1
-        elif character == "," and depth == 0:
-            found.append(text[begin:number].strip())
-            begin = number + 1
-    return [*found, text[begin:].strip()] if text.strip() else []
-
-
 def elements(text: str) -> list[str]:
     """The registers of a vector, or the one register."""
     return split(text.strip("{} "))
@@ -186,17 +148,3 @@ def elements(text: str) -> list[str]:
 def results(given: Instruction) -> list[str]:
     """The targets as written, of which ``_`` takes nothing: ``%p|%q``."""
     return [text.strip() for text in given.operands[0].split("|")]
-
-
-def readable(name: str) -> str:
-    """A name without the mangling of C++: ``scale`` for ``_Z5scalePffi``, ``tile`` for ``_ZZ4kindvE4tile``."""
-    if not name.startswith("_Z"):
-        return name
-    if name.startswith("_ZZ"):  # of a variable in a function: what follows it
-        ends = (match for match in re.finditer(r"E(\d+)", name) if len(name) - match.end() == int(match[1]))
-        return next((name[match.end() :] for match in ends), name)
-    parts, rest = [], name[2:].removeprefix("N")
-    while match := re.match(r"\d+", rest):
-        parts.append(rest[match.end() :][: int(match[0])])
-        rest = rest[match.end() + int(match[0]) :]
-    return "::".join(parts) or name

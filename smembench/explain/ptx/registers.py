@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.ptx.memory import Memory
-from smembench.explain.ptx.program import ADDRESS, TYPES, PtxKernel, readable
-from smembench.explain.tensor_maps import TensorMapArgument
+from smembench.explain.ptx.program import ADDRESS, PtxKernel
+from smembench.launches.ptx_entry import TYPES, readable
+from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 

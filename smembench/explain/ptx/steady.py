@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smembench.explain.ptx.needed import MEMORY
-from smembench.explain.ptx.program import TYPES, Instruction
+from smembench.explain.ptx.program import Instruction
 from smembench.explain.ptx.records import Progress, Record
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.requests import NOWHERE
+from smembench.launches.ptx_entry import TYPES
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES
 
 _PERIODS = (1, 2, 3, 4, 5, 6, 8)

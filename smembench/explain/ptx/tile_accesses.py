@@ -14,16 +14,19 @@ import numpy as np
 from smembench.explain.mistakes import Brought, Mistake
 from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.mbarriers import Mbarriers
-from smembench.explain.ptx.program import Instruction, elements, readable, split
+from smembench.explain.ptx.program import Instruction, elements
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
 from smembench.explain.ptx.windows import WINDOW
 from smembench.explain.requests import NOWHERE
-from smembench.explain.tensor_maps import TensorMapArgument
+from smembench.explain.tensor_maps import elements as elements_in
+from smembench.explain.tensor_maps import moved
 from smembench.explain.tiles import TileAccess, moving, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
 from smembench.kernels.intrinsics.operands import STEP_BYTES, Operand
 from smembench.kernels.intrinsics.warp_group import GROUP
+from smembench.launches.ptx_entry import readable, split
+from smembench.launches.tensor_map_argument import TensorMapArgument
 
 _ROWS_OF_A = 64
 """Of an instruction of a warp group."""
@@ -79,8 +82,8 @@ class TileAccesses:
                     *(box.bytes // box.dtype.itemsize // box.box[0], box.box[0], blocks * box.bytes),
                     blocks=blocks,
                 )
-                self._accesses.found.tiles[box.moved(access, at)] += 1
-                self._accesses.found.elements[access.line, box.elements(at)] += 1
+                self._accesses.found.tiles[moved(box, access, at)] += 1
+                self._accesses.found.elements[access.line, elements_in(box, at)] += 1
                 self._come(given, thread, (begin, box.bytes), reached)
 
         return move

@@ -15,7 +15,7 @@ from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import GlobalArray, Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
-from smembench.explain.ptx.program import Instruction, PtxKernel, readable
+from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.recorder import SharedArray
@@ -23,6 +23,7 @@ from smembench.explain.requests import NOWHERE, Accesses, AccessSite
 from smembench.explain.tiles import TileAccess
 from smembench.explain.trace import Trace
 from smembench.explain.unknown import Unfollowed
+from smembench.launches.ptx_entry import readable
 from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
 from smembench.toolchains.source_lines import Lined

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from smembench.explain.ptx.operations import operation
-from smembench.explain.ptx.program import ADDRESS, TYPES, Instruction, results, split
+from smembench.explain.ptx.program import ADDRESS, Instruction, results
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.warps import across_lanes
+from smembench.launches.ptx_entry import TYPES, split
 
 Run = Callable[[Mask | None], None]
 

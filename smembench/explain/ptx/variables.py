@@ -7,7 +7,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.ptx.program import TYPES, Variable, split
+from smembench.explain.ptx.program import Variable
+from smembench.launches.ptx_entry import TYPES, split
 
 _VARIABLE = re.compile(
     r"\.(shared|local|global|const|param)\s+(?:\.(?:align\s+\d+|attribute\([^)]*\))\s*)*(?:\.v(\d)\s+)?\.(\w+)\s+"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from operator import truediv
 
-from smembench.explain.occupancy import MAX_THREADS, shared_memory
+from smembench.explain.occupancy import shared_memory
 from smembench.model.case import Block
-from smembench.model.hardware import CONSTANT_BYTES, REGISTER_BYTES, WARP
+from smembench.model.hardware import CONSTANT_BYTES, MAX_THREADS, REGISTER_BYTES, WARP
 from smembench.studies.reproduce.claim import UNIFORM, Bounds, Claim, exactly, printed
 from smembench.studies.reproduce.figures import BLOCKS, ratios
 from smembench.studies.reproduce.measures import Latency, Limit, Nothing, Pick, Reuse, Sum, Times

@@ -13,11 +13,11 @@ import pytest
 
 import smembench
 from ptx_runs import run_source
-from smembench.explain.arguments import parsed
-from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import parse
+from smembench.launches.arguments import parsed
+from smembench.launches.array_argument import ArrayArgument
 from smembench.model.errors import UsageError
 from smembench.toolchains.nvrtc import compile_source
 

@@ -16,10 +16,10 @@ from smembench.explain.ptx.memory import SPACING, GlobalArray
 from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
-from smembench.explain.tensor_maps import MAP_BYTES, TensorMapArgument
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
+from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.model.case import Case
 from smembench.model.formats import carried
 from smembench.studies.explain import explained

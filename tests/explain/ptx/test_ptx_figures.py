@@ -11,7 +11,6 @@ import pytest
 
 from programs import case_of, cuda_c_kernel
 from smembench.explain.analysis import explain
-from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.ptx import kinds
 from smembench.explain.ptx.costs import Call, explain_ptx
@@ -21,6 +20,7 @@ from smembench.explain.requests import AccessSite
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.launches.array_argument import ArrayArgument
 from smembench.model.case import Block, Case
 from smembench.model.formats import carried
 from smembench.toolchains.machine_code import parse as parse_code

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smembench.explain.arguments import from_python
-from smembench.explain.array_argument import Argument, ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, parse
+from smembench.launches.arguments import from_python
+from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.model.errors import UsageError
 from smembench.toolchains.nvrtc import compile_source
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smembench.explain.array_argument import ArrayArgument
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, parse
+from smembench.launches.array_argument import ArrayArgument
 from smembench.toolchains.nvrtc import compile_source
 
 pytest.importorskip("cuda.bindings.nvrtc")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.explain.arguments import parsed
-from smembench.explain.array_argument import Argument
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, parse
 from smembench.explain.ptx.tile_accesses import decoded
 from smembench.explain.tiles import core_matrices
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile
+from smembench.launches.arguments import parsed
+from smembench.launches.array_argument import Argument
 from smembench.model.errors import UsageError
 from smembench.toolchains.nvrtc import compile_source
 

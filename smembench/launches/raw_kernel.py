@@ -1,4 +1,4 @@
-"""Explain a kernel that Python holds as CUDA C++, such as CuPy's RawKernel, by NVRTC, as CuPy compiles it."""
+"""Kernels that Python holds as CUDA C++, such as CuPy's RawKernel, compiled by NVRTC, as CuPy does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from smembench.explain.costs import Costs
-from smembench.explain.ptx.costs import Call
-from smembench.studies.explain_cuda import Named, explain_compiled
-from smembench.toolchains.nvrtc import compile_source
+from smembench.launches.cuda_file import Named
+from smembench.toolchains.nvrtc import Compiled, compile_source
 
 
 class RawKernel(NamedTuple):
@@ -45,11 +43,11 @@ def source_of(value: Any) -> str:
     return code if isinstance(code, str) and hasattr(value, "options") and not isinstance(value, type) else ""
 
 
-def explain_raw(kernel: RawKernel, call: Call, *, capability: str = "9.0") -> Costs:
-    """Explain a kernel; its lines are those of its Python file if that has the source once, or else of the source.
+def compiled_source(kernel: RawKernel, capability: str) -> tuple[Compiled, Named]:
+    """The kernel compiled by NVRTC; its lines are those of its Python file if that has the source once.
 
     Raises:
-        UsageError: for what does not compile, and as ``explain_ptx``.
+        UsageError: for what does not compile.
     """
     code, path = kernel.code, kernel.file
     text = path.read_text(errors="replace") if path else ""
@@ -59,4 +57,4 @@ def explain_raw(kernel: RawKernel, call: Call, *, capability: str = "9.0") -> Co
         path = Path(f"source of {kernel.name}")
         linecache.cache[str(path)] = len(code), None, code.splitlines(keepends=True), str(path)
     compiled = compile_source(code, path, capability, [kernel.name], kernel.options)
-    return explain_compiled(compiled, Named(kernel.name, path, code), call, capability)
+    return compiled, Named(kernel.name, path, code)

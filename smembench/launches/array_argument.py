@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.tensor_maps import TensorMapArgument
+from smembench.launches.tensor_map_argument import TensorMapArgument
 
 
 @dataclass(frozen=True, slots=True)

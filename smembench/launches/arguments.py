@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 import ml_dtypes  # noqa: F401 - so that NumPy knows the name bfloat16
 import numpy as np
 
-from smembench.explain.array_argument import Argument, ArrayArgument
-from smembench.explain.foreign import Dimensions
-from smembench.explain.tensor_maps import parsed_map
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.tensor_map_argument import parsed_map
 from smembench.model.errors import UsageError
 
 _ARRAY = re.compile(
@@ -31,18 +30,6 @@ _MOST_BYTES = 2**39
 """More than any GPU has, and less than traced arrays lie apart."""
 _ALIGNMENT = 512
 """Of allocations, in bytes."""
-
-
-def dimensions(text: str, name: str) -> Dimensions:
-    """The dimensions of a grid or a block from text such as ``32x8``.
-
-    Raises:
-        UsageError: for anything else.
-    """
-    sides = re.split("[xX×]", text)
-    if not all(re.fullmatch(r"\d{1,10}", side, re.ASCII) for side in sides) or len(sides) > 3:
-        raise UsageError(f"{name} {text!r}: write 1 to 3 dimensions, such as 128, 32x8 or 8x8x4")
-    return tuple(map(int, sides))
 
 
 def parsed(text: str) -> Argument:
@@ -159,11 +146,6 @@ def named_value(value: Any) -> Any:
     if isinstance(value, str):
         return value if _WORD.fullmatch(value) else parsed(value)
     return from_python(value) if hasattr(value, "shape") else value
-
-
-def sides(value: int | Sequence[int]) -> Dimensions:
-    """The dimensions of a grid or a block as a launch in Python has them."""
-    return (value,) if isinstance(value, int) else tuple(map(int, value))
 
 
 def _loaded(path: Path) -> ArrayArgument:

@@ -1,4 +1,4 @@
-"""Explain a kernel in anybody's file: import the file, find the function, trace it with the given arguments."""
+"""Kernels in Python files: import the file, find what a name means in it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from functools import reduce
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock, get_ident
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
-from smembench.explain.foreign_cuda import plain_function
 from smembench.kernels.files import importable
 from smembench.kernels.numba_cuda import INSTALLED, cuda
+from smembench.launches.cuda_file import declared
+from smembench.launches.raw_kernel import raw_kernel, source_of
 from smembench.model.errors import UsageError
-from smembench.studies.explain_cuda import declared
-from smembench.studies.explain_raw import raw_kernel, source_of
 from smembench.toolchains.triton_function import inner
 
 _INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
 """How to install what kernels are written with that this package does without."""
+
+
+def plain_function(value: Any) -> FunctionType | None:
+    """The Python function of a kernel, of a device function or of a function; None for anything else."""
+    found = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
+    return found if isinstance(found, FunctionType) else None
 
 
 def is_in_file(kernel: str) -> bool:

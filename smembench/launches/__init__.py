@@ -1,0 +1,1 @@
+"""Launches of any kernel: where it lies, its arguments, grid and block."""

@@ -1,0 +1,62 @@
+"""Dimensions of grids, blocks and clusters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+
+from smembench.model.errors import UsageError
+from smembench.model.hardware import MAX_THREADS
+
+Dimensions = tuple[int, ...]
+
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+_MOST_IN_BLOCK = (1024, 1024, 64)
+
+
+def dimensions(text: str, name: str) -> Dimensions:
+    """The dimensions of a grid or a block from text such as ``32x8``.
+
+    Raises:
+        UsageError: for anything else.
+    """
+    sides = re.split("[xX×]", text)
+    if not all(re.fullmatch(r"\d{1,10}", side, re.ASCII) for side in sides) or len(sides) > 3:
+        raise UsageError(f"{name} {text!r}: write 1 to 3 dimensions, such as 128, 32x8 or 8x8x4")
+    return tuple(map(int, sides))
+
+
+def sides(value: int | Sequence[int]) -> Dimensions:
+    """The dimensions of a grid or a block as a launch in Python has them."""
+    return (value,) if isinstance(value, int) else tuple(map(int, value))
+
+
+def as_text(dimensions: Dimensions) -> str:
+    """Dimensions as the command line has them: ``32x8``."""
+    return "x".join(map(str, dimensions))
+
+
+def check_launch(grid: Dimensions, block: Dimensions) -> None:
+    """Check that a GPU takes a grid and a block of these dimensions.
+
+    Raises:
+        UsageError: if not.
+    """
+    check_limits("grid", grid, _MOST_BLOCKS)
+    check_limits("block", block, _MOST_IN_BLOCK)
+    if prod(block) > MAX_THREADS:
+        raise UsageError(f"block {as_text(block)}: has {prod(block)} threads; a block has at most {MAX_THREADS}")
+
+
+def check_limits(name: str, dimensions: Dimensions, most: Dimensions) -> None:
+    """Check that a GPU takes these dimensions.
+
+    Raises:
+        UsageError: if not.
+    """
+    if not 1 <= len(dimensions) <= 3 or min(dimensions) < 1:
+        raise UsageError(f"{name} {as_text(dimensions)}: give 1 to 3 dimensions of at least 1, such as 32x8")
+    for axis, size, limit in zip("xyz", dimensions, most, strict=False):
+        if size > limit:
+            raise UsageError(f"{name} {as_text(dimensions)}: has {size} along {axis}; a GPU takes at most {limit}")

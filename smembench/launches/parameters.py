@@ -1,0 +1,47 @@
+"""Arguments as the bytes of a kernel's parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.ptx_entry import TYPES, Parameter
+from smembench.model.errors import UsageError
+
+
+def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:
+    """The bytes of a structure, given as an array with its data, or as a number of a type that is one, such as float16.
+
+    Raises:
+        UsageError: for anything else, and for another number of bytes.
+    """
+    if isinstance(argument, np.generic) and argument.nbytes == parameter.bytes:
+        return argument.tobytes()
+    data = argument.data if isinstance(argument, ArrayArgument) else None
+    if data is None or data.nbytes != parameter.bytes:
+        raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
+    return np.ascontiguousarray(data).tobytes()
+
+
+def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -> bytes:
+    """The bytes of a number as the kernel gets it.
+
+    Raises:
+        UsageError: for a number whose type PTX does not tell, and one that does not fit.
+    """
+    kind = np.dtype(TYPES[parameter.type])
+    if isinstance(argument, np.generic):
+        if argument.nbytes != parameter.bytes:
+            raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument.dtype} has {argument.nbytes}")
+        return argument.tobytes()
+    if isinstance(argument, complex) or parameter.bytes > 8:
+        raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
+    if isinstance(argument, float) and kind.kind != "f":
+        ways = f"write float32 {argument} or float64 {argument}"
+        raise UsageError(f"{parameter.name}: PTX does not tell its type; {ways}")
+    if kind.kind == "f":
+        return np.array(argument, kind).tobytes()
+    try:
+        return int(argument).to_bytes(parameter.bytes, "little", signed=argument < 0)
+    except OverflowError:
+        raise UsageError(f"{parameter.name}: {argument} does not fit in {parameter.bytes} bytes") from None
