@@ -13,9 +13,9 @@ def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, output
     from smembench.explain.record import costs_dict, roofs_dict
     from smembench.launches.arguments import in_order_and_named
     from smembench.launches.dimensions import dimensions
+    from smembench.launches.launch import Launch as AnyLaunch
     from smembench.studies.explain import target as gpu
     from smembench.studies.explain_any import explain_any
-    from smembench.studies.explain_triton import Launch as AnyLaunch
     from smembench.views.console import stdout
     from smembench.views.explain import explanation, print_explanation, tables
     from smembench.views.explain_cure import cure_lines

@@ -13,7 +13,7 @@ import pytest
 
 from smembench import UsageError
 from smembench.launches.array_argument import ArrayArgument
-from smembench.studies.explain_triton import specialization
+from smembench.launches.triton_launch import specialization
 
 pytest.importorskip("triton")
 import triton
