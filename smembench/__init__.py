@@ -222,12 +222,12 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
     Raises:
         UsageError: for a launch that no GPU takes, and a kernel that cannot be traced.
     """
+    from smembench.explain.any_kernel import explain_any
     from smembench.launches.arguments import in_order_and_named, named_value
     from smembench.launches.dimensions import sides
     from smembench.launches.launch import Launch
     from smembench.report.notebook import ExplainedFunction, shown
     from smembench.studies.explain import target
-    from smembench.studies.explain_any import explain_any
 
     in_order, of_text = in_order_and_named(args)
     names = {**of_text, **{name: named_value(value) for name, value in named.items()}}

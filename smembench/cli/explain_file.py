@@ -10,12 +10,12 @@ from smembench.model.errors import UsageError
 
 def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, outputs: Pages) -> int:
     """Do a task for a kernel in a file of the user's; how many mistakes an explained one has."""
+    from smembench.explain.any_kernel import explain_any
     from smembench.explain.record import costs_dict, roofs_dict
     from smembench.launches.arguments import in_order_and_named
     from smembench.launches.dimensions import dimensions
     from smembench.launches.launch import Launch as AnyLaunch
     from smembench.studies.explain import target as gpu
-    from smembench.studies.explain_any import explain_any
     from smembench.views.console import stdout
     from smembench.views.explain import explanation, print_explanation, tables
     from smembench.views.explain_cure import cure_lines

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from smembench.explain.costs import Costs
+from smembench.explain.cuda_kernel import explain_cuda, explain_raw
 from smembench.explain.foreign import explain_function
 from smembench.explain.occupancy import CAPABILITIES
 from smembench.explain.ptx.costs import Call
+from smembench.explain.triton_kernel import explain_triton
 from smembench.launches.cuda_file import is_cuda_file
 from smembench.launches.dimensions import as_text
 from smembench.launches.launch import Launch
 from smembench.launches.python_file import kernel_in
 from smembench.launches.raw_kernel import raw_kernel
 from smembench.model.errors import UsageError
-from smembench.studies.explain_cuda import explain_cuda, explain_raw
-from smembench.studies.explain_triton import explain_triton
 from smembench.toolchains.triton_function import is_triton
 
 _DEFAULT = "9.0"
