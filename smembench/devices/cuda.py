@@ -28,6 +28,7 @@ from smembench.devices.buffers import (
 from smembench.devices.cuda_description import attribute, compute_capability, describe
 from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
 from smembench.devices.cuda_helpers import launcher
+from smembench.devices.cuda_launch import LaunchPrepared, Timing
 from smembench.devices.host_clock import HostClock
 from smembench.devices.nvml import Nvml
 from smembench.kernels.device_memory import to_device
@@ -35,6 +36,8 @@ from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
+from smembench.launches.contract import Contract
+from smembench.launches.subject import Subject, subject_of
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
@@ -43,10 +46,11 @@ from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
 from smembench.model.text import number_of
+from smembench.model.user_launch import UserLaunch
 from smembench.toolchains.registry import Compiled, toolchain_of
 
 if TYPE_CHECKING:
-    from smembench.devices.base import Sampler
+    from smembench.devices.base import Prepared, Sampler
     from smembench.model.problem import Array
 
 _INDEX_LIMIT = 2**32
@@ -108,6 +112,7 @@ class CudaDevice:
         uuid = gpu_uuid(index) or ""
         self._nvml = Nvml(uuid)
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
+        self._subjects: dict[UserLaunch, Subject] = {}
         self._given: tuple[Array, ...] = ()
         self._placed: dict[MemoryKind, list[Any]] = {}
         self._pool = BufferPool()
@@ -160,9 +165,11 @@ class CudaDevice:
         self._select()
         self._pool.reserve(sizes, self.limits().free_bytes)
 
-    def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> CudaPrepared:
+    def prepare(self, case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...]) -> Prepared:
         """Compile, place the inputs unless they already are, and allocate the output."""
         self._select()
+        if isinstance(problem, Contract):
+            return self._prepare_launch(case, problem, inputs)
         program = kernel.build(case)
         assert not isinstance(program, HostFunction), case.id
         if isinstance(program, GpuKernel):
@@ -191,6 +198,15 @@ class CudaDevice:
         flush = self._flush() if case.cache == "cold" else None
         timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)
         return CudaPrepared(enqueue, outputs, given, compiled, *timing)
+
+    def _prepare_launch(self, case: Case, contract: Contract, inputs: tuple[Array, ...]) -> LaunchPrepared:
+        """A launch of the user's; its arrays take the places of those of other cases."""
+        self._given, self._placed = (), {}
+        launch = contract.launch
+        if launch not in self._subjects:
+            self._subjects[launch] = subject_of(launch, self.info.compute_capability or "")
+        timing = Timing(self._stream, self._handle, self._residue_ms, self._flush() if case.cache == "cold" else None)
+        return LaunchPrepared(self._subjects[launch], contract, inputs, self._pool, timing)
 
     def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
         """The inputs where a program needs them, kept until the inputs change."""
@@ -231,6 +247,7 @@ class CudaDevice:
         self._pool.clear()
         self._flush_l2 = None
         self._compiled.clear()
+        self._subjects.clear()
 
 
 @dataclass(slots=True)

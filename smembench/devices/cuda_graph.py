@@ -126,6 +126,7 @@ class GraphTimer:
         residue_ms: what an empty event pair reads.
         flush: enqueues reads of more bytes than the L2 holds; None for warm samples.
         warmup: seconds of launches before the first sample.
+        restore: enqueues what each launch has to find, outside its time and ahead of the flush.
 
     Raises:
         RuntimeError: CUDA's error.
@@ -138,9 +139,15 @@ class GraphTimer:
         residue_ms: float,
         flush: Launch | None,
         warmup: float,
+        restore: Launch = nothing,
     ) -> None:
         self._residue_ms = residue_ms
-        once = TimedGraph(stream, [launch], flush or nothing)
+
+        def before() -> None:
+            restore()
+            (flush or nothing)()
+
+        once = TimedGraph(stream, [launch], before)
         single_ms = once.replay()[0]
         if single_ms < _SAMPLE_MS:  # the first launch after a pause can be slow: too few launches would follow from it
             single_ms = min(single_ms, once.replay()[0], once.replay()[0])
@@ -149,7 +156,7 @@ class GraphTimer:
         launches = min(max(wanted, 1), _COLD_LAUNCHES if flush else _MAX_LAUNCHES)
         # For the same reason the first of several warm launches is not counted.
         self._uncounted = 0 if flush or launches == 1 else 1
-        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), flush or nothing)
+        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), before)
         spent_ms = sum(self._graph.replay())
         while spent_ms < 1000 * warmup:
             spent_ms += sum(self._graph.replay())

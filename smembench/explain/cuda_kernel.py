@@ -10,7 +10,7 @@ from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, alone, parse
 from smembench.explain.ptx.program import PtxKernel
-from smembench.launches.cuda_file import Named, compiled_kernel, own_name
+from smembench.launches.cuda_file import Named, compiled_kernel, parameter_names
 from smembench.launches.ptx_entry import entry_named
 from smembench.launches.raw_kernel import RawKernel, compiled_source
 from smembench.toolchains.machine_code import MachineCode
@@ -43,8 +43,8 @@ def _explained(compiled: Compiled, named: Named, call: Call, capability: str) ->
     file = _file(module, kernel, path)
     if file != path and source:  # it stands in a file that this one includes
         source = file.read_text(errors="replace") if file.is_file() else source
-    if source:
-        _name_parameters(kernel, source, name)
+    if names := parameter_names(source, name, len(kernel.parameters)):
+        kernel.name_parameters(names)
     return explain_ptx(
         kernel,
         call,
@@ -67,14 +67,3 @@ def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode
         code = from_ptx(alone(compiled.ptx, name), capability + (target[1] if target else ""))
         return None if code is None else parse_code("", code)
     return parse_code("", compiled.code, kernel=name)
-
-
-def _name_parameters(kernel: PtxKernel, source: str, name: str) -> None:
-    """Call the parameters as the source does, where its declaration is found and has as many."""
-    found = re.search(rf"\b{re.escape(own_name(name))}\s*\(([^()]*)\)\s*\{{", source)
-    if found is None:
-        return
-    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in found[1].split(",")]
-    names = [each[-1].lstrip("*") for each in words if each]
-    if len(names) == len(kernel.parameters) == len(set(names)):
-        kernel.name_parameters(names)

@@ -19,8 +19,9 @@ def _declared() -> list[Problem]:
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _declared()}
 
 COMMANDS: dict[str, list[Problem]] = {}
-"""The problems that a command measures, by its name."""
+"""The problems that a command measures, by its name; the user's kernels have a command of another kind."""
 for _problem in PROBLEMS.values():
-    COMMANDS.setdefault(_problem.texts.command or _problem.name, []).append(_problem)
+    if _problem.axes:
+        COMMANDS.setdefault(_problem.texts.command or _problem.name, []).append(_problem)
 
 __all__ = ["COMMANDS", "PROBLEMS", "Problem", "Verification"]

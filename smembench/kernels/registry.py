@@ -128,11 +128,13 @@ def find(problem: str, name: str, kind: str, compiler: str = DEFAULT_COMPILER) -
 
 
 def kernel_of(case: Case) -> Kernel:
-    """The kernel of a planned case.
+    """The kernel of a planned case; of a launch of the user's one that says no more than the case.
 
     Raises:
         LookupError: when no file declares it.
     """
+    if case.launch is not None:
+        return Kernel(case.problem, case.kernel, "cuda", blocks=False, compiler=case.compiler)
     kernel = find(case.problem, case.kernel, case.kind, case.compiler)
     if kernel is None:
         by = "" if case.compiler == DEFAULT_COMPILER else f" by {case.compiler}"

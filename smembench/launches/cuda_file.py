@@ -61,7 +61,7 @@ _KERNEL = re.compile(rf"__global__\s+{_ATTRIBUTES}void\s+{_ATTRIBUTES}(\w+)\s*\(
 
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that the source does not have, before a compiler is asked for it."""
-    if not name or not (re.search(rf"\b{re.escape(own_name(name))}\b", source) or '#include "' in source):
+    if not name or not (re.search(rf"\b{re.escape(_own(name))}\b", source) or '#include "' in source):
         raise unknown_kernel(path, name, declared(source))
 
 
@@ -70,6 +70,16 @@ def declared(source: str) -> list[str]:
     return [*dict.fromkeys(_KERNEL.findall(source))]
 
 
-def own_name(name: str) -> str:
+def _own(name: str) -> str:
     """A name without its template's arguments and its namespace."""
     return name.partition("<")[0].rpartition("::")[2]
+
+
+def parameter_names(source: str, name: str, count: int) -> list[str]:
+    """The parameters of a kernel as the source calls them; none where its declaration has another number of them."""
+    found = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source) if source else None
+    if found is None:
+        return []
+    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in found[1].split(",")]
+    names = [each[-1].lstrip("*") for each in words if each]
+    return names if len(names) == count == len(set(names)) else []

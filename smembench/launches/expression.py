@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _MOST_BITS = 64
@@ -32,6 +32,14 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
 }
 
 
+FUNCTIONS: Mapping[str, Callable[..., int]] = {
+    "cdiv": lambda number, by: -(-number // by),
+    "min": lambda *numbers: min(numbers),
+    "max": lambda *numbers: max(numbers),
+}
+"""``cdiv`` divides and rounds up, as grids are counted."""
+
+
 def parsed(text: str) -> ast.expr:
     """The expression.
 
@@ -56,20 +64,17 @@ def evaluated(node: ast.expr, names: Mapping[str, int]) -> int:
         case ast.Constant(value=int(value)):
             found = int(value)
         case ast.Name(id=name):
-            if name not in names:
-                raise ValueError(f"names {name}; there is only {', '.join(names) or 'no name'}")
-            found = names[name]
+            found = _named(name, names)
         case ast.BinOp(left=left, op=op, right=right):
             found = _binary(op, evaluated(left, names), evaluated(right, names))
         case ast.UnaryOp(op=op, operand=operand):
             found = int(_operator(op)(evaluated(operand, names)))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [evaluated(each, names) for each in (left, *others)]
-            pairs = zip(ops, values[:-1], values[1:], strict=True)
-            found = int(all(_operator(op)(one, other) for op, one, other in pairs))
+            found = _compared(ops, [evaluated(each, names) for each in (left, *others)])
         case ast.BoolOp(op=op, values=parts):
-            joined = all if isinstance(op, ast.And) else any
-            found = int(joined([evaluated(each, names) for each in parts]))
+            found = int((all if isinstance(op, ast.And) else any)([evaluated(each, names) for each in parts]))
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS and given:
+            found = _called(FUNCTIONS[name], [evaluated(each, names) for each in given], ast.unparse(node))
         case ast.IfExp(test=test, body=body, orelse=other):
             found = evaluated(body if evaluated(test, names) else other, names)
         case _:
@@ -77,6 +82,24 @@ def evaluated(node: ast.expr, names: Mapping[str, int]) -> int:
     if found.bit_length() > _MOST_BITS:
         raise ValueError(f"has values of more than {_MOST_BITS} bits")
     return found
+
+
+def _named(name: str, names: Mapping[str, int]) -> int:
+    if name not in names:
+        raise ValueError(f"names {name}; there is only {', '.join(names) or 'no name'}")
+    return names[name]
+
+
+def _compared(operators: Sequence[ast.cmpop], values: Sequence[int]) -> int:
+    pairs = zip(operators, values[:-1], values[1:], strict=True)
+    return int(all(_operator(op)(one, other) for op, one, other in pairs))
+
+
+def _called(function: Callable[..., int], values: Sequence[int], text: str) -> int:
+    try:
+        return function(*values)
+    except (TypeError, ZeroDivisionError):
+        raise ValueError(f"has {text}, which has no value") from None
 
 
 def _operator(op: ast.AST) -> Callable[..., Any]:

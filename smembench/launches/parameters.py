@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from smembench.launches.array_argument import Argument, ArrayArgument
-from smembench.launches.ptx_entry import TYPES, Parameter
+from smembench.launches.ptx_entry import TYPES
 from smembench.model.errors import UsageError
+from smembench.toolchains.loaded import Parameter
 
 
 def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:

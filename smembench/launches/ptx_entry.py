@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from smembench.model.errors import UsageError
+from smembench.toolchains.loaded import Parameter
 
 TYPES: Mapping[str, str] = {
     "pred": "?",
@@ -29,16 +29,8 @@ TYPES: Mapping[str, str] = {
 }
 """NumPy's types of PTX's; what NumPy lacks is kept as bits."""
 
-_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\((.*?)\))?\s*[^;{]*\{", re.DOTALL)
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?[^;{]*\{")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-
-
-class Parameter(NamedTuple):
-    """A parameter of a kernel: PTX type and size; a structure is of type ``b8`` with many bytes."""
-
-    name: str
-    type: str
-    bytes: int
 
 
 def entries(ptx: str) -> Mapping[str, list[Parameter]]:

@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock, get_ident
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from smembench.kernels.files import importable
 from smembench.kernels.numba_cuda import INSTALLED, cuda
@@ -55,6 +55,20 @@ def kernel_in(target: str) -> Any:
     if raw_kernel(kernel) is None and plain_function(inner(kernel)) is None:
         raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
     return kernel
+
+
+def function_in(target: str) -> Callable[..., Any]:
+    """The function that ``path.py:name`` names, such as a reference; its file is imported.
+
+    Raises:
+        UsageError: for a file that cannot be imported, and without such a function.
+    """
+    path_text, colon, name = target.partition(".py:")
+    path = Path(f"{path_text}.py" if colon else target)
+    found = getattr(_imported(path), name, None) if name else None
+    if not callable(found):
+        raise UsageError(f"{path}: has no function {name!r}; write path.py:name")
+    return cast("Callable[..., Any]", found)
 
 
 def _named(module: ModuleType, name: str, path: Path) -> Any:

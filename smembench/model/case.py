@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from smembench.model.ranges import Count, Size
+from smembench.model.user_launch import UserLaunch
 
 DEFAULT_COMPILER = "numba"
 """The default compiler. Library calls and CPU functions are not compiled by it, but their cases carry its name."""
@@ -46,6 +47,7 @@ class Case:
         parameters: the problem's own, by name; most problems have none.
         inputs: how the values of the inputs are distributed.
         b_layout: of a product, how B lies in memory.
+        launch: of a kernel of the user's, all that decides its launch; None for the package's kernels.
     """
 
     problem: str
@@ -63,6 +65,7 @@ class Case:
     parameters: tuple[tuple[str, Count], ...] = ()
     inputs: str = UNIFORM
     b_layout: str = BY_ROWS
+    launch: UserLaunch | None = None
 
     @property
     def kind(self) -> str:
@@ -109,7 +112,7 @@ class Case:
     @property
     def setting(self) -> Case:
         """The conditions in which kernels are compared: the case without kernel, compiler, block and pad."""
-        return replace(self, kernel="", compiler="", block=None, pad=None)
+        return replace(self, kernel="", compiler="", block=None, pad=None, launch=None)
 
     def parameter(self, name: str) -> int:
         """The value of a parameter of the problem."""
@@ -118,4 +121,4 @@ class Case:
 
 def parameters_of(case_id: str) -> tuple[tuple[str, int], ...]:
     """The parameters in a case's id; cases.csv has no columns for them."""
-    return tuple((name, int(value)) for name, value in re.findall(r"/([a-z][a-z0-9_]*)=(\d{1,30})(?=/)", case_id))
+    return tuple((name, int(value)) for name, value in re.findall(r"/([A-Za-z][A-Za-z0-9_]*)=(\d{1,30})(?=/)", case_id))

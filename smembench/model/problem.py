@@ -34,6 +34,15 @@ ITEMSIZE = {
     "int32": 4,
     "int64": 8,
 }
+"""Bytes of an element of the package's types."""
+OTHER_ITEMSIZES = {
+    "bool": 1,
+    "float8_e5m2": 1,
+    "complex64": 8,
+    "complex128": 16,
+    **{f"{kind}{bits}": bits // 8 for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
+"""Bytes of an element of types that only kernels of the user's have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +200,10 @@ class Problem(ABC):
     def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
         """Bytes of so many elements of each array."""
         return tuple(count * ITEMSIZE[dtype] for count, dtype in zip(counts, self.array_types(case), strict=True))
+
+    def input_name(self, number: int) -> str:
+        """The name of an input, by its number among them."""
+        return self.arrays[number + 1]
 
     def output_length(self, case: Case) -> int:
         """Elements of the output."""

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, create_model
 
 from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.kernels.problems import PROBLEMS
@@ -32,6 +32,7 @@ from smembench.run.fields import (
     first_dtype,
     shown,
 )
+from smembench.run.launch_sweep import LaunchSweep, is_launch
 from smembench.run.shipped import shipped
 from smembench.store.files import read_whole
 
@@ -89,6 +90,12 @@ class Sweep(_Sized):
         return given
 
 
+AnySweep = Annotated[
+    Annotated[Sweep, Tag("sweep")] | Annotated[LaunchSweep, Tag("launches")],
+    Discriminator(lambda data: "launches" if is_launch(data) else "sweep"),
+]
+
+
 class Config(_Strict):
     """A whole run: what to measure and how long to sample.
 
@@ -110,7 +117,7 @@ class Config(_Strict):
     timeout: Seconds = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
-    sweep: tuple[Sweep, ...] = Field(min_length=1)
+    sweep: tuple[AnySweep, ...] = Field(min_length=1)
 
 
 def from_flags(data: dict[str, Any]) -> Config:
@@ -278,7 +285,8 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     key = place[-1] if place else "file"
     within = f" in sweep {int(place[1]) + 1}" if len(place) > 2 and place[0] == "sweep" else ""
     if fault["type"] == "extra_forbidden":
-        fields = Sweep.model_fields if within else Config.model_fields
+        sweep = LaunchSweep if "launches" in place else Sweep
+        fields = sweep.model_fields if within else Config.model_fields
         return f"unknown key {key!r}{within}: {unknown(key, list(fields), 'key')}"
     if fault["type"] == "missing":
         return f"{key!r} is missing{within}; {_NEEDED.get(key, 'add it')}"

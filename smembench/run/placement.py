@@ -11,6 +11,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.run.config import Sweep
+from smembench.run.launch_sweep import LaunchSweep
 
 Placement = tuple[str, Kernel]
 """A device and a kernel that runs on it."""
@@ -25,7 +26,7 @@ class Placed:
         left_out: names of the kernels that this leaves out.
     """
 
-    sweep: Sweep
+    sweep: Sweep | LaunchSweep
     on: tuple[Placement, ...]
     fell_back: bool
     left_out: tuple[str, ...]
@@ -63,6 +64,21 @@ def place(sweep: Sweep, resolve: Mapping[str, str]) -> Placed:
         everywhere = registry.of_problem(sweep.problem)
         left_out = [name for name in _chosen(sweep, everywhere) if not _on(CPU, name, sweep, everywhere)]
     return Placed(sweep, tuple(placements) if any_chosen else (), fell_back, tuple(left_out))
+
+
+def place_launches(sweep: LaunchSweep, resolve: Mapping[str, str]) -> Placed:
+    """Place kernels of the user's, which run on GPUs alone.
+
+    Raises:
+        UsageError: if the CPU was chosen for them.
+    """
+    devices = dict.fromkeys(resolve[name] for name in sweep.device)
+    fell_back = AUTO in sweep.device and resolve[AUTO] == CPU
+    kernels = [Kernel(sweep.problem, label, "cuda") for label in sweep.labels]
+    if CPU in devices and not fell_back:
+        raise needs_gpu(f"{sweep.labels[0]} runs", fell_back=False)
+    on = tuple((device, kernel) for device in devices if device != CPU for kernel in kernels)
+    return Placed(sweep, on, fell_back, sweep.labels if fell_back else ())
 
 
 def left_out(sweeps: Sequence[Placed]) -> str | None:

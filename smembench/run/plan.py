@@ -13,12 +13,14 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
+from smembench.kernels.time.problem import launch_of
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.problem import Problem
 from smembench.run.config import Config, Sweep
-from smembench.run.placement import Placed, needs_gpu, place
+from smembench.run.launch_sweep import LaunchSweep
+from smembench.run.placement import Placed, needs_gpu, place, place_launches
 from smembench.toolchains.registry import compilers
 
 
@@ -53,7 +55,10 @@ class Plan:
             UsageError: if a named kernel does not exist for the device or compiler, or there are more than
                 ``MOST_CASES`` cases.
         """
-        sweeps = tuple(place(sweep, resolve) for sweep in config.sweep)
+        sweeps = tuple(
+            place_launches(sweep, resolve) if isinstance(sweep, LaunchSweep) else place(sweep, resolve)
+            for sweep in config.sweep
+        )
         count = sum(map(_count, sweeps))
         if count > MOST_CASES:
             raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
@@ -68,13 +73,17 @@ class Plan:
         """Each case, in the order they run: by sweep, device and size, kernels in the order of the lesson.
 
         Raises:
-            UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits), or if no
-                case is left.
+            UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits), for two
+                launches of the user's that nothing tells apart in tables, or if no case is left.
             DeviceUnavailable: if no case is left because there is no GPU; if some are left, see ``left_out``.
         """
         skipped: dict[Case, str] = {}
+        known: dict[str, Case] = {}
         for placed in self.sweeps:
-            for item in _plan_sweep(placed, limits):
+            launches = isinstance(placed.sweep, LaunchSweep)
+            for item in (_plan_launches if launches else _plan_sweep)(placed, limits):
+                if known.setdefault(item.case.id, item.case) != item.case:
+                    raise UsageError(f"{item.case.id}: two launches have this name; give each sweep a name of its own")
                 if item.case not in skipped:
                     skipped[item.case] = item.skip
                     yield item
@@ -88,6 +97,8 @@ class Plan:
 
 def _count(placed: Placed) -> int:
     sweep = placed.sweep
+    if isinstance(sweep, LaunchSweep):
+        return sweep.count * len({device for device, _ in placed.on})
     problem = PROBLEMS[sweep.problem]
     variants = sum(prod(map(len, _axes(kernel, problem, sweep))) for _, kernel in placed.on)
     return variants * problem.count(sweep.sizes()) * prod(map(len, (sweep.dtype, *_others(sweep), sweep.cache)))
@@ -98,8 +109,26 @@ def _others(sweep: Sweep) -> tuple[Sequence[str | None], Sequence[str | None]]:
     return sweep.inputs or (None,), sweep.b_layout or (None,)
 
 
+def _plan_launches(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planned]:
+    """The cases of kernels of the user's.
+
+    Raises:
+        UsageError: for arrays that a GPU has no room for.
+    """
+    assert isinstance(placed.sweep, LaunchSweep)
+    for device in dict.fromkeys(device for device, _ in placed.on):
+        for case in placed.sweep.cases(device):
+            needed, free = sum(launch_of(case).array_bytes), limits[device].free_bytes
+            if free is not None and needed > free:
+                raise UsageError(
+                    f"{case.id}: needs {_human(needed)} of device memory and {_human(free)} is free; use smaller arrays"
+                )
+            yield Planned(case)
+
+
 def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planned]:
     sweep = placed.sweep
+    assert isinstance(sweep, Sweep)
     problem = PROBLEMS[sweep.problem]
     if sweep.stride:
         _check_stride(sweep, [kernel for _, kernel in placed.on])
@@ -122,6 +151,7 @@ def _compiled(kernel: Kernel, case: Case) -> bool:
 
 def _without_variants(placed: Placed, problem: Problem, limits: Mapping[str, Limits]) -> Iterator[tuple[Case, Kernel]]:
     """A sweep's cases without stride, block and pad, which are the kernel's own."""
+    assert isinstance(placed.sweep, Sweep)
     sweep, given = placed.sweep, placed.sweep.sizes()
     # Not a product of all, which would make every shape first.
     sizes = ((dtype, shape) for dtype in sweep.dtype for shape in problem.shapes(given))

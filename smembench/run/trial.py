@@ -12,8 +12,11 @@ from smembench.devices.base import Device, OutOfBounds, Prepared
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.launches.contract import Contract, Expected
 from smembench.model.case import Case
+from smembench.model.errors import UsageError
 from smembench.model.measurement import Status, Trial, merged, now_utc
+from smembench.model.problem import Problem, Verification
 from smembench.model.text import duration
 from smembench.run.sampling import Limit, collect
 from smembench.stats.summary import MIN_SAMPLES
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 _PREDICT_FROM_OPERATIONS = 2**27
 """CPU cases with more operations than this are first timed at a smaller size."""
 _SMALLER_OPERATIONS = 2**25
+
+
+_UNCHECKED = Verification(True, None)
+"""Of a launch of the user's that is checked against nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ class TrialRunner:
         self._devices = devices
         self._stopped = stopped
         self._workload = _Workload()
+        self._contracts: dict[Case, Contract] = {}
 
     def run(self, request: Request) -> Trial:
         """A trial, after which the next case gets inputs that no kernel wrote to.
@@ -90,17 +98,16 @@ class TrialRunner:
         blank = Trial(case, request.round, Status.OK, now_utc())
         if case.kind == "cpu" and request.round == 0 and (reason := self._too_long(request)):
             return replace(blank, status=Status.SKIPPED, reason=reason)
-        problem, device = PROBLEMS[case.problem], self._devices[case.device]
+        device = self._devices[case.device]
         device.reserve(request.memory)
         try:
-            if (tried := problem.tried_on(case)) != case:
-                with closing(device.prepare(tried, kernel, problem, self._inputs(tried, request.seed))) as prepared:
-                    first = self._launched(replace(blank, case=tried), kernel, prepared)
-                if first.status is not Status.OK:
-                    return replace(first, case=case, reason=f"inputs {tried.inputs}: {first.reason}")
-            prepared = device.prepare(case, kernel, problem, self._inputs(case, request.seed))
+            first, prepared = self._first(blank, request, kernel)
         except Refused as refused:
             return replace(blank, status=Status.SKIPPED, reason=str(refused))
+        except UsageError as error:  # of a kernel of the user's
+            return replace(blank, status=Status.FAILED, reason=str(error))
+        if prepared is None:
+            return first
         with closing(prepared):
             checked = self._launched(blank, kernel, prepared)
             if checked.status is not Status.OK:
@@ -127,6 +134,20 @@ class TrialRunner:
                 conditions=merged(batch.states),
             )
 
+    def _first(self, blank: Trial, request: Request, kernel: Kernel) -> tuple[Trial, Prepared | None]:
+        """The case on its device; None with the trial that it ends with, if it is wrong on other inputs before."""
+        case = blank.case
+        problem, device, seed = self._problem(case), self._devices[case.device], request.seed
+        if isinstance(problem, Contract):
+            seed += request.round
+            self._expect(problem, case, seed, device)
+        if (tried := problem.tried_on(case)) != case:
+            with closing(device.prepare(tried, kernel, problem, self._inputs(tried, seed))) as prepared:
+                first = self._launched(replace(blank, case=tried), kernel, prepared)
+            if first.status is not Status.OK:
+                return replace(first, case=case, reason=f"inputs {tried.inputs}: {first.reason}"), None
+        return blank, device.prepare(case, kernel, problem, self._inputs(case, seed))
+
     def _launched(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
         """The trial with the result of a launch on a poisoned output."""
         prepared.poison()
@@ -137,18 +158,21 @@ class TrialRunner:
         """The trial with the result of checking its output; of a wrong one and after timed launches its inputs, too."""
         if timed and kernel.overwrites:
             return trial
-        case, problem = trial.case, PROBLEMS[trial.case.problem]
+        case, problem = trial.case, self._problem(trial.case)
         try:
             output = prepared.output()
         except OutOfBounds as error:
             return replace(trial, status=Status.WRONG_RESULT, verified=False, reason=str(error))
-        verdict = problem.check(case, self._reference(case, kernel.computes), output)
+        checks = not isinstance(problem, Contract) or problem.checks
+        verdict = _UNCHECKED
+        if checks:
+            verdict = problem.check(case, self._reference(case, kernel.computes), output)
         reason = "" if verdict.passed else verdict.detail
         if timed and reason:
             reason = f"right once, wrong after the timed launches: {reason}"
         if (timed or reason) and not kernel.overwrites and (changed := self._changed(prepared)):
-            reason = f"the kernel wrote to its input {' and '.join(problem.arrays[number + 1] for number in changed)}"
-        found = replace(trial, verified=not reason, max_error=verdict.error)
+            reason = f"the kernel wrote to its input {' and '.join(problem.input_name(number) for number in changed)}"
+        found = replace(trial, verified=checks and not reason, max_error=verdict.error)
         return replace(found, status=Status.WRONG_RESULT, reason=reason) if reason else found
 
     def _changed(self, prepared: Prepared) -> list[int]:
@@ -160,7 +184,7 @@ class TrialRunner:
         return sorted({number for number, before, now in as_bytes if not np.array_equal(before, now)})
 
     def _inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        problem = PROBLEMS[case.problem]
+        problem = self._problem(case)
         key = (*problem.input_key(case), seed)
         if self._workload.key != key:
             self._workload = _Workload()  # free the old arrays before making new ones
@@ -171,8 +195,30 @@ class TrialRunner:
         references = self._workload.references
         assert references is not None
         if computes not in references:
-            references[computes] = PROBLEMS[case.problem].reference(case, self._workload.inputs, computes)
+            references[computes] = self._problem(case).reference(case, self._workload.inputs, computes)
         return references[computes]
+
+    def _problem(self, case: Case) -> Problem:
+        """The case's problem; of a launch of the user's its contract, which is kept."""
+        if case.launch is None:
+            return PROBLEMS[case.problem]
+        if case not in self._contracts:
+            self._contracts[case] = Contract(case)
+        return self._contracts[case]
+
+    def _expect(self, contract: Contract, case: Case, seed: int, device: Device) -> None:
+        """What another kernel computes of the same inputs, if that is what the launch is checked against."""
+        inputs = self._inputs(case, seed)
+        references = self._workload.references
+        assert references is not None
+        if (other := contract.other) is None or "" in references:
+            return
+        instead = replace(case, launch=other)
+        with closing(device.prepare(instead, registry.kernel_of(instead), Contract(instead), inputs)) as prepared:
+            prepared.poison()
+            prepared.launch()
+            outputs: Any = prepared.output()
+            references[""] = Expected(None, outputs)
 
     def _too_long(self, request: Request) -> str:
         """Why this case would take too long, predicted from a smaller one; "" if it would not."""

@@ -32,7 +32,7 @@ _NEEDED = ("run_id", "seed", "config", "devices")
 _CHECKSUM = b'{"crc32": "'
 _OLDER = (b'{"run":', b'{"visit":')
 """How lines of older versions begin."""
-_UNKNOWN_ONCE = {"parameters": (), "inputs": UNIFORM, "b_layout": BY_ROWS}
+_UNKNOWN_ONCE = {"parameters": (), "inputs": UNIFORM, "b_layout": BY_ROWS, "launch": None}
 """Fields of a case that older versions do not know, with the value of most cases."""
 _LENGTH = len(_CHECKSUM) + 8 + len(b'", ')
 

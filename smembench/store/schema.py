@@ -14,7 +14,6 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_ROWS, UNIFORM, Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement, Status
-from smembench.model.problem import ITEMSIZE
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
 from smembench.store.relations import Relations
 
@@ -84,6 +83,7 @@ class Row:
         inputs, b_layout: names: uniform, and how the second matrix of a product lies in memory, rows or columns.
         uncertainty: half-width of the 95 % interval of elapsed_ms, which covers what differs between rounds if there
             are three; a fraction of elapsed_ms.
+        code_hash: of a kernel's instructions, without names and lines.
     """
 
     schema_version: int
@@ -155,6 +155,7 @@ class Row:
     inputs: Inputs
     b_layout: BLayout
     uncertainty: Ratio | None
+    code_hash: str | None
 
     @property
     def ok(self) -> bool:
@@ -183,8 +184,8 @@ class Row:
 
     @property
     def case(self) -> Case:
-        """The case of this row."""
-        return Case(**{field.name: getattr(self, field.name) for field in fields(Case)})
+        """The case of this row, without the launch of a kernel of the user's, which run.json has."""
+        return Case(**{field.name: getattr(self, field.name) for field in fields(Case) if field.name != "launch"})
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
@@ -196,7 +197,7 @@ _POSITIVE = ("elapsed_ms", "elapsed_ms_min", "elapsed_ms_q1", "elapsed_ms_q3", "
 _ROW = TypeAdapter(Row)
 _KNOWN: dict[str, Collection[str]] = {
     "problem": PROBLEMS,
-    "dtype": ITEMSIZE,
+    "dtype": {dtype for problem in PROBLEMS.values() for dtype in problem.dtypes},
     "cache": ("warm", "cold"),
     "inputs": {name for problem in PROBLEMS.values() for name in problem.distributions},
     "b_layout": {name for problem in PROBLEMS.values() for name in problem.b_layouts},

@@ -20,8 +20,13 @@ def entry(code: bytes) -> str:
     Raises:
         ValueError: if it has several, or none.
     """
-    (name,) = (name.removeprefix(_TEXT) for name, _ in _sections(code) if name.startswith(_TEXT))
+    (name,) = instructions(code)
     return name
+
+
+def instructions(code: bytes) -> dict[str, bytes]:
+    """The instructions of each kernel, by its name."""
+    return {name.removeprefix(_TEXT): data for name, data in _sections(code) if name.startswith(_TEXT)}
 
 
 def usage(code: bytes, kernel: str = "") -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from smembench.kernels.program import CudaCKernel, NumbaKernel, TritonKernel
 from smembench.model.hardware import STATIC_SHARED_BYTES
@@ -31,6 +31,32 @@ def _grid(program: NumbaKernel | CudaCKernel | TritonKernel) -> dict[str, int | 
         x, y = program.grid
         return {"grid": (x // program.cluster, y), "cluster": program.cluster}
     return {"grid": program.grid}
+
+
+def _attributes(cluster: Sequence[int], cooperative: bool) -> list[Any]:
+    """The attributes of a launch, as ``cuLaunchKernelEx`` takes them."""
+    from cuda.bindings import driver
+
+    found = []
+    if cluster:
+        sides = driver.CUlaunchAttribute()
+        sides.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        sides.value.clusterDim.x, sides.value.clusterDim.y, sides.value.clusterDim.z = cluster
+        found.append(sides)
+    if cooperative:
+        together = driver.CUlaunchAttribute()
+        together.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        together.value.cooperative = 1
+        found.append(together)
+    return found
+
+
+class Parameter(NamedTuple):
+    """A parameter of a kernel: PTX type and size; a structure is of type ``b8`` with many bytes."""
+
+    name: str
+    type: str
+    bytes: int
 
 
 class Loaded(Compiled[G]):
@@ -105,6 +131,61 @@ class Loaded(Compiled[G]):
 
         self._allow(dynamic_bytes)
         return checked(driver.cuKernelGetFunction(self._kernel.handle))
+
+    def parameters(self) -> list[Parameter]:
+        """The parameters as the driver knows them: by number, with sizes and without types."""
+        from cuda.bindings import driver
+
+        found: list[Parameter] = []
+        while True:
+            error, _, size = driver.cuKernelGetParamInfo(self._kernel.handle, len(found))
+            if error != driver.CUresult.CUDA_SUCCESS:
+                return found
+            kind = f"b{8 * size}" if size in (1, 2, 4, 8) else "b8"
+            found.append(Parameter(f"{len(found)}", kind, int(size)))
+
+    def with_bytes(
+        self,
+        stream: int,
+        sides: tuple[Sequence[int], Sequence[int], Sequence[int]],
+        parameters: Sequence[bytes],
+        *,
+        shared_bytes: int,
+        cooperative: bool,
+        keep: object = None,
+    ) -> Callable[[], Any]:
+        """A function that enqueues a launch with the bytes of all parameters.
+
+        Args:
+            stream: a handle.
+            sides: grid, block and cluster in up to three dimensions, the grid in blocks; no cluster if empty.
+            parameters: in order.
+            shared_bytes: dynamic shared memory.
+            cooperative: whether all blocks have to be resident at once.
+            keep: what has to live as long as the function.
+        """
+        import numpy as np
+        from cuda.bindings import driver
+
+        from smembench.kernels.driver import checked
+
+        grid, block, cluster = ((*each, 1, 1)[:3] for each in sides)
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes, config.hStream = shared_bytes, driver.CUstream(stream)
+        config.attrs = _attributes(cluster if sides[2] else (), cooperative)
+        config.numAttrs = len(config.attrs)
+        function = self.function(shared_bytes)
+        values = [np.frombuffer(each, np.uint8).copy() for each in parameters]
+        pointers = np.array([value.ctypes.data for value in values], np.uint64)
+        kept = (values, keep, self)
+
+        def enqueue() -> None:
+            assert kept
+            checked(driver.cuLaunchKernelEx(config, function, pointers.ctypes.data, 0))
+
+        return enqueue
 
     def fill(self, variable: str, values: Array, stream: int) -> None:
         """Loads the code if it is not yet loaded."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from smembench.kernels.program import TensorMap
 
-_TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
+_TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
 """By the bytes of an element: copies do not depend on what the bits mean."""
 
 
@@ -51,21 +51,38 @@ def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
     Raises:
         RuntimeError: CUDA's, for an address or a stride that is no multiple of 16 bytes.
     """
-    import numpy as np
-    from cuda.bindings import driver
-
-    from smembench.kernels.driver import checked
-
-    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[itemsize]}")
     sides, strides = [described.columns, described.rows], [itemsize * described.stride]
     box = [described.row_bytes // itemsize, described.tile_rows]
     if (apart := described.apart) > 1:
         sides[1:] = [apart, described.rows // apart]
         strides.append(apart * strides[0])
         box.insert(1, 1)
+    return encoded_map(address, itemsize, sides, strides, box, described.row_bytes)
+
+
+def encoded_map(
+    address: int, itemsize: int, sides: Sequence[int], strides: Sequence[int], box: Sequence[int], swizzle: int
+) -> Any:
+    """The 128 bytes of a tensor map, as 16 integers.
+
+    Args:
+        address: of the array.
+        itemsize: bytes of an element.
+        sides, box: elements along each dimension, the innermost first.
+        strides: bytes along each dimension but the innermost.
+        swizzle: bytes over which chunks of 16 are swizzled; 0 for none.
+
+    Raises:
+        RuntimeError: CUDA's, for an address or a stride that is no multiple of 16 bytes.
+    """
+    import numpy as np
+    from cuda.bindings import driver
+
+    from smembench.kernels.driver import checked
+
     made = checked(
         driver.cuTensorMapEncodeTiled(
-            kind,
+            getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[itemsize]}"),
             len(sides),
             address,
             [driver.cuuint64_t(side) for side in sides],
@@ -73,7 +90,7 @@ def encoded(described: TensorMap, address: int, itemsize: int) -> Any:
             [driver.cuuint32_t(side) for side in box],
             [driver.cuuint32_t(1)] * len(sides),
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{described.row_bytes}B"),
+            getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{f'{swizzle}B' if swizzle else 'NONE'}"),
             driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
             driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )

@@ -19,10 +19,11 @@ from smembench.explain.ptx.trace import trace
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.launches.parameters import scalar_bytes, structure_bytes
-from smembench.launches.ptx_entry import TYPES, Parameter
+from smembench.launches.ptx_entry import TYPES
 from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of
+from smembench.toolchains.loaded import Parameter
 from smembench.toolchains.machine_code import MachineCode
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.launches.ptx_entry import TYPES, Parameter, split
+from smembench.launches.ptx_entry import TYPES, split
+from smembench.toolchains.loaded import Parameter
 
 _ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
 _ASKS = ("try_wait", "test_wait")

@@ -1,0 +1,234 @@
+"""A launch of the user's on a GPU: its arrays between guards, what each launch finds and what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smembench.devices.base import GUARD_BYTES, POISON, Sampler, check_guards
+from smembench.devices.buffers import BufferPool, fill
+from smembench.devices.cuda_graph import GraphTimer, nothing
+from smembench.kernels.device_memory import DeviceArray, to_device
+from smembench.kernels.driver import copy
+from smembench.launches.array_argument import ArrayArgument
+from smembench.launches.contract import Contract, array_of
+from smembench.launches.placed_array import PlacedArray
+from smembench.launches.subject import Enqueue, Subject
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Resources
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+_OTHER_POISON = 0x7F
+"""A second byte to fill outputs with: NaN in some float formats, large numbers in others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What timing on a GPU needs: its stream and the stream's handle, what an empty event pair reads, and the flush."""
+
+    stream: Any
+    handle: int
+    residue_ms: float
+    flush: Enqueue | None
+
+
+class _Allocation:
+    """An array's memory between guards."""
+
+    def __init__(self, pool: BufferPool, slot: int, argument: ArrayArgument, content: Array) -> None:
+        self.argument, self.content = argument, content
+        self._whole: DeviceArray = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8)
+        self.memory = self._whole[GUARD_BYTES : GUARD_BYTES + argument.bytes]
+        self.placed = PlacedArray(self.memory.address + argument.begin, argument)
+
+    def poison(self, stream: int, byte: int = POISON) -> None:
+        """Fill the array, gaps between its rows and guards."""
+        fill(stream, self._whole, byte)
+
+    def place(self, stream: int, content: Array) -> None:
+        """Poison guards and gaps, and write the elements."""
+        self.poison(stream)
+        self.memory.copy_from_host(self._laid_out(content))
+
+    def read(self) -> Array:
+        """The elements on the host.
+
+        Raises:
+            OutOfBounds: if a byte of the guards is no longer poison.
+        """
+        host = self._whole.copy_to_host()
+        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + self.argument.bytes :])
+        return self._elements(host[GUARD_BYTES : GUARD_BYTES + self.argument.bytes]).copy()
+
+    def bytes_on_host(self) -> Array:
+        """The memory with its guards."""
+        return self._whole.copy_to_host()
+
+    def saved(self, content: Array) -> DeviceArray:
+        """A copy on the device of what each launch is to find."""
+        return to_device(self._laid_out(content))
+
+    def _laid_out(self, content: Array) -> Array:
+        host = np.full(self.argument.bytes, POISON, np.uint8)
+        self._elements(host)[...] = content
+        return host
+
+    def _elements(self, memory: Array) -> Array:
+        each = self.argument
+        return np.ndarray(each.shape, each.dtype, memory.data, each.begin, each.steps)
+
+
+class LaunchPrepared:
+    """A launch of the user's, with its arrays on the device; see ``devices.base.Prepared``.
+
+    Raises:
+        UsageError: for arguments that are none of the kernel's arrays, and where it does not follow from two launches
+            on poisoned arrays which of them are outputs.
+    """
+
+    def __init__(
+        self, subject: Subject, contract: Contract, contents: Sequence[Array], pool: BufferPool, timing: Timing
+    ) -> None:
+        self._subject, self._timing = subject, timing
+        self._timer: GraphTimer | None = None
+        self._arrays: dict[int, _Allocation] = {}
+        for slot, (place, content) in enumerate(zip(contract.places, contents, strict=True)):
+            argument = array_of(contract.arguments[place])
+            assert argument is not None
+            self._arrays[place] = _Allocation(pool, slot, argument, content)
+        for each in self._arrays.values():
+            each.place(timing.handle, each.content)
+        placed = {place: each.placed for place, each in self._arrays.items()}
+        self._enqueue = subject.enqueue(timing.handle, placed)
+        launch = contract.launch
+        self._restored = {place: self._arrays[place].content for place in map(self._place, launch.restored)}
+        for name, value in launch.resets:
+            self._restored[self._place(name)] = self._filled(self._place(name), value)
+        self._written = {*map(self._place, launch.outputs), *self._restored}
+        if not self._written:
+            self._written = self._found_outputs()
+        self._saved: Mapping[int, DeviceArray] = {
+            place: self._arrays[place].saved(content) for place, content in self._restored.items()
+        }
+
+    def _place(self, name: str) -> int:
+        """The place of an array among the arguments, by its number or by the kernel's name for it."""
+        names = [*self._subject.names]
+        place = int(name) if name.isdecimal() else names.index(name) if name in names else -1
+        if place not in self._arrays:
+            known = ", ".join(f"{place} ({names[place]})" for place in self._arrays if place < len(names))
+            raise UsageError(f"argument {name!r}: is no array of the kernel; it has {known or 'none'}")
+        return place
+
+    def _filled(self, place: int, value: str) -> Array:
+        argument = self._arrays[place].argument
+        try:
+            return np.full(argument.shape, argument.dtype.type(value), argument.dtype)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
+
+    def _found_outputs(self) -> set[int]:
+        """The arrays that a launch writes and does not read: what two launches on different poison agree on.
+
+        Each byte of an output is written alike by both, or by neither and is then still poison.
+
+        Raises:
+            UsageError: for an array whose new content depends on the old.
+        """
+        before = {place: each.bytes_on_host() for place, each in self._arrays.items()}
+        self._run()
+        written = [p for p, each in self._arrays.items() if not np.array_equal(before[p], each.bytes_on_host())]
+        results = []
+        for byte in (POISON, _OTHER_POISON):
+            for place, each in self._arrays.items():
+                if place in written:
+                    each.poison(self._timing.handle, byte)
+                else:
+                    each.place(self._timing.handle, each.content)
+            self._run()
+            results.append({place: self._arrays[place].bytes_on_host() for place in written})
+        first, second = results
+        for place in written:
+            alike = first[place] == second[place]
+            untouched = (first[place] == POISON) & (second[place] == _OTHER_POISON)
+            if not (alike | untouched).all():
+                raise UsageError(
+                    f"argument {place} ({self._name(place)}) is written, and what is written depends on what it held "
+                    f"or differs from launch to launch: declare it with --out {place}, --inout {place} or "
+                    f"--reset {place}=0"
+                )
+        if not written:
+            raise UsageError("the kernel wrote to none of its arrays: name its outputs with --out")
+        return {*written}
+
+    def _name(self, place: int) -> str:
+        return self._subject.names[place] if place < len(self._subject.names) else "?"
+
+    def _run(self) -> None:
+        self._timing.stream.sync()
+        self._enqueue()
+        self._timing.stream.sync()
+
+    def poison(self) -> None:
+        """Fill outputs and guards; place what the others hold."""
+        for place, each in self._arrays.items():
+            if place in self._written and place not in self._restored:
+                each.poison(self._timing.handle)
+            else:
+                each.place(self._timing.handle, self._restored.get(place, each.content))
+
+    def restore(self) -> None:
+        """Enqueue what each launch has to find in the arrays that it reads and writes."""
+        for place, saved in self._saved.items():
+            copy(self._timing.handle, self._arrays[place].memory, saved)
+
+    def launch(self) -> None:
+        """Launch once and wait."""
+        self.restore()
+        self._run()
+
+    def output(self) -> Any:
+        """The arrays that are written, by their place.
+
+        Raises:
+            OutOfBounds: if the kernel wrote to a guard of any array.
+        """
+        self._timing.stream.sync()
+        every = {place: each.read() for place, each in self._arrays.items()}
+        return {place: every[place] for place in sorted(self._written)}
+
+    def inputs(self) -> Iterator[tuple[int, Array]]:
+        """The arrays that are only read, by their number among all arrays."""
+        self._timing.stream.sync()
+        for number, (place, each) in enumerate(self._arrays.items()):
+            if place not in self._written:
+                yield number, each.read()
+
+    def resources(self) -> Resources:
+        """Registers, local memory and hash, if the installed libraries give them."""
+        try:
+            return self._subject.resources()
+        except Exception:  # each library raises its own
+            return Resources()
+
+    def sampler(self, warmup: float) -> Sampler:
+        """Samples from a graph."""
+        timing = self._timing
+        if timing.flush is not None:
+            timing.flush()  # compiles, which a capture forbids
+        timing.stream.sync()
+        restore = self.restore if self._saved else nothing
+        self._timer = GraphTimer(timing.handle, self._enqueue, timing.residue_ms, timing.flush, warmup, restore=restore)
+        return self._timer
+
+    def close(self) -> None:
+        """Release the timer's graph."""
+        if self._timer is not None:
+            self._timer.close()
+            self._timer = None
+        self._arrays, self._saved, self._enqueue = {}, {}, nothing

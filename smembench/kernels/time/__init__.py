@@ -1,0 +1,1 @@
+"""Kernels of the user's: `smembench time`."""

@@ -1,0 +1,91 @@
+"""What is timed and was not written here: kernels of the user's, each with its own arguments and check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from smembench.model.case import Case
+from smembench.model.clauses import Compared, Result
+from smembench.model.problem import ITEMSIZE, OTHER_ITEMSIZES, Problem
+from smembench.model.texts import Texts
+from smembench.model.user_launch import UserLaunch
+
+if TYPE_CHECKING:
+    from smembench.model.problem import Array
+
+
+NO_DTYPE = "none"
+"""In place of the element type of a launch without arrays."""
+
+
+class Time(Problem):
+    """A launch that the case itself describes (``Case.launch``), with ``n`` for the size of that name.
+
+    Its inputs and its check depend on a file of the user's, and are ``launches.contract``'s.
+    """
+
+    name = "time"
+    order = 100
+    dtypes = (*dict.fromkeys([*ITEMSIZE, *OTHER_ITEMSIZES]), NO_DTYPE)
+    default_n = 1
+    default_blocks = ()
+    sizes = ()
+    arrays = ("out",)
+
+    def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
+        """Not known here."""
+        raise NotImplementedError
+
+    def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
+        """Not known here."""
+        raise NotImplementedError
+
+    def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
+        """Bytes of the arrays of the launch, in the order of its arguments, with their guards."""
+        return launch_of(case).array_bytes
+
+    def bytes_moved(self, case: Case) -> int:
+        """As declared; by default every array once."""
+        return launch_of(case).bytes
+
+    def flops(self, case: Case) -> int:
+        """As declared; 0 by default."""
+        return launch_of(case).flops
+
+    def input_key(self, case: Case) -> tuple[object, ...]:
+        """Launches with the same arguments have the same inputs."""
+        launch = launch_of(case)
+        return (self.name, launch.arguments, launch.check)
+
+
+def launch_of(case: Case) -> UserLaunch:
+    """The launch of a case.
+
+    Raises:
+        ValueError: for a case of the package's kernels.
+    """
+    if case.launch is None:
+        raise ValueError(f"{case.id} is no launch of the user's")
+    return case.launch
+
+
+class TimeTexts(Texts):
+    """Tables of the user's kernels."""
+
+    title = "time"
+    kernel_axes = ()
+    options = ("device", "cache")
+    columns = ("effective_gb_s", "gflop_s")
+
+    def size(self, case: Case) -> str:
+        """``n 1024``, or nothing without a size of that name."""
+        return f"n {case.n}" if case.n > 1 else ""
+
+    def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
+        """Each kernel beside the first."""
+        first, *others = results or (None,)
+        return [f"{each.kernel} is {compared(each, first)}" for each in others if first is not None]
+
+
+PROBLEM = Time(TimeTexts())

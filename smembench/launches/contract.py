@@ -1,0 +1,189 @@
+"""What a launch of the user's gets and has to compute: inputs, reference, check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smembench.kernels.time.problem import Time, TimeTexts, launch_of
+from smembench.launches.arguments import in_order_and_named
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.dimensions import as_text
+from smembench.launches.python_file import function_in
+from smembench.launches.tensor_map_argument import TensorMapArgument
+from smembench.model.case import Case
+from smembench.model.errors import UsageError
+from smembench.model.problem import Verification
+from smembench.model.user_launch import UNCHECKED, UserLaunch
+
+Outputs = Mapping[int, NDArray[Any]]
+"""Arrays by their place among the arguments."""
+_LARGEST_INTEGER = 100
+"""Random integers lie below this, in any type."""
+_ACCUMULATED = np.finfo(np.float32).eps
+"""Sums of shorter types are usually accumulated in float32."""
+
+
+class Expected(NamedTuple):
+    """What a reference returned, in the order of the outputs, or None; and the arguments as it left them."""
+
+    returned: Sequence[NDArray[Any]] | None
+    arguments: Outputs
+
+
+class Contract(Time):
+    """The contract of one launch, which needs no GPU. Its arrays are those among the arguments, in their order."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(TimeTexts())
+        self.launch = launch_of(case)
+        self.arguments, self.named = in_order_and_named(self.launch.arguments)
+        self.places = [place for place, each in enumerate(self.arguments) if array_of(each) is not None]
+
+    @property
+    def checks(self) -> bool:
+        """Whether results are checked: not those of the kernel that others are checked against."""
+        return self.launch.check not in (UNCHECKED, self.launch.target)
+
+    @property
+    def other(self) -> UserLaunch | None:
+        """The same launch of another kernel, if that is what results are checked against."""
+        check = self.launch.check
+        path, colon, _ = check.partition(":")
+        if not colon or not self.checks or Path(path).suffix not in (".cu", ".ptx", ".cubin"):
+            return None
+        return replace(self.launch, target=check, check=UNCHECKED)
+
+    def input_name(self, number: int) -> str:
+        """``argument 1``, by the number of the array among all arrays."""
+        return f"argument {self.places[number]}"
+
+    def inputs(self, case: Case, seed: int) -> tuple[NDArray[Any], ...]:
+        """The contents of all arrays: data that was given, or else random numbers from this seed.
+
+        Floats are uniform in [-1, 1), integers in [0, 100).
+        """
+        generator = np.random.default_rng(seed)
+        arrays = (array_of(self.arguments[place]) for place in self.places)
+        return tuple(_content(array, generator) for array in arrays if array is not None)
+
+    def reference(self, case: Case, inputs: tuple[NDArray[Any], ...], computes: str) -> Expected:
+        """What the function of ``--check`` makes of copies of the arguments, as NumPy's arrays and Python's numbers.
+
+        Raises:
+            UsageError: for a function that is not found or fails.
+        """
+        arrays = dict(zip(self.places, (array.copy() for array in inputs), strict=True))
+        values = [arrays.get(place, value) for place, value in enumerate(self.arguments)]
+        check = self.launch.check
+        function = function_in(check)
+        try:
+            returned = function(*values, **self.named)
+        except Exception as error:
+            raise UsageError(f"--check {check}: {type(error).__name__}: {error}") from None
+        if returned is None:
+            return Expected(None, arrays)
+        many = returned if isinstance(returned, (tuple, list)) else (returned,)
+        return Expected([on_host(each) for each in many], arrays)
+
+    def check(self, case: Case, reference: Any, output: Any) -> Verification:
+        """Check outputs element by element: |output - reference| <= atol + rtol * |reference|.
+
+        Without ``--atol``, atol is rtol times the root mean square of the reference: sums that cancel have errors of
+        the size of their terms. Without ``--rtol``, rtol follows from the type and the longest side of an array, as
+        the number of terms of a sum: 2·eps + 4·eps·√terms, the second eps that of float32 for shorter types.
+        """
+        expected: Expected = reference
+        outputs: Outputs = output
+        if expected.returned is not None and len(expected.returned) != len(outputs):
+            raise UsageError(
+                f"--check {self.launch.check}: returns {len(expected.returned)} arrays; {len(outputs)} are written"
+            )
+        worst = 0.0
+        for number, (place, found) in enumerate(outputs.items()):
+            wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]
+            error, detail = self._compared(np.asarray(wanted), found)
+            worst = max(worst, error)
+            if detail:
+                return Verification(False, worst, f"argument {place}: {detail}")
+        return Verification(True, worst)
+
+    def _compared(self, wanted: NDArray[Any], found: NDArray[Any]) -> tuple[float, str]:
+        """The relative error of an output, and what is wrong with it, "" for nothing."""
+        if wanted.shape != found.shape:
+            shapes = (as_text(each.shape) or "a number" for each in (wanted, found))
+            return 0.0, "the reference has shape {}, the output {}".format(*shapes)
+        exact = found.dtype.kind in "biu"
+        kind = np.complex128 if found.dtype.kind == "c" else np.float64
+        one, other = (each if exact else each.astype(kind) for each in (wanted, found))
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.abs(other.astype(kind) - one.astype(kind)) if exact else np.abs(other - one)
+            size = np.abs(one)
+            finite = size[np.isfinite(size)].astype(np.float64)
+            scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+            rtol = tolerance(found.dtype, self._terms()) if self.launch.rtol is None else self.launch.rtol
+            atol = rtol * scale if self.launch.atol is None else self.launch.atol
+            same = (one == other) | ((one != one) & (other != other))
+            wrong = ~same & ~(apart <= atol + rtol * size) if rtol or atol else ~same
+        known = apart[~same & np.isfinite(apart)]
+        error = float(np.sqrt(np.sum(known.astype(np.float64) ** 2) / max(found.size, 1))) / (scale or 1.0)
+        if not wrong.any():
+            return error, ""
+        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        count = f"{np.count_nonzero(wrong)} of {found.size} elements differ"
+        place = ", ".join(map(str, at))
+        return error, f"{count}, the first at [{place}]: {found[at]!s}, not {wanted[at]!s} (rtol {rtol:.2g})"
+
+    def _terms(self) -> int:
+        """The longest side of an array among the arguments."""
+        arrays = (array_of(each) for each in self.arguments)
+        return max((max(array.shape, default=1) for array in arrays if array is not None), default=1)
+
+
+def array_of(argument: Argument) -> ArrayArgument | None:
+    """The array of an argument, or that which a tensor map describes; None for a number."""
+    if isinstance(argument, TensorMapArgument):
+        return ArrayArgument(argument.shape, argument.dtype)
+    return argument if isinstance(argument, ArrayArgument) else None
+
+
+def tolerance(dtype: np.dtype[Any], terms: int) -> float:
+    """The default rtol of a type for sums of this many terms; 0 for integers."""
+    if dtype.kind in "biu":
+        return 0.0
+    import ml_dtypes
+
+    eps = float((np if dtype.kind in "fc" else ml_dtypes).finfo(dtype).eps)
+    return 2 * eps + 4 * min(eps, float(_ACCUMULATED)) * float(np.sqrt(terms))
+
+
+def on_host(value: Any) -> NDArray[Any]:
+    """An array of NumPy's, CuPy's or PyTorch's as NumPy's."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        if str(value.dtype) == "torch.bfloat16":
+            value = value.float()
+    elif hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):
+        value = value.get()
+    return np.asarray(value)
+
+
+def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[Any]:
+    if array.data is not None:
+        return np.ascontiguousarray(array.data)
+    count, dtype = prod(array.shape), array.dtype
+    if dtype.kind == "b":
+        found = generator.integers(0, 2, count).astype(dtype)
+    elif dtype.kind in "iu":
+        found = generator.integers(0, _LARGEST_INTEGER, count).astype(dtype)
+    elif dtype.kind == "c":
+        found = (generator.uniform(-1, 1, count) + 1j * generator.uniform(-1, 1, count)).astype(dtype)
+    else:
+        found = generator.uniform(-1, 1, count).astype(dtype)
+    return found.reshape(array.shape)
