@@ -91,7 +91,7 @@ def _help(command: Callable[..., None]) -> str:
 
 
 _FILES = {
-    "Measure": "reproduce probe run tune",
+    "Measure": "time reproduce probe run tune",
     "Understand": "ladder compilers explain lesson",
     "Compare and show": "show compare report",
     "Every night": "history accept",

@@ -52,6 +52,11 @@ class Prepared(Protocol):
     def sampler(self, warmup: float) -> Sampler:
         """A source of samples in the case's cache mode, after ``warmup`` seconds of launches."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its times has to know."""
+        return ()
+
     def close(self) -> None:
         """Release the output and what timing needed."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from smembench.devices.base import GUARD_BYTES, POISON, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, Prepared, check_guards
 from smembench.devices.host_clock import HostClock
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import HostFunction
@@ -127,7 +127,7 @@ class CpuDevice:
         self._compiled.clear()
 
 
-class CpuPrepared:
+class CpuPrepared(Prepared):
     """A compiled kernel with its arrays in host memory."""
 
     def __init__(self, function: Any, inputs: tuple[Array, ...], case: Case, problem: Problem, flush: Any) -> None:

@@ -14,6 +14,7 @@ from cuda.bindings import driver
 from cuda.core import Device as Gpu
 from cuda.pathfinder import DynamicLibNotFoundError
 
+from smembench.devices.base import Prepared
 from smembench.devices.buffers import (
     BufferPool,
     Enqueue,
@@ -50,7 +51,7 @@ from smembench.model.user_launch import UserLaunch
 from smembench.toolchains.registry import Compiled, toolchain_of
 
 if TYPE_CHECKING:
-    from smembench.devices.base import Prepared, Sampler
+    from smembench.devices.base import Sampler
     from smembench.model.problem import Array
 
 _INDEX_LIMIT = 2**32
@@ -58,6 +59,8 @@ _INDEX_LIMIT = 2**32
 _WAKE_SECONDS = 0.3
 _BUSY_ROUNDS = 3000
 """Iterations of ``busy``, a multiplication of 4 clocks in a loop: a few µs."""
+_BUSY_ROUNDS_PER_SECOND, _MOST_BUSY_ROUNDS = 0.5e9, 2**31
+"""At the clocks of today's GPUs, 2 GHz at most; and a few seconds."""
 _L2_GUESS, _SM_GUESS = 2**26, 128
 
 
@@ -128,9 +131,9 @@ class CudaDevice:
         """Readings of an event pair around nothing and around an empty kernel, in ms."""
         capability = compute_capability(self._index)
         launch = launcher("empty", capability, self._handle, grid=1, block=1)
-        zero = to_device(np.zeros(1, np.float32))
+        self._zero = to_device(np.zeros(1, np.float32))
         rounds = [np.uint32(_BUSY_ROUNDS)]
-        before = partial(launcher("busy", capability, self._handle, rounds, grid=1, block=1), zero)
+        before = partial(launcher("busy", capability, self._handle, rounds, grid=1, block=1), self._zero)
         launch()
         before()
         # An idle GPU has low clocks: keep it busy until they rise.
@@ -205,7 +208,8 @@ class CudaDevice:
         launch = contract.launch
         if launch not in self._subjects:
             self._subjects[launch] = subject_of(launch, self.info.compute_capability or "")
-        timing = Timing(self._stream, self._handle, self._residue_ms, self._flush() if case.cache == "cold" else None)
+        flush = self._flush() if case.cache == "cold" else None
+        timing = Timing(self._stream, self._handle, self._residue_ms, flush, self._busy)
         return LaunchPrepared(self._subjects[launch], contract, inputs, self._pool, timing)
 
     def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
@@ -237,6 +241,12 @@ class CudaDevice:
             self._flush_l2 = partial(read, to_device(np.zeros(count, np.float32)))
         return self._flush_l2
 
+    def _busy(self, seconds: float) -> None:
+        """Enqueue a kernel that takes so long, or a little longer."""
+        rounds = [np.uint32(min(seconds * _BUSY_ROUNDS_PER_SECOND, _MOST_BUSY_ROUNDS))]
+        capability = self.info.compute_capability or ""
+        launcher("busy", capability, self._handle, rounds, grid=1, block=1)(self._zero)
+
     def conditions(self) -> Conditions:
         """Read from NVML."""
         return self._nvml.conditions()
@@ -251,7 +261,7 @@ class CudaDevice:
 
 
 @dataclass(slots=True)
-class CudaPrepared:
+class CudaPrepared(Prepared):
     """A compiled kernel with its arrays; the first output and the first inputs are the case's."""
 
     _enqueue: Enqueue

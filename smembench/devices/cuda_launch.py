@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.base import GUARD_BYTES, POISON, Sampler, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, Prepared, Sampler, check_guards
 from smembench.devices.buffers import BufferPool, fill
+from smembench.devices.cuda_events import EventTimer
 from smembench.devices.cuda_graph import GraphTimer, nothing
 from smembench.kernels.device_memory import DeviceArray, to_device
 from smembench.kernels.driver import copy
@@ -19,6 +20,7 @@ from smembench.launches.placed_array import PlacedArray
 from smembench.launches.subject import Enqueue, Subject
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources
+from smembench.model.text import one_line
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
@@ -29,12 +31,20 @@ _OTHER_POISON = 0x7F
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What timing on a GPU needs: its stream and the stream's handle, what an empty event pair reads, and the flush."""
+    """What timing on a GPU needs.
+
+    Attributes:
+        stream, handle: a stream and its handle.
+        residue_ms: what an empty event pair reads.
+        flush: enqueues reads of more bytes than the L2 holds; None for warm samples.
+        busy: enqueues a kernel that keeps the GPU busy for so many seconds.
+    """
 
     stream: Any
     handle: int
     residue_ms: float
     flush: Enqueue | None
+    busy: Callable[[float], Any]
 
 
 class _Allocation:
@@ -83,7 +93,7 @@ class _Allocation:
         return np.ndarray(each.shape, each.dtype, memory.data, each.begin, each.steps)
 
 
-class LaunchPrepared:
+class LaunchPrepared(Prepared):
     """A launch of the user's, with its arrays on the device; see ``devices.base.Prepared``.
 
     Raises:
@@ -94,8 +104,9 @@ class LaunchPrepared:
     def __init__(
         self, subject: Subject, contract: Contract, contents: Sequence[Array], pool: BufferPool, timing: Timing
     ) -> None:
-        self._subject, self._timing = subject, timing
-        self._timer: GraphTimer | None = None
+        self._subject, self._contract, self._timing = subject, contract, timing
+        self._timer: GraphTimer | EventTimer | None = None
+        self._notes: list[str] = []
         self._arrays: dict[int, _Allocation] = {}
         for slot, (place, content) in enumerate(zip(contract.places, contents, strict=True)):
             argument = array_of(contract.arguments[place])
@@ -223,8 +234,26 @@ class LaunchPrepared:
             timing.flush()  # compiles, which a capture forbids
         timing.stream.sync()
         restore = self.restore if self._saved else nothing
-        self._timer = GraphTimer(timing.handle, self._enqueue, timing.residue_ms, timing.flush, warmup, restore=restore)
+        try:
+            self._timer = GraphTimer(
+                timing.handle, self._enqueue, timing.residue_ms, timing.flush, warmup, restore=restore
+            )
+        except Exception as error:
+            if self._subject.captured:
+                raise
+            self._notes.append(f"timed by events, since no graph can hold it: {one_line(error)}")
+
+            def before() -> None:
+                restore()
+                (timing.flush or nothing)()
+
+            self._timer = EventTimer(timing.handle, self._enqueue, before, timing.busy, warmup)
         return self._timer
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How it was checked and timed, where that is unusual."""
+        return (*self._contract.notes, *filter(None, [self._subject.unexplained]), *self._notes)
 
     def close(self) -> None:
         """Release the timer's graph."""

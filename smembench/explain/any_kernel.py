@@ -11,15 +11,25 @@ from smembench.explain.foreign import explain_function
 from smembench.explain.occupancy import CAPABILITIES
 from smembench.explain.ptx.costs import Call
 from smembench.explain.triton_kernel import explain_triton
+from smembench.launches.arguments import in_order_and_named
 from smembench.launches.cuda_file import is_cuda_file
 from smembench.launches.dimensions import as_text
 from smembench.launches.launch import Launch
 from smembench.launches.python_file import kernel_in
 from smembench.launches.raw_kernel import raw_kernel
 from smembench.model.errors import UsageError
+from smembench.model.user_launch import UserLaunch
 from smembench.toolchains.triton_function import is_triton
 
 _DEFAULT = "9.0"
+
+
+def explain_launch(launch: UserLaunch, capability: str | None = None) -> Costs:
+    """Explain a kernel as ``smembench time`` launches it; raises as ``explain_any``."""
+    arguments, named = in_order_and_named(launch.arguments)
+    sides = launch.grid, launch.block or None
+    whole = Launch(*sides, arguments, named, launch.shared_bytes, launch.cluster or None)
+    return explain_any(launch.target, whole, capability=capability, options=launch.options)
 
 
 def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, options: Sequence[str] = ()) -> Costs:

@@ -60,13 +60,15 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
 def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]) -> None:
     """Trace the cases that ``predict`` will need, in several processes; if there are few, leave them to ``predict``.
 
-    A trace takes a few milliseconds, or up to three seconds if blocks at the edges differ, and a sweep can have two
-    hundred cases. ``done`` is called with each traced case, its number and the number of cases. If a process ends
-    early, ``predict`` traces what is missing.
+    Kernels of the user's, whose files may be imported, are always traced in other processes. A trace takes a few
+    milliseconds, or up to three seconds if blocks at the edges differ, and a sweep can have two hundred cases. ``done``
+    is called with each traced case, its number and the number of cases. If a process ends early, ``predict`` traces
+    what is missing.
     """
     missing = [key for key in dict.fromkeys(_key(case) for case in cases if case.kind == "cuda") if key not in _traced]
     processes = min(_cores(), len(missing), _MOST_PROCESSES)
-    if len(missing) < _WORTH_IT or processes < 2:
+    imports = any(case.launch is not None for case in missing)  # a file of the user's, which this process does not
+    if (len(missing) < _WORTH_IT or processes < 2) and not imports:
         return
     # Slow cases, large kernels at ragged sizes, are neighbours in a plan: each process takes every n-th case.
     reading, writing = os.pipe()
@@ -123,11 +125,18 @@ def _key(case: Case) -> Case:
 
 def _figures(case: Case) -> Figures | None:
     """Figures from a trace; None for a kernel that cannot be traced, which is timed nevertheless."""
-    from smembench.explain.analysis import explain  # imports Numba, which a run on the CPU has no use for here
-    from smembench.explain.costs import mean
+    from smembench.explain.costs import Costs, mean
 
+    explained: Costs
     try:
-        explained = explain(case)
+        if case.launch is not None:
+            from smembench.explain.any_kernel import explain_launch
+
+            explained = explain_launch(case.launch)
+        else:
+            from smembench.explain.analysis import explain  # imports Numba, which a run on the CPU has no use for here
+
+            explained = explain(case)
     except Exception:
         return None
     predicted = Prediction(

@@ -52,6 +52,16 @@ class Contract(Time):
         return self.launch.check not in (UNCHECKED, self.launch.target)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its times has to know."""
+        found = [] if self.checks else ["not checked: give --check path.py:function"]
+        if self.launch.check == self.launch.target:
+            found = ["the kernel that the others are checked against"]
+        if any(each.data is not None for each in self.arguments if isinstance(each, ArrayArgument)):
+            found.append("the same data in every round, from .npy files")
+        return tuple(found)
+
+    @property
     def other(self) -> UserLaunch | None:
         """The same launch of another kernel, if that is what results are checked against."""
         check = self.launch.check

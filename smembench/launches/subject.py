@@ -48,9 +48,13 @@ class Subject(ABC):
 
     Attributes:
         names: of its arguments, in order.
+        captured: whether a graph can hold it for certain.
+        unexplained: why nothing of it can be explained, "" if it can.
     """
 
     names: Sequence[str]
+    captured = True
+    unexplained = ""
 
     @abstractmethod
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
@@ -175,6 +179,8 @@ class _Launched(Subject):
         self._entry, self._object = code.entry, code.object_code
         self._parameters = self._loaded.parameters() if code.parameters is None else code.parameters
         self._arguments = code.arguments
+        if code.parameters is None:
+            self.unexplained = "not explained: a cubin has no PTX"
         self.names = code.names or [each.name for each in self._parameters]
         if len(self._arguments) != len(self._parameters):
             given = number_of(len(self._arguments), "argument")
@@ -267,6 +273,9 @@ class _OfNumba(Subject):
 
 class _Function(Subject):
     """Any function of Python's that enqueues work."""
+
+    captured = False
+    unexplained = "not explained: a function has no PTX"
 
     def __init__(
         self, function: Callable[..., Any], launch: UserLaunch, arguments: Sequence[Argument], named: Mapping[str, Any]

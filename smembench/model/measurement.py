@@ -135,6 +135,7 @@ class Trial:
         discarded: number of samples discarded because the device was disturbed.
         discarded_ms: the discarded samples; older journals do not have them.
         seconds: time spent sampling.
+        notes: what a reader of its times has to know, such as that nobody checked the result.
     """
 
     case: Case
@@ -150,6 +151,7 @@ class Trial:
     seconds: Ratio = 0.0
     conditions: Conditions = Conditions()
     resources: Resources = Resources()
+    notes: tuple[str, ...] = ()
 
 
 def moment(text: str) -> datetime:
@@ -209,6 +211,7 @@ class Measurement:
         within_cache: whether the arrays fit the last-level cache, so that the bandwidth is the cache's.
         percent_of_peak: of the peak that bounds the problem.
         bytes_per_clock: shared-memory bytes per clock and multiprocessor; None for problems of other memories.
+        notes: those of its trials, joined by "; ".
     """
 
     case: Case
@@ -231,6 +234,7 @@ class Measurement:
     conditions: Conditions = Conditions()
     prediction: Prediction = Prediction()
     resources: Resources = Resources()
+    notes: str | None = None
 
     @property
     def ok(self) -> bool:

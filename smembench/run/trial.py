@@ -101,13 +101,13 @@ class TrialRunner:
         device = self._devices[case.device]
         device.reserve(request.memory)
         try:
-            first, prepared = self._first(blank, request, kernel)
+            blank, prepared = self._first(blank, request, kernel)
         except Refused as refused:
             return replace(blank, status=Status.SKIPPED, reason=str(refused))
         except UsageError as error:  # of a kernel of the user's
             return replace(blank, status=Status.FAILED, reason=str(error))
         if prepared is None:
-            return first
+            return blank
         with closing(prepared):
             checked = self._launched(blank, kernel, prepared)
             if checked.status is not Status.OK:
@@ -132,6 +132,7 @@ class TrialRunner:
                 discarded_ms=batch.discarded,
                 seconds=batch.seconds,
                 conditions=merged(batch.states),
+                notes=prepared.notes,
             )
 
     def _first(self, blank: Trial, request: Request, kernel: Kernel) -> tuple[Trial, Prepared | None]:

@@ -75,6 +75,7 @@ def _measurement(
         discarded=sum(trial.discarded for trial in ordered),
         conditions=merged([trial.conditions for trial in ordered]),
         resources=ordered[-1].resources,
+        notes="; ".join(dict.fromkeys(note for trial in ordered for note in trial.notes)) or None,
     )
     if bad:
         return blank

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.time.problem import PROBLEM as TIME
 from smembench.model.case import BY_ROWS, UNIFORM, Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement, Status
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
@@ -84,6 +85,7 @@ class Row:
         uncertainty: half-width of the 95 % interval of elapsed_ms, which covers what differs between rounds if there
             are three; a fraction of elapsed_ms.
         code_hash: of a kernel's instructions, without names and lines.
+        notes: what a reader of the times has to know, such as that nobody checked the result.
     """
 
     schema_version: int
@@ -156,11 +158,17 @@ class Row:
     b_layout: BLayout
     uncertainty: Ratio | None
     code_hash: str | None
+    notes: str | None
 
     @property
     def ok(self) -> bool:
         """Whether the row carries figures."""
         return self.status == "ok"
+
+    @property
+    def right(self) -> bool:
+        """Whether the result was verified, or was not to be: kernels of the user's may have no check."""
+        return self.verified or (self.ok and self.problem == TIME.name)
 
     @property
     def interval(self) -> float | None:

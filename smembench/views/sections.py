@@ -203,7 +203,8 @@ def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
 def notes(rows: Sequence[Row]) -> list[str]:
     """Notes below a table: cases without figures, and figures to treat with caution."""
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in zip(labels(rows), rows, strict=True) if not row.ok]
-    found = [*failed, *cautions(rows)]
+    noted = [f"{name}: {row.notes}" for name, row in zip(labels(rows), rows, strict=True) if row.ok and row.notes]
+    found = [*failed, *noted, *cautions(rows)]
     if any(row.within_cache for row in rows if row.ok):
         found.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
     return found

@@ -34,7 +34,7 @@ _SHORT = 12
 
 def fault(row: Row) -> str:
     """Why a row's time cannot be compared with anything; "" if it can."""
-    return distrust(row.status, row.reason, row.throttle_reasons, row.cpu_waiting, verified=row.verified)
+    return distrust(row.status, row.reason, row.throttle_reasons, row.cpu_waiting, verified=row.right)
 
 
 def distrust(

@@ -77,7 +77,7 @@ def _timed(member: Member) -> dict[str, Timed]:
     return {
         metric(row): Timed(member.run, row, "")
         for row in member.run.rows
-        if row.elapsed_ms and not distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.verified)
+        if row.elapsed_ms and not distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.right)
     }
 
 

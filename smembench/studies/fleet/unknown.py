@@ -47,7 +47,7 @@ def _silent(fleet: Fleet, groups: Sequence[tuple[Group, Outliers]]) -> Iterator[
 def _without_figures(member: Member) -> str:
     """Why a device whose run is complete has no figure to be held against others."""
     rows = member.run.rows if member.run else []
-    reasons = [distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.verified) for row in rows]
+    reasons = [distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.right) for row in rows]
     return f"none of its figures can be used: {max(reasons, key=reasons.count)}" if reasons else "nothing was measured"
 
 
