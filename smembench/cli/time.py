@@ -167,6 +167,7 @@ def _explain(config: Config) -> None:
     """Without a GPU, what a trace tells of the smallest case of each kernel."""
     from smembench.explain.any_kernel import explain_launch
     from smembench.kernels.time.problem import launch_of
+    from smembench.run.launch_cases import launch_cases
     from smembench.run.launch_sweep import LaunchSweep
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import explanation, print_explanation
@@ -174,7 +175,7 @@ def _explain(config: Config) -> None:
 
     (sweep,) = config.sweep
     assert isinstance(sweep, LaunchSweep)
-    cases = {case.kernel: case for case in reversed([*sweep.cases("cuda:0")])}
+    cases = {case.kernel: case for case in reversed([*launch_cases(sweep, "cuda:0")])}
     for case in reversed(cases.values()):
         try:
             found = explain_launch(launch_of(case))

@@ -20,7 +20,7 @@ from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import Verification
-from smembench.model.user_launch import UNCHECKED, UserLaunch
+from smembench.model.user_launch import UNCHECKED
 
 Outputs = Mapping[int, NDArray[Any]]
 """Arrays by their place among the arguments."""
@@ -44,12 +44,9 @@ class Contract(Time):
         super().__init__(TimeTexts())
         self.launch = launch_of(case)
         self.arguments, self.named = in_order_and_named(self.launch.arguments)
+        # Nothing is checked against itself.
+        self.checks = self.launch.check not in (UNCHECKED, self.launch.target)
         self.places = [place for place, each in enumerate(self.arguments) if array_of(each) is not None]
-
-    @property
-    def checks(self) -> bool:
-        """Whether results are checked: not those of the kernel that others are checked against."""
-        return self.launch.check not in (UNCHECKED, self.launch.target)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -60,15 +57,6 @@ class Contract(Time):
         if any(each.data is not None for each in self.arguments if isinstance(each, ArrayArgument)):
             found.append("the same data in every round, from .npy files")
         return tuple(found)
-
-    @property
-    def other(self) -> UserLaunch | None:
-        """The same launch of another kernel, if that is what results are checked against."""
-        check = self.launch.check
-        path, colon, _ = check.partition(":")
-        if not colon or not self.checks or Path(path).suffix not in (".cu", ".ptx", ".cubin"):
-            return None
-        return replace(self.launch, target=check, check=UNCHECKED)
 
     def input_name(self, number: int) -> str:
         """``argument 1``, by the number of the array among all arrays."""
@@ -154,6 +142,15 @@ class Contract(Time):
         """The longest side of an array among the arguments."""
         arrays = (array_of(each) for each in self.arguments)
         return max((max(array.shape, default=1) for array in arrays if array is not None), default=1)
+
+
+def checked_against(case: Case) -> Case | None:
+    """The case of another kernel that results are checked against; None for those of a function, or of none."""
+    launch = launch_of(case)
+    path, colon, _ = launch.check.partition(":")
+    if not colon or launch.check == launch.target or Path(path).suffix not in (".cu", ".ptx", ".cubin"):
+        return None
+    return replace(case, launch=replace(launch, target=launch.check, check=UNCHECKED))
 
 
 def array_of(argument: Argument) -> ArrayArgument | None:

@@ -119,6 +119,9 @@ class Problem(ABC):
     arrays: ClassVar[tuple[str, ...]]
     """Names of a kernel's arrays: first the output, then the inputs."""
 
+    checks: bool = True
+    """Whether results are checked; those of the user's kernels need not be."""
+
     def __init__(self, texts: Texts, pattern: Pattern | None = None) -> None:
         self.texts = texts
         self.pattern = pattern or Pattern()

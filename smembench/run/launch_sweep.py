@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from smembench.devices.base import GUARD_BYTES
-from smembench.kernels.time.problem import NO_DTYPE, PROBLEM
-from smembench.launches.arguments import in_order_and_named
-from smembench.launches.array_argument import Argument, ArrayArgument
-from smembench.launches.dimensions import Dimensions, check_launch
-from smembench.launches.sizes import argument, dimensions_of, number
-from smembench.launches.tensor_map_argument import TensorMapArgument
-from smembench.model.case import Block, Case
-from smembench.model.errors import UsageError
-from smembench.model.user_launch import UNCHECKED, UserLaunch
+from smembench.kernels.time.problem import PROBLEM
 from smembench.run.axes import parse_ints
 from smembench.run.fields import CacheModes, Devices
 
@@ -93,90 +83,6 @@ class LaunchSweep(BaseModel):
         for values in self.sizes.values():
             found *= len(values)
         return found
-
-    def cases(self, device: str) -> Iterator[Case]:
-        """The cases on a device, kernels of one size one after another.
-
-        Raises:
-            UsageError: for an expression, an argument or dimensions that are none.
-        """
-        for values in product(*self.sizes.values()):
-            sizes = dict(zip(self.sizes, values, strict=True))
-            for cache, (target, label) in product(self.cache, zip(self.kernel, self.labels, strict=True)):
-                yield self._case(device, cache, (target, label), sizes)
-
-    def _case(self, device: str, cache: str, kernel: tuple[str, str], sizes: dict[str, int]) -> Case:
-        target, label = kernel
-        block = self._dimensions("block", sizes)
-        launch = self._launch(target, block, sizes)
-        arguments, _ = in_order_and_named(launch.arguments)
-        arrays = [each for each in arguments if isinstance(each, ArrayArgument)]
-        return Case(
-            *(PROBLEM.name, label, device, _dtype(arrays), 1, sizes.get("n", 1)),
-            block=Block(*(*block, 1)[:2]) if 0 < len(block) < 3 else None,
-            cache=cache,
-            compiler=_COMPILERS.get(Path(target.partition(":")[0]).suffix, "python"),
-            parameters=tuple((name, value) for name, value in sizes.items() if name != "n"),
-            launch=launch,
-        )
-
-    def _dimensions(self, name: str, sizes: dict[str, int]) -> Dimensions:
-        text: str = getattr(self, name)
-        return dimensions_of(text, sizes, f"--{name}") if text else ()
-
-    def _launch(self, target: str, block: Dimensions, sizes: dict[str, int]) -> UserLaunch:
-        grid = self._dimensions("grid", sizes)
-        if grid and block:
-            check_launch(grid, block)
-        texts = tuple(argument(text, sizes) for text in self.arg)
-        arguments, _ = in_order_and_named(texts)
-        places = {**sizes, **{f"bytes{place}": each for place, each in enumerate(map(_bytes, arguments)) if each}}
-        return UserLaunch(
-            target,
-            texts,
-            grid,
-            block,
-            self._dimensions("cluster", sizes),
-            number(self.shared_bytes, sizes, "--shared-bytes"),
-            self.cooperative,
-            self.carveout,
-            self.option,
-            self.out,
-            self.inout,
-            tuple(map(_reset, self.reset)),
-            self.check or UNCHECKED,
-            self.rtol,
-            self.atol,
-            tuple(size + 2 * GUARD_BYTES for size in map(_allocated, arguments) if size is not None),
-            number(self.bytes, places, "--bytes") if self.bytes else max(sum(map(_bytes, arguments)), 1),
-            number(self.flops, places, "--flops"),
-        )
-
-
-def _dtype(arrays: Sequence[ArrayArgument]) -> str:
-    """The element type of the first array, as tables name it, or ``NO_DTYPE``."""
-    return arrays[0].dtype.name.removesuffix("fn") if arrays else NO_DTYPE
-
-
-def _bytes(value: Argument) -> int:
-    """The bytes of an array's elements, of a tensor map its array's; 0 for a number."""
-    if isinstance(value, TensorMapArgument):
-        return ArrayArgument(value.shape, value.dtype).bytes
-    return value.element_bytes if isinstance(value, ArrayArgument) else 0
-
-
-def _allocated(value: Argument) -> int | None:
-    """The bytes of an array's allocation; None for a number."""
-    if isinstance(value, TensorMapArgument):
-        return _bytes(value)
-    return value.bytes if isinstance(value, ArrayArgument) else None
-
-
-def _reset(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise UsageError(f"--reset {text!r}: write the argument and what it is filled with, such as 3=0")
-    return name.strip(), value.strip()
 
 
 def is_launch(data: object) -> bool:

@@ -115,9 +115,11 @@ def _plan_launches(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Pla
     Raises:
         UsageError: for arrays that a GPU has no room for.
     """
+    from smembench.run.launch_cases import launch_cases  # imports NumPy
+
     assert isinstance(placed.sweep, LaunchSweep)
     for device in dict.fromkeys(device for device, _ in placed.on):
-        for case in placed.sweep.cases(device):
+        for case in launch_cases(placed.sweep, device):
             needed, free = sum(launch_of(case).array_bytes), limits[device].free_bytes
             if free is not None and needed > free:
                 raise UsageError(

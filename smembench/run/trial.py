@@ -12,7 +12,6 @@ from smembench.devices.base import Device, OutOfBounds, Prepared
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.launches.contract import Contract, Expected
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Status, Trial, merged, now_utc
@@ -72,7 +71,7 @@ class TrialRunner:
         self._devices = devices
         self._stopped = stopped
         self._workload = _Workload()
-        self._contracts: dict[Case, Contract] = {}
+        self._contracts: dict[Case, Problem] = {}
 
     def run(self, request: Request) -> Trial:
         """A trial, after which the next case gets inputs that no kernel wrote to.
@@ -139,9 +138,9 @@ class TrialRunner:
         """The case on its device; None with the trial that it ends with, if it is wrong on other inputs before."""
         case = blank.case
         problem, device, seed = self._problem(case), self._devices[case.device], request.seed
-        if isinstance(problem, Contract):
+        if case.launch is not None:
             seed += request.round
-            self._expect(problem, case, seed, device)
+            self._expect(case, seed, device)
         if (tried := problem.tried_on(case)) != case:
             with closing(device.prepare(tried, kernel, problem, self._inputs(tried, seed))) as prepared:
                 first = self._launched(replace(blank, case=tried), kernel, prepared)
@@ -164,16 +163,15 @@ class TrialRunner:
             output = prepared.output()
         except OutOfBounds as error:
             return replace(trial, status=Status.WRONG_RESULT, verified=False, reason=str(error))
-        checks = not isinstance(problem, Contract) or problem.checks
         verdict = _UNCHECKED
-        if checks:
+        if problem.checks:
             verdict = problem.check(case, self._reference(case, kernel.computes), output)
         reason = "" if verdict.passed else verdict.detail
         if timed and reason:
             reason = f"right once, wrong after the timed launches: {reason}"
         if (timed or reason) and not kernel.overwrites and (changed := self._changed(prepared)):
             reason = f"the kernel wrote to its input {' and '.join(problem.input_name(number) for number in changed)}"
-        found = replace(trial, verified=checks and not reason, max_error=verdict.error)
+        found = replace(trial, verified=problem.checks and not reason, max_error=verdict.error)
         return replace(found, status=Status.WRONG_RESULT, reason=reason) if reason else found
 
     def _changed(self, prepared: Prepared) -> list[int]:
@@ -204,18 +202,22 @@ class TrialRunner:
         if case.launch is None:
             return PROBLEMS[case.problem]
         if case not in self._contracts:
+            from smembench.launches.contract import Contract  # imports NumPy
+
             self._contracts[case] = Contract(case)
         return self._contracts[case]
 
-    def _expect(self, contract: Contract, case: Case, seed: int, device: Device) -> None:
+    def _expect(self, case: Case, seed: int, device: Device) -> None:
         """What another kernel computes of the same inputs, if that is what the launch is checked against."""
+        from smembench.launches.contract import Expected, checked_against
+
         inputs = self._inputs(case, seed)
         references = self._workload.references
         assert references is not None
-        if (other := contract.other) is None or "" in references:
+        if (other := checked_against(case)) is None or "" in references:
             return
-        instead = replace(case, launch=other)
-        with closing(device.prepare(instead, registry.kernel_of(instead), Contract(instead), inputs)) as prepared:
+        kernel, problem = registry.kernel_of(other), self._problem(other)
+        with closing(device.prepare(other, kernel, problem, inputs)) as prepared:
             prepared.poison()
             prepared.launch()
             outputs: Any = prepared.output()

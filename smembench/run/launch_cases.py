@@ -1,0 +1,106 @@
+"""The cases of a sweep of the user's kernels: launches with numbers in place of all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+from smembench.devices.base import GUARD_BYTES
+from smembench.kernels.time.problem import NO_DTYPE, PROBLEM
+from smembench.launches.arguments import in_order_and_named
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.dimensions import check_launch
+from smembench.launches.sizes import argument, dimensions_of, number
+from smembench.launches.tensor_map_argument import TensorMapArgument
+from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.model.user_launch import UNCHECKED, UserLaunch
+from smembench.run.launch_sweep import LaunchSweep
+
+_COMPILERS = {".cu": "cuda", ".ptx": "ptx", ".cubin": "cubin", ".py": "python"}
+"""The compiler that a case names, by the suffix of its file; what Python holds is known when it is imported."""
+
+
+def launch_cases(sweep: LaunchSweep, device: str) -> Iterator[Case]:
+    """The cases on a device, kernels of one size one after another.
+
+    Raises:
+        UsageError: for an expression, an argument or dimensions that are none.
+    """
+    for values in product(*sweep.sizes.values()):
+        sizes = dict(zip(sweep.sizes, values, strict=True))
+        for cache, (target, label) in product(sweep.cache, zip(sweep.kernel, sweep.labels, strict=True)):
+            yield _case(sweep, Case(PROBLEM.name, label, device, "", 1, sizes.get("n", 1), cache=cache), target, sizes)
+
+
+def _case(sweep: LaunchSweep, blank: Case, target: str, sizes: Mapping[str, int]) -> Case:
+    launch = _launch(sweep, target, sizes)
+    arguments, _ = in_order_and_named(launch.arguments)
+    return replace(
+        blank,
+        dtype=_dtype([each for each in arguments if isinstance(each, ArrayArgument)]),
+        block=Block(*(*launch.block, 1)[:2]) if 0 < len(launch.block) < 3 else None,
+        compiler=_COMPILERS.get(Path(target.partition(":")[0]).suffix, "python"),
+        parameters=tuple((name, value) for name, value in sizes.items() if name != "n"),
+        launch=launch,
+    )
+
+
+def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLaunch:
+    grid, block, cluster = (
+        dimensions_of(text, sizes, name) if text else ()
+        for name, text in (("--grid", sweep.grid), ("--block", sweep.block), ("--cluster", sweep.cluster))
+    )
+    if grid and block:
+        check_launch(grid, block)
+    texts = tuple(argument(text, sizes) for text in sweep.arg)
+    arguments, _ = in_order_and_named(texts)
+    counts = {**sizes, **{f"bytes{place}": each for place, each in enumerate(map(_bytes, arguments)) if each}}
+    return UserLaunch(
+        target,
+        texts,
+        grid,
+        block,
+        cluster,
+        number(sweep.shared_bytes, sizes, "--shared-bytes"),
+        sweep.cooperative,
+        sweep.carveout,
+        sweep.option,
+        sweep.out,
+        sweep.inout,
+        tuple(map(_reset, sweep.reset)),
+        sweep.check or UNCHECKED,
+        sweep.rtol,
+        sweep.atol,
+        tuple(size + 2 * GUARD_BYTES for size in map(_allocated, arguments) if size is not None),
+        number(sweep.bytes, counts, "--bytes") if sweep.bytes else max(sum(map(_bytes, arguments)), 1),
+        number(sweep.flops, counts, "--flops"),
+    )
+
+
+def _dtype(arrays: Sequence[ArrayArgument]) -> str:
+    """The element type of the first array, as tables name it, or ``NO_DTYPE``."""
+    return arrays[0].dtype.name.removesuffix("fn") if arrays else NO_DTYPE
+
+
+def _bytes(value: Argument) -> int:
+    """The bytes of an array's elements, of a tensor map its array's; 0 for a number."""
+    if isinstance(value, TensorMapArgument):
+        return ArrayArgument(value.shape, value.dtype).bytes
+    return value.element_bytes if isinstance(value, ArrayArgument) else 0
+
+
+def _allocated(value: Argument) -> int | None:
+    """The bytes of an array's allocation; None for a number."""
+    if isinstance(value, TensorMapArgument):
+        return _bytes(value)
+    return value.bytes if isinstance(value, ArrayArgument) else None
+
+
+def _reset(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--reset {text!r}: write the argument and what it is filled with, such as 3=0")
+    return name.strip(), value.strip()
