@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from smembench.devices.cuda import CudaPrepared
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
 from smembench.model.case import Case
 
 if TYPE_CHECKING:
-    from smembench.devices.cuda import CudaDevice, CudaPrepared
+    from smembench.devices.cuda import CudaDevice
     from smembench.model.problem import Array
 
 
@@ -20,6 +21,7 @@ def launched(gpu: CudaDevice, case: Case, inputs: tuple[Array, ...] | None = Non
     """A case that was launched once on a poisoned output, on random inputs if there are none."""
     problem = PROBLEMS[case.problem]
     prepared = gpu.prepare(case, kernel_of(case), problem, inputs or problem.inputs(case, seed=1))
+    assert isinstance(prepared, CudaPrepared)
     prepared.poison()
     prepared.launch()
     yield prepared

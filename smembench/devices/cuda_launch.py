@@ -25,8 +25,8 @@ from smembench.model.text import one_line
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
-_OTHER_POISON = 0x7F
-"""A second byte to fill outputs with: NaN in some float formats, large numbers in others."""
+_OTHER_POISON = 0x00
+"""A second byte to fill outputs with: zeros, to which sums add up, while those with NaN or -1 do not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,7 +62,6 @@ def _file(module: Module, kernel: PtxKernel, path: Path) -> Path:
 
 def _machine_code(compiled: Compiled, name: str, capability: str) -> MachineCode | None:
     if compiled.code is None:
-        target = re.search(r"\.target\s+sm_\d+([af]?)", compiled.ptx)
-        code = from_ptx(alone(compiled.ptx, name), capability + (target[1] if target else ""))
+        code = from_ptx(alone(compiled.ptx, name), capability)
         return None if code is None else parse_code("", code)
     return parse_code("", compiled.code, kernel=name)

@@ -34,7 +34,7 @@ from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
 from smembench.toolchains import cubin
 from smembench.toolchains.loaded import Loaded, Parameter
-from smembench.toolchains.nvrtc import Compiled
+from smembench.toolchains.nvrtc import Compiled, from_ptx
 from smembench.toolchains.tensor_maps import encoded_map
 from smembench.toolchains.triton_function import inner, is_triton
 
@@ -66,7 +66,7 @@ class Subject(ABC):
 
 
 class _Code(NamedTuple):
-    """Machine code or PTX as cuda.core has it, a kernel's name in it, and its parameters, None where only code tells.
+    """Machine code or PTX as cuda.core has it, a kernel's name in it, and its parameters; of a cubin without types.
 
     ``arguments`` are those of the parameters in order, each with its place among the launch's, None for one that the
     compiler added.
@@ -74,11 +74,12 @@ class _Code(NamedTuple):
 
     object_code: Any
     entry: str
-    parameters: Sequence[Parameter] | None
+    parameters: Sequence[Parameter]
     arguments: Sequence[tuple[int | None, Argument]]
     names: Sequence[str] = ()
     shared_bytes: int = 0
     block: tuple[int, ...] = ()
+    explained: bool = True
 
 
 def subject_of(launch: UserLaunch, capability: str) -> Subject:
@@ -93,7 +94,7 @@ def subject_of(launch: UserLaunch, capability: str) -> Subject:
     if path.suffix == ".cubin":
         return _Launched(_of_cubin(launch.target, arguments), launch)
     if is_cuda_file(launch.target):
-        code = _of_source(*compiled_kernel(launch.target, capability, launch.options), arguments)
+        code = _of_source(*compiled_kernel(launch.target, capability, launch.options), arguments, capability)
         return _Launched(code, launch)
     kernel = _of_python(launch.target)
     if launch.options:
@@ -104,7 +105,7 @@ def subject_of(launch: UserLaunch, capability: str) -> Subject:
     if named and launch.grid:
         raise UsageError(f"{next(iter(named))}=…: goes with Triton or a function; give the arguments in their order")
     if (raw := raw_kernel(kernel)) is not None:
-        return _Launched(_of_source(*compiled_source(raw, capability), arguments), launch)
+        return _Launched(_of_source(*compiled_source(raw, capability), arguments, capability), launch)
     if hasattr(kernel, "py_func"):
         return _OfNumba(kernel, launch, arguments)
     return _Function(kernel, launch, arguments, named)
@@ -126,15 +127,16 @@ def _cubin(code: bytes | None) -> Any:
     return ObjectCode.from_cubin(code)
 
 
-def _of_source(compiled: Compiled, named: Named, arguments: Sequence[Argument]) -> _Code:
-    """A kernel of compiled CUDA C++, or of PTX, which the driver compiles."""
+def _of_source(compiled: Compiled, named: Named, arguments: Sequence[Argument], capability: str) -> _Code:
+    """A kernel of compiled CUDA C++, or of PTX, compiled by nvJitLink, or by the driver where that is missing."""
     from cuda.core import ObjectCode
 
     known = entries(compiled.ptx)
     entry = entry_named(known, compiled.names.get(named.name, named.name), named.path)
-    code = ObjectCode.from_ptx(compiled.ptx.encode()) if compiled.code is None else _cubin(compiled.code)
+    code = compiled.code or from_ptx(compiled.ptx, capability)
+    loaded = ObjectCode.from_ptx(compiled.ptx.encode()) if code is None else _cubin(code)
     names = parameter_names(named.source, named.name, len(known[entry]))
-    return _Code(code, entry, known[entry], [*enumerate(arguments)], names)
+    return _Code(loaded, entry, known[entry], [*enumerate(arguments)], names)
 
 
 def _of_cubin(target: str, arguments: Sequence[Argument]) -> _Code:
@@ -147,7 +149,12 @@ def _of_cubin(target: str, arguments: Sequence[Argument]) -> _Code:
         raise UsageError(f"{path}: {error.strerror}; give kernel.cubin:name") from None
     except Exception:  # pyelftools has many of its own
         raise UsageError(f"{path}: is no cubin") from None
-    return _Code(_cubin(code), entry_named(known, name, path), None, [*enumerate(arguments)])
+    entry = entry_named(known, name, path)
+    sizes = enumerate(cubin.parameters(code, entry))
+    parameters = [
+        Parameter(f"{number}", f"b{8 * size}" if size in (1, 2, 4, 8) else "b8", size) for number, size in sizes
+    ]
+    return _Code(_cubin(code), entry, parameters, [*enumerate(arguments)], explained=False)
 
 
 def _of_triton(function: Any, launch: Launch, capability: str) -> _Code:
@@ -177,9 +184,9 @@ class _Launched(Subject):
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._loaded: Loaded[Any] = Loaded(code.object_code, code.entry)
         self._entry, self._object = code.entry, code.object_code
-        self._parameters = self._loaded.parameters() if code.parameters is None else code.parameters
+        self._parameters = code.parameters
         self._arguments = code.arguments
-        if code.parameters is None:
+        if not code.explained:
             self.unexplained = "not explained: a cubin has no PTX"
         self.names = code.names or [each.name for each in self._parameters]
         if len(self._arguments) != len(self._parameters):

@@ -10,6 +10,9 @@ _TEXT = ".text."
 _INFO = ".nv.info"
 _REGISTERS, _FRAME = 0x2F, 0x11
 """Attributes of the section ``.nv.info``, EIATTR_REGCOUNT and EIATTR_FRAME_SIZE as ``cuobjdump -elf`` names them."""
+_PARAMETER, _SIZE_SHIFT = 0x17, 18
+"""EIATTR_KPARAM_INFO of a kernel's own section: an index, the parameter's number, its offset, and flags with its size.
+"""
 _PAYLOAD = 4
 """The format of an attribute whose value follows it, as many bytes as its last two say."""
 
@@ -27,6 +30,13 @@ def entry(code: bytes) -> str:
 def instructions(code: bytes) -> dict[str, bytes]:
     """The instructions of each kernel, by its name."""
     return {name.removeprefix(_TEXT): data for name, data in _sections(code) if name.startswith(_TEXT)}
+
+
+def parameters(code: bytes, kernel: str) -> list[int]:
+    """The bytes of each parameter of a kernel, in order."""
+    (data,) = (data for name, data in _sections(code) if name == f"{_INFO}.{kernel}")
+    values = (struct.unpack("<IHHI", value) for attribute, value in _attributes(data) if attribute == _PARAMETER)
+    return [flags >> _SIZE_SHIFT for _, _, _, flags in sorted(values, key=lambda value: value[1])]
 
 
 def usage(code: bytes, kernel: str = "") -> tuple[int, int]:

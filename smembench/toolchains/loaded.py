@@ -132,18 +132,6 @@ class Loaded(Compiled[G]):
         self._allow(dynamic_bytes)
         return checked(driver.cuKernelGetFunction(self._kernel.handle))
 
-    def parameters(self) -> list[Parameter]:
-        """The parameters as the driver knows them: by number, with sizes and without types."""
-        from cuda.bindings import driver
-
-        found: list[Parameter] = []
-        while True:
-            error, _, size = driver.cuKernelGetParamInfo(self._kernel.handle, len(found))
-            if error != driver.CUresult.CUDA_SUCCESS:
-                return found
-            kind = f"b{8 * size}" if size in (1, 2, 4, 8) else "b8"
-            found.append(Parameter(f"{len(found)}", kind, int(size)))
-
     def with_bytes(
         self,
         stream: int,

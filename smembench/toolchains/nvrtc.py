@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -131,7 +132,9 @@ def from_ptx(ptx: str, capability: str) -> bytes | None:
     try:
         from cuda.core import Program, ProgramOptions
 
-        options = ProgramOptions(arch=f"sm_{capability.replace('.', '')}", lineinfo=True)
+        target = re.search(r"\.target\s+sm_\d+([af]?)", ptx)
+        arch = f"sm_{capability.replace('.', '')}{target[1] if target else ''}"
+        options = ProgramOptions(arch=arch, lineinfo=True)
         return bytes(Program(ptx, "ptx", options).compile("cubin").code)
     except Exception:  # each library raises its own; explanations work without machine code
         return None

@@ -19,7 +19,9 @@ def read(folder: Path, text: str, *overrides: str) -> Config:
 
 
 def flags(**sweep: Any) -> Sweep:
-    return from_flags({"sweep": [{"problem": "transpose", **sweep}]}).sweep[0]
+    (found,) = from_flags({"sweep": [{"problem": "transpose", **sweep}]}).sweep
+    assert isinstance(found, Sweep)
+    return found
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -75,7 +77,8 @@ def test_overrides(
     tmp_path: Path, override: str, transpose_n: tuple[int, ...], matmul_n: tuple[int, ...], samples: int
 ) -> None:
     config = read(tmp_path, f"samples = 30\n{SWEEPS}", override)
-    assert (config.sweep[0].n, config.sweep[1].n, config.samples) == (transpose_n, matmul_n, samples)
+    sides = [sweep.n for sweep in config.sweep if isinstance(sweep, Sweep)]
+    assert (*sides, config.samples) == (transpose_n, matmul_n, samples)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from smembench.kernels import registry
 from smembench.model.case import Block, Case
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Measurement
-from smembench.run.config import from_stored
+from smembench.run.config import Sweep, from_stored
 from smembench.studies.tune import (
     FINALISTS,
     THREADS,
@@ -135,6 +135,7 @@ def test_failed_candidates_are_no_finalists(measured: Callable[..., Measurement]
 def test_the_file_of_the_best_case_measures_that_case(case: Case) -> None:
     sweep = from_stored(tomllib.loads(to_toml(case, ["a remark", "another"]))).sweep[0]
     assert sweep == from_stored({"sweep": [as_sweep(case)]}).sweep[0]
+    assert isinstance(sweep, Sweep)
     assert (sweep.kernel, sweep.device, sweep.dtype, sweep.block) == (
         (case.kernel,),
         (case.device,),
