@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -88,6 +89,17 @@ class Counts:
             help="A size that --grid, --block, --arg, --bytes and --flops may name: n=1024,4096 or n=1k:8k:*2.",
         ),
     ] = None
+    tune: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N,…",
+            help="Find the fastest values of macros of a .cu file, or of arguments by name: all are measured quickly, "
+            "the best again. Expressions may name them.",
+        ),
+    ] = None
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="What combinations have to meet: 'BLOCK * TM <= 256'.")
+    ] = None
     bytes: Annotated[
         str | None,
         typer.Option(
@@ -136,7 +148,10 @@ def time(
       smembench time mine.py:softmax --grid 64 --arg float32[64,999] --arg float32[64,999] --arg 999 --arg BLOCK=1024
     """
     from smembench.cli.measure import measure
+    from smembench.cli.tune import find_fastest
     from smembench.run.config import from_flags
+    from smembench.run.launch_sweep import LaunchSweep
+    from smembench.studies.tune import launches
 
     keys: dict[str, Any] = {
         "grid": launch.grid,
@@ -150,14 +165,21 @@ def time(
         **vars(checks),
         "bytes": counts.bytes,
         "flops": counts.flops,
-        "sizes": _sizes(counts.sweep or ()) or None,
+        "sizes": _sizes(counts.sweep or (), "--sweep") or None,
+        "tune": _sizes(counts.tune or (), "--tune") or None,
+        "where": counts.where,
         "device": device,
         "cache": cache,
     }
     sweep = {"problem": "time", "kernel": kernels, **options.given(**keys)}
     config = from_flags({"name": "time", **sampling.config(), "sweep": [sweep]})
     try:
-        measure(config, running)
+        if counts.tune and not running.dry_run:
+            (tuned,) = config.sweep
+            assert isinstance(tuned, LaunchSweep)
+            find_fastest(partial(launches, tuned), sampling, running)
+        else:
+            measure(config, running)
     except DeviceUnavailable:
         _explain(config)
         raise
@@ -185,7 +207,7 @@ def _explain(config: Config) -> None:
             print_explanation(stdout, found, explanation(found), cure_lines(found))
 
 
-def _sizes(texts: Sequence[str]) -> dict[str, str]:
+def _sizes(texts: Sequence[str], option: str) -> dict[str, str]:
     """Sizes by name.
 
     Raises:
@@ -195,6 +217,6 @@ def _sizes(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(f"--sweep {text!r}: write a name and its values, such as n=1024,4096 or n=1k:8k:*2")
+            raise UsageError(f"{option} {text!r}: write a name and its values, such as n=1024,4096 or n=1k:8k:*2")
         found[name] = values
     return found

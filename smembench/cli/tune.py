@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,9 @@ from smembench.cli import options
 from smembench.cli.options import Outputs, Sampling
 from smembench.cli.output import opened, print_json
 from smembench.cli.signature import takes
+
+if TYPE_CHECKING:
+    from smembench.studies.tune import Search
 
 
 @takes(sampling=Sampling, outputs=Outputs)
@@ -49,29 +54,43 @@ def tune(
       smembench tune matmul --n 2048 --dtype float64 -o best.toml
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
+    from smembench.run.config import from_flags
+    from smembench.studies.ladder.climb import problems
+    from smembench.studies.tune import candidates
+    from smembench.views.console import notes, say
+    from smembench.views.run import watch
+    from smembench.views.tune import counts
+
+    from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
+    find = partial(candidates, problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch())
+    if not dry_run:
+        find_fastest(find, sampling, outputs, output)
+        return
+    target, search = opened(outputs), find()
+    if target.printed == "json":
+        print_json(cases=[{"case_id": case.id} for case in search.cases])
+    else:
+        for case in search.cases:
+            typer.echo(case.id)
+    say(notes, f"{counts(search)}; nothing was measured")
+
+
+def find_fastest(find: Callable[[], Search], sampling: Sampling, outputs: Outputs, output: Path | None = None) -> None:
+    """Measure the candidates that ``find`` finds and then the finalists, show these, and write the best as a config.
+
+    Raises:
+        SmembenchError: for what ended the search; after Ctrl-C with the best so far.
+    """
     from smembench.cli.measure import Interrupted
     from smembench.model.interrupts import held
-    from smembench.run.config import from_flags
     from smembench.store.files import Output
-    from smembench.studies.ladder.climb import problems
-    from smembench.studies.tune import TuneInterrupted, candidates, to_toml, tuned
-    from smembench.views.console import notes, say
+    from smembench.studies.tune import TuneInterrupted, to_toml, tuned
     from smembench.views.run import watch
     from smembench.views.tune import counts, result
 
     best = Output(output, force=outputs.force, what="--output") if output is not None else None
     target = opened(outputs)
-    watching = watch()
-    from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
-    search = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watching)
-    if dry_run:
-        if target.printed == "json":
-            print_json(cases=[{"case_id": case.id} for case in search.cases])
-        else:
-            for case in search.cases:
-                typer.echo(case.id)
-        say(notes, f"{counts(search)}; nothing was measured")
-        return
+    watching, search = watch(), find()
     watching.note(counts(search))
     with held():  # what was measured is shown and written
         try:

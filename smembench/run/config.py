@@ -32,7 +32,7 @@ from smembench.run.fields import (
     first_dtype,
     shown,
 )
-from smembench.run.launch_sweep import LaunchSweep, is_launch
+from smembench.run.launch_sweep import LaunchSweep, in_folder, is_launch
 from smembench.run.shipped import shipped
 from smembench.store.files import read_whole
 
@@ -190,6 +190,8 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)
+    if isinstance(sweeps := data.get("sweep"), list):
+        data["sweep"] = [in_folder(each, path.parent) if is_launch(each) else each for each in sweeps]
     data |= flags
     for override in overrides:
         _override(data, override)

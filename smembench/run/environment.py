@@ -22,6 +22,7 @@ from smembench.model.device import MEASURED, DeviceInfo
 from smembench.model.text import visible
 from smembench.model.version import VERSION
 from smembench.run.config import Config
+from smembench.run.launch_sweep import LaunchSweep
 from smembench.run.pseudonym import pseudonym
 from smembench.store.files import read_whole
 from smembench.store.run_json import ABSENT, Description, Git, Host, StoredConfig
@@ -89,10 +90,12 @@ def code_hash() -> str:
     return found.hexdigest()
 
 
-def kernel_hashes() -> dict[str, str]:
-    """Hashes of the files that ``SMEMBENCH_KERNELS`` names, by file name; files of the same name share one."""
+def kernel_hashes(config: Config) -> dict[str, str]:
+    """Hashes of the files that ``SMEMBENCH_KERNELS`` and sweeps name, by file name; files of one name share one."""
     found: dict[str, str] = {}
-    for path in map(Path, filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))):
+    extra = filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))
+    named = (path for sweep in config.sweep if isinstance(sweep, LaunchSweep) for path in sweep.files)
+    for path in map(Path, dict.fromkeys([*extra, *named])):
         with suppress(OSError):  # a file that cannot be read declares no kernel
             found[path.name] = sha256(found.get(path.name, "").encode() + read_whole(path)).hexdigest()
     return found
@@ -150,7 +153,7 @@ def describe_run(
         versions=versions(cuda=any(info.kind == "cuda" for info in infos)),
         git=git_revision(),
         code=code_hash(),
-        kernels=kernel_hashes(),
+        kernels=kernel_hashes(config),
         environment={name: _unplaced(value) if anonymous else visible(value) for name, value in settings().items()},
         devices=[DeviceInfo.model_validate(_unnamed(info) if anonymous else info.known) for info in infos],
     )

@@ -8,10 +8,11 @@ from itertools import product
 from pathlib import Path
 
 from smembench.devices.base import GUARD_BYTES
-from smembench.kernels.time.problem import NO_DTYPE, PROBLEM
+from smembench.kernels.time.problem import NO_DTYPE, PROBLEM, launch_of
 from smembench.launches.arguments import in_order_and_named
 from smembench.launches.array_argument import Argument, ArrayArgument
-from smembench.launches.dimensions import check_launch
+from smembench.launches.cuda_file import is_cuda_file
+from smembench.launches.dimensions import as_text, check_launch
 from smembench.launches.sizes import argument, dimensions_of, number
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Block, Case
@@ -29,8 +30,11 @@ def launch_cases(sweep: LaunchSweep, device: str) -> Iterator[Case]:
     Raises:
         UsageError: for an expression, an argument or dimensions that are none.
     """
-    for values in product(*sweep.sizes.values()):
-        sizes = dict(zip(sweep.sizes, values, strict=True))
+    names = {**sweep.sizes, **sweep.tune}
+    for values in product(*names.values()):
+        sizes = dict(zip(names, values, strict=True))
+        if not number(sweep.where, sizes, "--where"):
+            continue
         for cache, (target, label) in product(sweep.cache, zip(sweep.kernel, sweep.labels, strict=True)):
             yield _case(sweep, Case(PROBLEM.name, label, device, "", 1, sizes.get("n", 1), cache=cache), target, sizes)
 
@@ -55,7 +59,9 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
     )
     if grid and block:
         check_launch(grid, block)
-    texts = tuple(argument(text, sizes) for text in sweep.arg)
+    tuned = [f"{name}={sizes[name]}" for name in sweep.tune]
+    macros = is_cuda_file(target)
+    texts = tuple(argument(text, sizes) for text in (*sweep.arg, *([] if macros else tuned)))
     arguments, _ = in_order_and_named(texts)
     counts = {**sizes, **{f"bytes{place}": each for place, each in enumerate(map(_bytes, arguments)) if each}}
     return UserLaunch(
@@ -67,7 +73,7 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
         number(sweep.shared_bytes, sizes, "--shared-bytes"),
         sweep.cooperative,
         sweep.carveout,
-        sweep.option,
+        (*sweep.option, *(f"-D{each}" for each in tuned if macros)),
         sweep.out,
         sweep.inout,
         tuple(map(_reset, sweep.reset)),
@@ -104,3 +110,31 @@ def _reset(text: str) -> tuple[str, str]:
     if not equals:
         raise UsageError(f"--reset {text!r}: write the argument and what it is filled with, such as 3=0")
     return name.strip(), value.strip()
+
+
+def sweep_of(case: Case) -> dict[str, object]:
+    """The sweep of this case alone, as a config has it."""
+    launch = launch_of(case)
+    sides = {name: as_text(getattr(launch, name)) for name in ("grid", "block", "cluster")}
+    return {
+        "problem": case.problem,
+        "kernel": launch.target,
+        "name": case.kernel,
+        "device": case.device,
+        "cache": case.cache,
+        "sizes": {**({"n": case.n} if case.n > 1 else {}), **dict(case.parameters)},
+        "arg": [*launch.arguments],
+        "option": [*launch.options],
+        "out": [*launch.outputs],
+        "inout": [*launch.restored],
+        "reset": [f"{name}={value}" for name, value in launch.resets],
+        "bytes": str(launch.bytes),
+        "flops": str(launch.flops),
+        "shared_bytes": str(launch.shared_bytes),
+        **{name: text for name, text in sides.items() if text},
+        **{
+            name: value
+            for name in ("cooperative", "carveout", "check", "rtol", "atol")
+            if (value := getattr(launch, name)) not in (None, False)
+        },
+    }

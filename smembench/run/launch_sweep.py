@@ -12,8 +12,8 @@ from smembench.kernels.time.problem import PROBLEM
 from smembench.run.axes import parse_ints
 from smembench.run.fields import CacheModes, Devices
 
-_COMPILERS = {".cu": "cuda", ".ptx": "ptx", ".cubin": "cubin", ".py": "python"}
-"""The compiler that a case names, by the suffix of its file; what Python holds is known when it is imported."""
+SUFFIXES = (".cu", ".ptx", ".cubin", ".py", ".npy")
+"""Of files that a sweep names."""
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -33,6 +33,7 @@ def _sizes(value: Any) -> dict[str, tuple[int, ...]]:
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 Text = Annotated[str, BeforeValidator(str)]
+Sizes = Annotated[dict[str, tuple[int, ...]], BeforeValidator(_sizes)]
 
 
 class LaunchSweep(BaseModel):
@@ -42,6 +43,8 @@ class LaunchSweep(BaseModel):
         kernel: targets, ``path.cu:name``.
         name: in place of the file and the kernel, if two launches of one kernel differ otherwise than by sizes.
         sizes: by name; each combination is a case.
+        tune: the same for values that the kernel is compiled with: macros of a .cu file, else arguments by name.
+        where: an expression that a combination has to meet.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +54,9 @@ class LaunchSweep(BaseModel):
     name: str = ""
     device: Devices = ("auto",)
     cache: CacheModes = ("warm",)
-    sizes: Annotated[dict[str, tuple[int, ...]], BeforeValidator(_sizes)] = {}
+    sizes: Sizes = {}
+    tune: Sizes = {}
+    where: Text = "1"
     grid: Text = ""
     block: Text = ""
     cluster: Text = ""
@@ -77,12 +82,36 @@ class LaunchSweep(BaseModel):
         return tuple(Path(path).name + colon + name for path, colon, name in (k.partition(":") for k in self.kernel))
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names, those of kernels and references."""
+        named = (text.partition(":")[0] for text in (*self.kernel, self.check))
+        return tuple(dict.fromkeys(path for path in named if Path(path).suffix in SUFFIXES))
+
+    @property
     def count(self) -> int:
-        """Cases on a device."""
+        """Cases on a device, or more."""
         found = len(self.kernel) * len(self.cache)
-        for values in self.sizes.values():
+        for values in (*self.sizes.values(), *self.tune.values()):
             found *= len(values)
         return found
+
+
+def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A sweep of a file whose paths are relative to the file's folder."""
+
+    def placed(text: Any) -> Any:
+        path = str(text).partition(":")[0]
+        file = Path(path).suffix in SUFFIXES and not Path(path).is_absolute()
+        return str(folder / str(text)) if file else text
+
+    found = dict(data)
+    for key in ("kernel", "check", "arg"):
+        value = data.get(key)
+        if isinstance(value, (list, tuple)):
+            found[key] = [*map(placed, value)]
+        elif value is not None:
+            found[key] = placed(value)
+    return found
 
 
 def is_launch(data: object) -> bool:

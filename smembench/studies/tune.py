@@ -10,7 +10,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any
 
-from smembench.devices.select import resolve
+from smembench.devices.select import CPU, resolve
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
@@ -23,6 +23,9 @@ from smembench.model.progress import unseen
 from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
+from smembench.run.launch_cases import launch_cases, sweep_of
+from smembench.run.launch_sweep import LaunchSweep
+from smembench.run.placement import needs_gpu
 from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
 from smembench.run.stop_rule import PRESETS
@@ -164,6 +167,22 @@ def candidates(
     return found
 
 
+def launches(sweep: LaunchSweep) -> Search:
+    """The combinations of a sweep of the user's kernels; none is ruled out by a prediction.
+
+    Raises:
+        UsageError: for an expression, an argument or dimensions that are none.
+        DeviceUnavailable: without a GPU.
+    """
+    if sized := [name for name, values in sweep.sizes.items() if len(values) > 1]:
+        raise UsageError(f"size {sized[0]} has several values: give one, for which the fastest is searched")
+    where, note = resolve(sweep.device[0])
+    if where == CPU:
+        raise needs_gpu(f"{sweep.labels[0]} runs", fell_back=note is not None)
+    found = tuple(launch_cases(sweep, where))
+    return Search(found, sweep.count - len(found), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Tuned:
     """The fastest case, the finalists, and all measurements of the final run."""
@@ -204,6 +223,10 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
         # The ceiling is measured in every run, and is not a candidate.
         done = finalists((measurement for measurement in first if measurement.case in found.cases), len(first))
         chosen = done[:FINALISTS]
+        if failed := [one for one in first if not one.ok and one.case in found.cases]:
+            watch.note(
+                f"{number_of(len(failed), 'candidate')} failed, the first {failed[0].case.id}: {failed[0].reason}"
+            )
         among = f"{len(done)} of {number_of(len(found.cases), 'candidate')}, measured quickly"
         if cut or hold.take():
             raise TuneInterrupted(_best(done, first), among)
@@ -255,6 +278,8 @@ def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> li
 
 def as_sweep(case: Case) -> dict[str, object]:
     """The one-case sweep of a config that measures this case."""
+    if case.launch is not None:
+        return sweep_of(case)
     sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype}
     sweep |= PROBLEMS[case.problem].sizes_of(case) | dict(case.parameters)
     if case.block is not None:
@@ -270,5 +295,11 @@ def as_sweep(case: Case) -> dict[str, object]:
 
 def to_toml(case: Case, remarks: Sequence[str]) -> str:
     """A config with the one case, which ``smembench run`` reads; remarks become comments."""
-    keys = [f"{key} = {json.dumps(value)}" for key, value in as_sweep(case).items()]
+    keys = [f"{key} = {_toml(value)}" for key, value in as_sweep(case).items()]
     return "\n".join([*(f"# {remark}" for remark in remarks), "", "[[sweep]]", *keys, ""])
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {_toml(each)}" for name, each in value.items()) + "}"
+    return json.dumps(value)

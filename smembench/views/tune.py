@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.time.problem import PROBLEM as TIME
 from smembench.model.clauses import time
 from smembench.model.text import number_of
 from smembench.store.run import Run
@@ -20,7 +21,8 @@ from smembench.views.sections import Section, bars, cautions, interval, label, t
 def ranked(tuned: Tuned) -> Run:
     """The finalists of a search as a run, the smallest median first."""
     run = Run.of(Description(), tuned.measurements)
-    shown = [row for row in run.rows if row.ok and row.case in tuned.finalists]
+    wanted = {case.id for case in tuned.finalists}
+    shown = [row for row in run.rows if row.ok and row.case_id in wanted]
     return run.only(sorted(shown, key=time))
 
 
@@ -38,15 +40,16 @@ def finals(tuned: Tuned, among: str = "") -> Section:
     run = ranked(tuned)
     what = "candidate" if among else "finalist"
     rows, best, problem = run.rows, tuned.best, PROBLEMS[tuned.best.problem]
+    columns = {
+        what: _label,
+        "elapsed ms": lambda row: within(row.elapsed_ms, row.interval),
+        "95 % CI": interval,
+        **figures(problem, problem.texts.columns),
+    }
     return table(
-        f"{problem.texts.title} {best.size} {best.dtype} on {best.device}: {among or 'the finalists'}",
+        f"{problem.texts.title} {problem.texts.size(best)} {best.dtype} on {best.device}: {among or 'the finalists'}",
         rows,
-        {
-            what: label,
-            "elapsed ms": lambda row: within(row.elapsed_ms, row.interval),
-            "95 % CI": interval,
-            **figures(problem, problem.texts.columns),
-        },
+        {name: text for name, text in columns.items() if any(map(text, rows))},
         words=(what,),
     ).below(
         bars=bars(rows, problem.texts.columns[0]), sentence="" if among else verdict(run, rows), notes=cautions(rows)
@@ -55,15 +58,24 @@ def finals(tuned: Tuned, among: str = "") -> Section:
 
 def counts(found: Search) -> str:
     """How many candidates there are, and how many were ruled out and why."""
+    candidates = number_of(len(found.cases), "candidate")
+    if found.cases and found.cases[0].launch is not None:
+        return f"{candidates}; ruled out by --where: {found.over_limits}"
     return (
-        f"{number_of(len(found.cases), 'candidate')}; ruled out: {found.over_limits} over a block's limits, "
+        f"{candidates}; ruled out: {found.over_limits} over a block's limits, "
         f"{found.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
     )
 
 
+def _label(row: Row) -> str:
+    """The kernel with its block and pad; of a launch of the user's with the values that were tuned, too."""
+    values = [f"{name}={value}" for name, value in row.parameters] if row.problem == TIME.name else []
+    return " ".join([label(row), *values])
+
+
 def verdict(run: Run, rows: Sequence[Row]) -> str:
     """Whether the fastest of a run's finalists, given fastest first, is faster beyond the noise."""
-    level = [label(row) for row in rows[1:] if not tells_apart(run, rows[0], row)]
+    level = [_label(row) for row in rows[1:] if not tells_apart(run, rows[0], row)]
     if not level:
-        return f"{label(rows[0])} is the fastest, beyond the noise."
-    return f"{label(rows[0])} has the smallest median, but does not differ from {', '.join(level)} beyond the noise."
+        return f"{_label(rows[0])} is the fastest, beyond the noise."
+    return f"{_label(rows[0])} has the smallest median, but does not differ from {', '.join(level)} beyond the noise."

@@ -69,7 +69,7 @@ def test_an_interrupt_shows_what_was_measured_and_says_what_was_not_written(
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, err
-    assert out.startswith("matrix transpose 8x8 float32 on cpu: 2 of 2 candidates, measured quickly\n")
+    assert out.startswith("matrix transpose 8×8 float32 on cpu: 2 of 2 candidates, measured quickly\n")
     assert set(out.split()) >= {"candidate", "first", "second"}
     assert "the fastest" not in out
     said = err.splitlines()[-1]
