@@ -58,6 +58,7 @@ __all__ = [
     "read",
     "result",
     "resume",
+    "time",
     "tune",
 ]
 
@@ -310,6 +311,34 @@ def tune(
     watch = _watch(progress)
     found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch)
     return shown(Best, tuned(found, sampling, watch))
+
+
+def time(kernel: Any, *args: Any, output: str | Path | None = None, progress: bool = False, **keys: Any) -> Result:
+    """Time a kernel of your own, as ``smembench time`` does.
+
+    A kernel that Python holds is timed in this process, on copies of the arrays, which stay as they are.
+
+    Args:
+        kernel: a function of Numba or Triton, CuPy's RawKernel, any function that enqueues work on the GPU, or a kernel
+            of a file, ``"kernel.cu:name"``.
+        args: its arguments: arrays, whose data is used, numbers, or text as on the command line: ``"float32[64,100]"``.
+        output: the folder to make the run's folder in; nothing is stored without it.
+        progress: as for ``measure``.
+        keys: ``grid`` and ``block`` as an int or up to three; ``check``, a function of the same arguments as NumPy's
+            arrays or a sequence of the expected outputs; ``out``, ``inout`` and ``reset={3: 0}`` by number or name;
+            other options of ``smembench time``; keys of the run, such as ``rounds=5``; and arguments by name,
+            such as ``BLOCK=128``.
+
+    Raises:
+        UsageError: for a launch that no GPU takes.
+        DeviceUnavailable: without a GPU.
+        RunInterrupted: as from ``measure``.
+    """
+    from smembench.studies.run import Storage
+    from smembench.studies.time_call import time_call
+
+    storage = Storage(None if output is None else _path(output))
+    return result(time_call(kernel, args, keys, storage, _watch(progress)))
 
 
 def result(run: Run) -> Result:

@@ -69,7 +69,7 @@ class Checks:
     ] = None
     rtol: Annotated[
         float | None,
-        typer.Option(metavar="X", help="Relative tolerance. (default: by the type and the longest side of an array)"),
+        typer.Option(metavar="X", help="Relative tolerance. (default: by the type, and --flops as the length of sums)"),
     ] = None
     atol: Annotated[
         float | None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cuda.bindings import driver
@@ -19,6 +21,20 @@ def checked(result: tuple[Any, ...]) -> Any:
         _, text = driver.cuGetErrorString(error)
         raise RuntimeError(f"{name.decode()}: {text.decode()}")
     return values[0] if len(values) == 1 else values
+
+
+@contextmanager
+def own_context() -> Iterator[None]:
+    """Make whatever context is current now the current one again at the end; without a driver nothing."""
+    try:
+        before = checked(driver.cuCtxGetCurrent())
+    except Exception:  # no driver, or one that nobody initialised: nothing was current
+        before = None
+    try:
+        yield
+    finally:
+        if before is not None:
+            checked(driver.cuCtxSetCurrent(before))
 
 
 def copy(stream: int, target: Any, source: Any) -> None:

@@ -12,6 +12,8 @@ import ml_dtypes  # noqa: F401 - so that NumPy knows the name bfloat16
 import numpy as np
 
 from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.library_arrays import on_host
+from smembench.launches.live import is_token, value_of
 from smembench.launches.tensor_map_argument import parsed_map
 from smembench.model.errors import UsageError
 
@@ -38,6 +40,8 @@ def parsed(text: str) -> Argument:
     Raises:
         UsageError: for text that is none, and a file that cannot be read.
     """
+    if is_token(text):
+        return _with_data(value_of(text))
     if text.lower().endswith(".npy"):
         return _loaded(Path(text))
     if text.startswith("tensormap("):
@@ -103,6 +107,14 @@ def from_python(value: Any) -> Argument:
         return ArrayArgument(tuple(map(int, value.shape)), _type(value))
     except (AttributeError, TypeError):
         raise UsageError(f"{value!r}: is no argument of a kernel; give an array, a number or text: {_FORMS}") from None
+
+
+def _with_data(value: Any) -> Argument:
+    """An argument that Python holds, an array with a copy of its data."""
+    argument = from_python(value)
+    if isinstance(argument, ArrayArgument) and argument.data is None:
+        return replace(argument, data=on_host(value))
+    return argument
 
 
 def _type(value: Any) -> np.dtype[Any]:

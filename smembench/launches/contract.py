@@ -15,6 +15,8 @@ from smembench.kernels.time.problem import Time, TimeTexts, launch_of
 from smembench.launches.arguments import in_order_and_named
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import as_text
+from smembench.launches.library_arrays import on_host
+from smembench.launches.live import is_token, value_of
 from smembench.launches.python_file import function_in
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
@@ -55,7 +57,7 @@ class Contract(Time):
         if self.launch.check == self.launch.target:
             found = ["the kernel that the others are checked against"]
         if any(each.data is not None for each in self.arguments if isinstance(each, ArrayArgument)):
-            found.append("the same data in every round, from .npy files")
+            found.append("the same data in every round")
         return tuple(found)
 
     def input_name(self, number: int) -> str:
@@ -80,7 +82,9 @@ class Contract(Time):
         arrays = dict(zip(self.places, (array.copy() for array in inputs), strict=True))
         values = [arrays.get(place, value) for place, value in enumerate(self.arguments)]
         check = self.launch.check
-        function = function_in(check)
+        function = value_of(check) if is_token(check) else function_in(check)
+        if not callable(function):
+            return Expected([on_host(each) for each in function], arrays)
         try:
             returned = function(*values, **self.named)
         except Exception as error:
@@ -94,8 +98,9 @@ class Contract(Time):
         """Check outputs element by element: |output - reference| <= atol + rtol * |reference|.
 
         Without ``--atol``, atol is rtol times the root mean square of the reference: sums that cancel have errors of
-        the size of their terms. Without ``--rtol``, rtol follows from the type and the longest side of an array, as
-        the number of terms of a sum: 2·eps + 4·eps·√terms, the second eps that of float32 for shorter types.
+        the size of their terms. Without ``--rtol`` it is 2·eps + 4·eps·√terms, the second eps that of float32 for
+        shorter types. Terms are the multiplications and additions per element, from ``--flops``, or else the elements
+        that are read per element that is written.
         """
         expected: Expected = reference
         outputs: Outputs = output
@@ -106,13 +111,13 @@ class Contract(Time):
         worst = 0.0
         for number, (place, found) in enumerate(outputs.items()):
             wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]
-            error, detail = self._compared(np.asarray(wanted), found)
+            error, detail = self._compared(np.asarray(wanted), found, self._terms(outputs))
             worst = max(worst, error)
             if detail:
                 return Verification(False, worst, f"argument {place}: {detail}")
         return Verification(True, worst)
 
-    def _compared(self, wanted: NDArray[Any], found: NDArray[Any]) -> tuple[float, str]:
+    def _compared(self, wanted: NDArray[Any], found: NDArray[Any], terms: int) -> tuple[float, str]:
         """The relative error of an output, and what is wrong with it, "" for nothing."""
         if wanted.shape != found.shape:
             shapes = (as_text(each.shape) or "a number" for each in (wanted, found))
@@ -125,7 +130,7 @@ class Contract(Time):
             size = np.abs(one)
             finite = size[np.isfinite(size)].astype(np.float64)
             scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
-            rtol = tolerance(found.dtype, self._terms()) if self.launch.rtol is None else self.launch.rtol
+            rtol = tolerance(found.dtype, terms) if self.launch.rtol is None else self.launch.rtol
             atol = rtol * scale if self.launch.atol is None else self.launch.atol
             same = (one == other) | ((one != one) & (other != other))
             wrong = ~same & ~(apart <= atol + rtol * size) if rtol or atol else ~same
@@ -136,12 +141,15 @@ class Contract(Time):
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         count = f"{np.count_nonzero(wrong)} of {found.size} elements differ"
         place = ", ".join(map(str, at))
-        return error, f"{count}, the first at [{place}]: {found[at]!s}, not {wanted[at]!s} (rtol {rtol:.2g})"
+        hint = f" for sums of {terms}" if self.launch.rtol is None and rtol else ""
+        return error, f"{count}, the first at [{place}]: {found[at]!s}, not {wanted[at]!s} (rtol {rtol:.2g}{hint})"
 
-    def _terms(self) -> int:
-        """The longest side of an array among the arguments."""
-        arrays = (array_of(each) for each in self.arguments)
-        return max((max(array.shape, default=1) for array in arrays if array is not None), default=1)
+    def _terms(self, outputs: Outputs) -> int:
+        """Terms of the sums that an element of the outputs is."""
+        written = max(sum(found.size for found in outputs.values()), 1)
+        arrays = {place: array_of(each) for place, each in enumerate(self.arguments)}
+        read = sum(prod(array.shape) for place, array in arrays.items() if array is not None and place not in outputs)
+        return max(self.launch.flops // (2 * written), read // written, 1)
 
 
 def checked_against(case: Case) -> Case | None:
@@ -168,17 +176,6 @@ def tolerance(dtype: np.dtype[Any], terms: int) -> float:
 
     eps = float((np if dtype.kind in "fc" else ml_dtypes).finfo(dtype).eps)
     return 2 * eps + 4 * min(eps, float(_ACCUMULATED)) * float(np.sqrt(terms))
-
-
-def on_host(value: Any) -> NDArray[Any]:
-    """An array of NumPy's, CuPy's or PyTorch's as NumPy's."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        if str(value.dtype) == "torch.bfloat16":
-            value = value.float()
-    elif hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):
-        value = value.get()
-    return np.asarray(value)
 
 
 def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[Any]:

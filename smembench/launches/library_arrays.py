@@ -8,8 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
+import ml_dtypes  # noqa: F401 - so that NumPy knows the name bfloat16
+import numpy as np
+from numpy.typing import NDArray
+
 from smembench.launches.placed_array import PlacedArray
 
+_INTEGERS = {"bfloat16": "int16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+"""Types that NumPy and the CUDA array interface lack, and integers of PyTorch's with as many bytes."""
 Current = Callable[[], AbstractContextManager[Any]]
 
 
@@ -33,8 +39,21 @@ def as_the_function_takes(
     return arrays, nullcontext
 
 
+def on_host(value: Any) -> NDArray[Any]:
+    """A copy of an array of NumPy's, PyTorch's or CuPy's, or with a CUDA array interface, in NumPy's types."""
+    if hasattr(value, "detach"):
+        tensor, own = value.detach().cpu().contiguous(), str(value.dtype).rpartition(".")[2]
+        if own in _INTEGERS:  # NumPy has no such type, so its bits are copied
+            return np.array(tensor.view(getattr(sys.modules["torch"], _INTEGERS[own]))).view(np.dtype(own))
+        return np.array(tensor)
+    for method in ("get", "copy_to_host"):  # CuPy's and Numba's
+        if hasattr(value, method) and hasattr(value, "__cuda_array_interface__"):
+            return np.array(getattr(value, method)())
+    return np.array(value)
+
+
 def _tensor(torch: Any, array: PlacedArray) -> Any:
     """A tensor in the array's memory; types that NumPy lacks are views of integers."""
     found = torch.as_tensor(array, device="cuda")
-    own = {"bfloat16": "bfloat16", "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}.get(array.dtype.name)
-    return found if own is None else found.view(getattr(torch, own))
+    own = array.dtype.name
+    return found.view(getattr(torch, own)) if own in _INTEGERS else found

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from smembench.launches.dimensions import Dimensions, dimensions
 from smembench.launches.expression import FUNCTIONS, evaluated, parsed
+from smembench.launches.live import is_token
 from smembench.model.errors import UsageError
 
 Sizes = Mapping[str, int]
@@ -49,6 +50,8 @@ def argument(text: str, sizes: Sizes) -> str:
     Raises:
         UsageError: for a shape of something else than sizes and whole numbers.
     """
+    if is_token(text):
+        return text
     if (named := _NAMED.fullmatch(text)) is not None:
         return f"{named[1]}={argument(named[2], sizes)}"
     if "[" in text:

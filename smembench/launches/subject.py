@@ -21,6 +21,7 @@ from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, compiled_kernel, is_cuda_file, parameter_names
 from smembench.launches.launch import Launch
 from smembench.launches.library_arrays import as_the_function_takes
+from smembench.launches.live import is_token, value_of
 from smembench.launches.parameters import scalar_bytes, structure_bytes
 from smembench.launches.placed_array import PlacedArray
 from smembench.launches.ptx_entry import TYPES, entries, entry_named
@@ -112,7 +113,9 @@ def subject_of(launch: UserLaunch, capability: str) -> Subject:
 
 
 def _of_python(target: str) -> Any:
-    """What a name in a Python file means: a kernel, or else any function."""
+    """What a name in a Python file means, or what Python holds: a kernel, or else any function."""
+    if is_token(target):
+        return value_of(target)
     try:
         return kernel_in(target)
     except UsageError as error:

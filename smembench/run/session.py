@@ -71,8 +71,11 @@ def open_session(
     wait: bool = False,
     waiting: Callable[[str], None] = lambda holder: None,
     seed: int | None = None,
+    hire: Callable[[Sequence[str]], Worker] = Worker,
 ) -> Iterator[Session]:
     """Start a worker on the devices that a config needs, and plan its cases; the worker and the locks end with it.
+
+    ``hire`` starts a worker.
 
     Without a seed in the config or here, a run draws a random one. The seed is recorded, so any run can be repeated.
 
@@ -87,14 +90,14 @@ def open_session(
             # Lock before a worker opens the device: that calibrates it, which would disturb another run.
             if lock:
                 held.enter_context(locked(names, wait=wait, waiting=waiting))
-            worker = Worker(names)
+            worker = hire(names)
             held.callback(worker.kill)
             items = list(plan.cases(worker.limits))
         used = {item.case.device for item in items}
         infos = {name: info for name, info in worker.infos.items() if name in used}
         chosen = config.seed if seed is None else seed
         seed = secrets.randbits(31) if chosen is None else chosen
-        runner = Runner(items, rules_of(config), seed, config.timeout, worker, lambda: Worker(names))
+        runner = Runner(items, rules_of(config), seed, config.timeout, worker, lambda: hire(names))
         held.callback(runner.close)
         yield Session(config, seed, items, infos, notes, runner)
 

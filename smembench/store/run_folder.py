@@ -112,10 +112,13 @@ class RunFolder:
         Raises:
             OSError: if the disk is full or the folder was removed.
         """
+        return self.write(Run.of(self.description, measurements, self.path, complete=complete))
+
+    def write(self, run: Run) -> Run:
+        """The same for a run whose rows and samples are known."""
         ended = datetime.now(UTC).isoformat(timespec="seconds")
-        description = self.description.model_copy(update={"complete": complete, "ended_at_utc": ended})
-        run = Run.of(description, measurements, self.path, complete=complete)
-        samples = schema.sample_fields(description.run_id, measurements)
+        description = self.description.model_copy(update={"complete": run.complete, "ended_at_utc": ended})
+        samples = schema.sample_fields(description.run_id, run.samples)
         tables = {
             CASES: table_text(schema.COLUMNS, map(schema.to_fields, run.rows)).encode("utf-8", "backslashreplace"),
             SAMPLES: table_text(schema.SAMPLE_COLUMNS, samples).encode(),
@@ -123,9 +126,9 @@ class RunFolder:
         for name, content in tables.items():
             write_whole(self.path / name, content)
         checksums = {name: checksum(content) for name, content in tables.items()}
-        run = replace(run, description=description.model_copy(update={"checksums": checksums}))
+        run = replace(run, path=self.path, description=description.model_copy(update={"checksums": checksums}))
         write_whole(self.path / RUN, to_json(run.description.data))
-        if complete:
+        if run.complete:
             self._journal.discard()
         else:
             self._journal.close()

@@ -282,8 +282,9 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
     return row
 
 
-def sample_fields(run_id: str, measurements: Sequence[Measurement]) -> Iterator[tuple[object, ...]]:
-    """The rows of samples.csv; only successful cases have samples."""
-    for measurement in measurements:
-        for sample in measurement.samples:
-            yield SCHEMA_VERSION, run_id, measurement.case.id, sample.round, sample.index, sample.elapsed_ms
+def sample_fields(run_id: str, samples: Mapping[str, Mapping[int, Sequence[float]]]) -> Iterator[tuple[object, ...]]:
+    """The rows of samples.csv from the samples by case id and round; only successful cases have any."""
+    for case_id, rounds in samples.items():
+        for round_, values in rounds.items():
+            for index, elapsed_ms in enumerate(values):
+                yield SCHEMA_VERSION, run_id, case_id, round_, index, elapsed_ms

@@ -19,6 +19,7 @@ from smembench.run.environment import describe_run, differences
 from smembench.run.plan import Planned
 from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
+from smembench.run.worker import Worker
 from smembench.store.run import Run
 from smembench.store.run_folder import RunFolder, new_run_id, resume_command
 from smembench.store.run_json import Description
@@ -101,6 +102,7 @@ def run(
     lock: bool = True,
     wait: bool = False,
     watch: Watch = SILENT,
+    hire: Callable[[Sequence[str]], Worker] = Worker,
 ) -> Outcome:
     """Measure a config, add the predicted columns, and store the results.
 
@@ -109,6 +111,7 @@ def run(
     Args:
         lock: hold the GPUs' locks; with ``wait``, wait for other processes that hold them.
         watch: callbacks for notes and progress.
+        hire: starts a worker on the devices of these names.
 
     Raises:
         UsageError: for cases that cannot run, a folder that cannot be made, and one that does not fit the config or
@@ -121,7 +124,7 @@ def run(
 
     resume = storage.resume
     seed = resume.description.seed if resume else None
-    with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed) as session:
+    with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed, hire=hire) as session:
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()

@@ -17,6 +17,8 @@ from smembench.model.problem import ITEMSIZE
 from smembench.store import schema
 from smembench.store.csv_files import read_rows, read_samples, table_text
 from smembench.store.files import write_whole
+from smembench.store.run import Run
+from smembench.store.run_json import Description
 from smembench.store.schema import Row
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
@@ -167,7 +169,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_samples_round_trip(tmp_path: Path, measured: Measured) -> None:
     done = [measured("copyGmem", [0.1, 1 / 3]), measured("naiveGmem"), measured("transposeSmem", [1e-7])]
-    text = table_text(schema.SAMPLE_COLUMNS, schema.sample_fields("run", done))
+    text = table_text(schema.SAMPLE_COLUMNS, schema.sample_fields("run", Run.of(Description(), done).samples))
     write_whole(tmp_path / "samples.csv", text)
     assert read_samples(tmp_path / "samples.csv") == {done[0].case.id: {0: [0.1, 1 / 3]}, done[2].case.id: {0: [1e-7]}}
 
