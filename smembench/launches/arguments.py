@@ -21,6 +21,7 @@ _ARRAY = re.compile(
     r"(\w+)\[([\d\s,]+)\](?:\s+strides\s+(\d+(?:[xX×]\d+)*))?(?:\s+offset\s+(\d+))?", re.ASCII | re.IGNORECASE
 )
 _SCALAR = re.compile(r"(\w+)\s+(\S+)", re.ASCII)
+_FILE = re.compile(r"(?:(\w+)\s+)?(\S.*\.npy)", re.ASCII | re.IGNORECASE)
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.ASCII)
 _WORD = re.compile(r"(?!True$|False$|inf$|nan$)[A-Za-z_][\w.]*(?<!\.npy)", re.ASCII)
 """A constant of Triton's that is text, such as ieee or tl.float16."""
@@ -42,8 +43,8 @@ def parsed(text: str) -> Argument:
     """
     if is_token(text):
         return _with_data(value_of(text))
-    if text.lower().endswith(".npy"):
-        return _loaded(Path(text))
+    if match := _FILE.fullmatch(text):
+        return _loaded(Path(match[2]), match[1])
     if text.startswith("tensormap("):
         return parsed_map(text)
     if match := _ARRAY.fullmatch(text):
@@ -160,10 +161,20 @@ def named_value(value: Any) -> Any:
     return from_python(value) if hasattr(value, "shape") else value
 
 
-def _loaded(path: Path) -> ArrayArgument:
+def _loaded(path: Path, dtype: str | None) -> ArrayArgument:
+    """An array of a file; with a type, such as bfloat16, which NumPy's format does not name, its bits are that type's.
+
+    Raises:
+        UsageError: for a file that cannot be read, and a type of another size.
+    """
     try:
         data = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "is no array in NumPy's format"
         raise UsageError(f"--arg {path}: {reason}") from None
+    if dtype is not None:
+        try:
+            data = data.view(np.dtype(dtype))
+        except (TypeError, ValueError):
+            raise UsageError(f"--arg {dtype} {path}: its elements have {data.itemsize} bytes") from None
     return ArrayArgument(data.shape, data.dtype, data, data.strides)

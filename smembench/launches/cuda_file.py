@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,8 +49,14 @@ def compiled_kernel(target: str, capability: str, options: Sequence[str] = ()) -
             raise UsageError(f"{options[0]}: goes with CUDA C++, which PTX no longer is")
         return Compiled(without_lines_of_assembler(source), {}), Named(name, path, "")
     _check_declared(path, source, name)
+    return _compiled(path, source, name, capability, tuple(options)), Named(name, path, source)
+
+
+@lru_cache(maxsize=64)
+def _compiled(path: Path, source: str, name: str, capability: str, options: tuple[str, ...]) -> Compiled:
+    """A kernel of a file with this source, compiled once for several launches."""
     try:
-        return compile_file(path, name, capability, options), Named(name, path, source)
+        return compile_file(path, name, capability, options)
     except UsageError as error:
         of_name = str(error).startswith(f"{path}: {name}: ")
         raise UsageError(f"{error}{listed(declared(source)) if of_name else ''}") from None

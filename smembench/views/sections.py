@@ -128,7 +128,8 @@ def subject(row: Row) -> str:
     cache = f" · {row.cache} cache" if "cache" in problem.texts.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
     inputs = "".join(f", {text}" for text in unusual_inputs(row))
-    return f"{problem.texts.title} {problem.texts.size(row.case)} {row.dtype}{parameters}{stride}{inputs}{cache}"
+    what = " ".join(filter(None, (problem.texts.title, problem.texts.size(row.case), row.dtype)))
+    return f"{what}{parameters}{stride}{inputs}{cache}"
 
 
 def unusual_inputs(row: Row) -> list[str]:

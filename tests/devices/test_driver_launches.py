@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from conftest import Program
 from fake_driver.host_code import HostKernel, compile_for_host
 from fake_driver.process import FEW, FakeDriver, ended
 from smembench.launches.cuda_file import compiled_kernel
@@ -106,6 +108,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = source.replace("static", 'typedef float T;\nextern "C" __global__')
         (folder / f"{name}.cu").write_text(text)
     (folder / "mine.py").write_text(PYTHON)
+    (folder / "broken.cu").write_text('extern "C" __global__ void broken(float *out)\n{\n    out[0] = missing;\n}\n')
+    compiled, _ = compiled_kernel(f"{folder}/scale.cu:scale", "9.0")
+    assert compiled.code is not None
+    (folder / "scale.ptx").write_text(compiled.ptx)
+    (folder / "scale.cubin").write_bytes(compiled.code)
     return folder
 
 
@@ -119,87 +126,145 @@ def kernels(folder: Path) -> Path:
     return compile_for_host(forms, folder)
 
 
+LAUNCHED = f"""grid = "cdiv(n, 128)"
+block = 128
+sizes = {{n = {N}}}
+arg = ["float32[n]", "float32[n]", "n"]
+"""
+SWEEPS = {
+    "returned": ("scale.cu:scale", "check = 'mine.py:doubled'\nflops = '2*n'"),
+    "in place": ("scale.cu:scale", "check = 'mine.py:doubled_in_place'"),
+    "wrong": ("scale.cu:scale", "check = 'mine.py:tripled'"),
+    "loose": ("scale.cu:scale", "check = 'mine.py:tripled'\nrtol = 0.5"),
+    "unchecked": ("scale.cu:scale", "check = 'none'"),
+    "accumulates, undeclared": ("add.cu:add", "check = 'mine.py:added'"),
+    "accumulates": ("add.cu:add", "check = 'mine.py:added'\ninout = 'total'"),
+    "accumulates on poison": ("add.cu:add", "check = 'mine.py:added'\nout = 0"),
+    "flags reset": ("once.cu:once", "check = 'mine.py:counted'\nout = 0\nreset = 'done=0'"),
+    "flags set": ("once.cu:once", "check = 'mine.py:counted'\nout = 0\nreset = '1=1'"),
+    "beyond": ("beyond.cu:beyond", "out = 0"),
+    "input": ("input.cu:input", "out = 0\ncheck = 'mine.py:doubled'"),
+    "no such argument": ("scale.cu:scale", "out = 'result'"),
+    "broken": ("broken.cu:broken", ""),
+    "ptx": ("scale.ptx:scale", "check = 'mine.py:doubled'"),
+    "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
+}
+FUNCTIONS = {"captured": "mine.py:copy", "waits": "mine.py:copy_and_wait"}
+
+
+@pytest.fixture(scope="module")
+def run(fake_driver: FakeDriver, kernels: Path, folder: Path) -> tuple[Path, str]:
+    """A stored run of all sweeps, and what the terminal shows."""
+    arrays = f"arg = ['float32[{N}]', 'float32[{N}]']\ncheck = 'mine.py:copied'"
+    sweeps = [
+        *(f"kernel = '{target}'\nname = '{name}'\n{LAUNCHED}{keys}" for name, (target, keys) in SWEEPS.items()),
+        *(f"kernel = '{target}'\nname = '{name}'\n{arrays}" for name, target in FUNCTIONS.items()),
+        "problem = 'transpose'\nkernel = 'memcpy'\nn = 40",
+    ]
+    few = "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
+    config = folder / "mine.toml"  # paths in it are relative to its folder
+    config.write_text(few + "".join(f"[[sweep]]\n{sweep}\n" for sweep in sweeps))
+    root = folder / "results"
+    out, _ = ended(fake_driver("smembench", "run", config, "--output", root, kernels=kernels), 1)
+    (path,) = root.iterdir()
+    return path, out
+
+
+@pytest.fixture(scope="module")
+def rows(run: tuple[Path, str]) -> Mapping[str, dict[str, str]]:
+    """The run's rows by name."""
+    with (run[0] / "cases.csv").open() as file:
+        return {row["kernel"]: row for row in csv.DictReader(file)}
+
+
+Rows = Mapping[str, dict[str, str]]
+
+
+@pytest.mark.parametrize("name", ["returned", "in place", "loose", "accumulates", "flags reset", "ptx", "cubin"])
+def test_right_results_are_timed(rows: Rows, name: str) -> None:
+    row = rows[name]
+    assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
+    assert float(row["elapsed_ms"]) > 0
+
+
+def test_a_row_has_what_a_row_of_the_packages_kernels_has(rows: Rows) -> None:
+    row = rows["returned"]
+    assert (row["problem"], row["compiler"], row["dtype"], row["n"]) == ("time", "cuda", "float32", str(N))
+    assert (int(row["bytes"]), int(row["flops"]), row["notes"]) == (8 * N, 2 * N, "")
+    assert (row["predicted_load_sectors"], row["predicted_store_sectors"]) == ("3.90625", "3.90625")
+    assert (len(row["code_hash"]), row["registers"] != "") == (16, True)
+    assert rows["returned"]["code_hash"] == rows["cubin"]["code_hash"]
+    assert rows["cubin"]["notes"] == "not explained: a cubin has no PTX"
+    assert rows["memcpy"]["status"] == "ok"
+
+
+def test_a_wrong_result_is_named_with_argument_and_element(rows: Rows) -> None:
+    row = rows["wrong"]
+    assert (row["status"], row["verified"], row["elapsed_ms"]) == ("wrong_result", "false", "")
+    assert row["reason"].startswith("argument 0: ")
+    assert f"of {N} elements differ, the first at [" in row["reason"]
+
+
+def test_without_a_check_every_table_says_so(rows: Rows, run: tuple[Path, str]) -> None:
+    assert (rows["unchecked"]["status"], rows["unchecked"]["verified"]) == ("ok", "false")
+    assert rows["unchecked"]["notes"].startswith("not checked")
+    assert "unchecked 128x1: not checked" in run[1]
+
+
+def test_what_an_output_held_is_neither_read_nor_kept_unless_it_is_declared(rows: Rows) -> None:
+    undeclared = "argument 0 (total) is written, and what is written depends on what it held"
+    assert undeclared in rows["accumulates, undeclared"]["reason"]
+    assert rows["accumulates on poison"]["status"] == "wrong_result"
+    assert rows["flags set"]["status"] == "wrong_result"
+
+
+def test_what_lies_beyond_an_array_and_what_is_only_read_stays(rows: Rows) -> None:
+    assert rows["beyond"]["reason"] == "the kernel wrote outside its output, after it"
+    assert rows["input"]["reason"] == "the kernel wrote to its input argument 1"
+
+
+def test_mistakes_are_rows_with_the_users_names_and_lines(rows: Rows, folder: Path) -> None:
+    assert rows["no such argument"]["reason"] == (
+        "argument 'result': is no array of the kernel; it has 0 (out), 1 (in)"
+    )
+    assert rows["broken"]["reason"].startswith(f"{folder}/broken.cu, line 3: ")
+    assert "missing" in rows["broken"]["reason"]
+
+
+def test_functions_get_the_stream_and_what_no_graph_holds_is_timed_by_events(rows: Rows) -> None:
+    for name in FUNCTIONS:
+        assert (rows[name]["status"], rows[name]["verified"]) == ("ok", "true"), rows[name]["reason"]
+        assert float(rows[name]["elapsed_ms"]) > 0
+    assert rows["captured"]["notes"] == "not explained: a function has no PTX"
+    assert "timed by events, since no graph can hold it: " in rows["waits"]["notes"]
+
+
+def test_a_stored_run_has_the_files_and_is_read_by_every_command(
+    fake_driver: FakeDriver, run: tuple[Path, str], folder: Path
+) -> None:
+    path, _ = run
+    described = json.loads((path / "run.json").read_text())
+    assert {"scale.cu", "mine.py", "scale.cubin"} <= described["kernels"].keys()
+    assert described["config"]["sweep"][0]["kernel"] == [f"{folder}/scale.cu:scale"]
+    out, _ = ended(fake_driver("smembench", "compare", path, path, "--json"), 5)
+    assert "returned" in ended(fake_driver("smembench", "show", path))[0]
+    out, _ = ended(fake_driver("smembench", "history", path.parent, "--json"))
+    assert json.loads(out)
+
+
 def timed(
     fake_driver: FakeDriver, kernels: Path, *arguments: object, code: int = 0, **settings: object
 ) -> tuple[list[dict[str, str]], str]:
     """The rows of a command, and what it says."""
-    out, err = ended(
-        fake_driver("smembench", "time", *arguments, *FEW, "--csv", "-", kernels=kernels, **settings), code
-    )
+    command = ("smembench", "time", *arguments, *FEW, "--csv", "-")
+    out, err = ended(fake_driver(*command, kernels=kernels, **settings), code)
     return [*csv.DictReader(io.StringIO(out))], err
-
-
-@pytest.mark.parametrize("check", ["doubled", "doubled_in_place"])
-def test_an_output_is_found_and_checked(fake_driver: FakeDriver, kernels: Path, folder: Path, check: str) -> None:
-    (row,), err = timed(
-        fake_driver, kernels, folder / "scale.cu:scale", *LAUNCH, "--check", f"{folder}/mine.py:{check}"
-    )
-    assert (row["status"], row["verified"], row["notes"]) == ("ok", "true", "")
-    assert (row["kernel"], row["compiler"], row["dtype"]) == ("scale.cu:scale", "cuda", "float32")
-    assert int(row["bytes"]) == 8 * N
-    assert row["predicted_load_sectors"] == "3.90625"
-    assert len(row["code_hash"]) == 16
-    assert float(row["elapsed_ms"]) > 0
-    assert "✓" in err
-
-
-def test_a_wrong_result_is_named_with_argument_and_element(
-    fake_driver: FakeDriver, kernels: Path, folder: Path
-) -> None:
-    check = ["--check", f"{folder}/mine.py:tripled"]
-    (row,), _ = timed(fake_driver, kernels, folder / "scale.cu:scale", *LAUNCH, *check, code=1)
-    assert (row["status"], row["verified"], row["elapsed_ms"]) == ("wrong_result", "false", "")
-    assert row["reason"].startswith("argument 0: ")
-    assert f"of {N} elements differ, the first at [" in row["reason"]
-    loose = ["--rtol", "0.5", "--check", f"{folder}/mine.py:tripled"]
-    (row,), _ = timed(fake_driver, kernels, folder / "scale.cu:scale", *LAUNCH, *loose)
-    assert row["status"] == "ok"
-
-
-def test_without_a_check_every_table_says_so(fake_driver: FakeDriver, kernels: Path, folder: Path) -> None:
-    for none in ([], ["--check", "none"]):
-        (row,), err = timed(fake_driver, kernels, folder / "scale.cu:scale", *LAUNCH, *none)
-        assert (row["status"], row["verified"]) == ("ok", "false")
-        assert row["notes"].startswith("not checked")
-        assert "not checked" in err
-
-
-def test_a_kernel_that_accumulates_finds_the_same_in_each_launch(
-    fake_driver: FakeDriver, kernels: Path, folder: Path
-) -> None:
-    add = (folder / "add.cu:add", *LAUNCH, "--check", f"{folder}/mine.py:added")
-    (row,), _ = timed(fake_driver, kernels, *add, code=1)
-    assert row["status"] == "failed"
-    assert "argument 0 (total) is written, and what is written depends on what it held" in row["reason"]
-    (row,), _ = timed(fake_driver, kernels, *add, "--inout", "total")
-    assert (row["status"], row["verified"]) == ("ok", "true")
-    (row,), _ = timed(fake_driver, kernels, *add, "--out", "0", code=1)  # it reads the poison
-    assert row["status"] == "wrong_result"
-
-
-def test_a_flag_is_reset_before_each_launch(fake_driver: FakeDriver, kernels: Path, folder: Path) -> None:
-    once = (folder / "once.cu:once", *LAUNCH, "--check", f"{folder}/mine.py:counted", "--out", "0")
-    (row,), _ = timed(fake_driver, kernels, *once, "--reset", "done=0")
-    assert (row["status"], row["verified"]) == ("ok", "true")
-    (row,), _ = timed(fake_driver, kernels, *once, "--reset", "1=1", code=1)
-    assert row["status"] == "wrong_result"
-
-
-def test_what_lies_beyond_an_array_and_what_is_only_read_stays(
-    fake_driver: FakeDriver, kernels: Path, folder: Path
-) -> None:
-    out = ("--out", "0")
-    (row,), _ = timed(fake_driver, kernels, folder / "beyond.cu:beyond", *LAUNCH, *out, code=1)
-    assert row["reason"] == "the kernel wrote outside its output, after it"
-    check = ("--check", f"{folder}/mine.py:doubled")
-    (row,), _ = timed(fake_driver, kernels, folder / "input.cu:input", *LAUNCH, *out, *check, code=1)
-    assert row["reason"] == "the kernel wrote to its input argument 1"
 
 
 def test_kernels_of_one_command_are_measured_in_turns_and_checked_against_one_of_them(
     fake_driver: FakeDriver, kernels: Path, folder: Path
 ) -> None:
-    first, second = folder / "scale.cu:scale", folder / "beyond.cu:beyond"
+    first, second = folder / "scale.cu:scale", folder / "add.cu:add"
     rows, err = timed(fake_driver, kernels, first, second, *LAUNCH, "--out", "0", "--check", first, code=1)
     assert [row["status"] for row in rows] == ["ok", "wrong_result"]
     assert rows[0]["notes"] == "the kernel that the others are checked against"
@@ -213,82 +278,27 @@ def test_a_fault_is_a_row_and_the_others_go_on(fake_driver: FakeDriver, kernels:
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in rows[0]["reason"]
 
 
-def test_a_compilers_error_has_the_users_line(fake_driver: FakeDriver, kernels: Path, tmp_path: Path) -> None:
-    file = tmp_path / "broken.cu"
-    file.write_text('extern "C" __global__ void broken(float *out)\n{\n    out[0] = missing;\n}\n')
-    launch = ("--grid", "1", "--block", "32", "--arg", "float32[32]")
-    (row,), _ = timed(fake_driver, kernels, f"{file}:broken", *launch, code=1)
-    assert row["reason"].startswith(f"{file}, line 3: ")
-    assert "missing" in row["reason"]
+def test_the_fastest_of_several_macros_is_found(fake_driver: FakeDriver, kernels: Path, folder: Path) -> None:
+    sizes = ("--sweep", f"n={N}", "--tune", "SIDE=64,128,256", "--where", "SIDE > 64")
+    launch = (
+        "--grid",
+        "cdiv(n, SIDE)",
+        "--block",
+        "SIDE",
+        *ARRAYS,
+        "--arg",
+        "n",
+        "--check",
+        folder / "mine.py:doubled",
+    )
+    rows, err = timed(fake_driver, kernels, folder / "scale.cu:scale", *sizes, *launch)
+    assert [row["case_id"].split("/")[-3:-1] for row in rows] == [["SIDE=128", "b128x1"]]
+    assert "2 candidates; ruled out by --where: 1" in err
+    assert "1 candidate failed, the first" in err  # the host form has blocks of 128 threads
 
 
-def test_functions_get_the_stream_and_what_no_graph_holds_is_timed_by_events(
-    fake_driver: FakeDriver, kernels: Path, folder: Path
-) -> None:
-    mine = f"{folder}/mine.py"
-    check = ("--check", f"{mine}:copied")
-    rows, _ = timed(fake_driver, kernels, f"{mine}:copy", f"{mine}:copy_and_wait", *ARRAYS, *check)
-    assert [(row["status"], row["verified"]) for row in rows] == [("ok", "true")] * 2
-    assert rows[0]["notes"] == "not explained: a function has no PTX"
-    assert "timed by events, since no graph can hold it: " in rows[1]["notes"]
-    for row in rows:
-        assert float(row["elapsed_ms"]) > 0
-
-
-@pytest.mark.parametrize("suffix", [".ptx", ".cubin"])
-def test_compiled_kernels_are_timed(
-    fake_driver: FakeDriver, kernels: Path, folder: Path, tmp_path: Path, suffix: str
-) -> None:
-    compiled, _ = compiled_kernel(f"{folder}/scale.cu:scale", "9.0")
-    file = tmp_path / f"scale{suffix}"
-    if suffix == ".ptx":
-        file.write_text(compiled.ptx)
-    else:
-        assert compiled.code is not None
-        file.write_bytes(compiled.code)
-    check = ("--check", f"{folder}/mine.py:doubled")
-    (row,), _ = timed(fake_driver, kernels, f"{file}:scale", *LAUNCH, *check)
-    assert (row["status"], row["verified"], row["compiler"]) == ("ok", "true", suffix[1:])
-    assert ("not explained: a cubin has no PTX" in row["notes"]) == (suffix == ".cubin")
-
-
-def test_a_config_has_launches_beside_the_packages_kernels(
-    fake_driver: FakeDriver, kernels: Path, folder: Path, tmp_path: Path
-) -> None:
-    config = tmp_path / "mine.toml"
-    config.write_text(f"""
-samples = 3
-rounds = 1
-max_seconds = 1
-warmup = 0
-precision = 90
-[[sweep]]
-kernel = "{folder}/scale.cu:scale"
-sizes = {{n = "500,1000"}}
-grid = "cdiv(n, 128)"
-block = 128
-arg = ["float32[n]", "float32[n]", "n"]
-flops = "n"
-check = "{folder}/mine.py:doubled"
-[[sweep]]
-problem = "transpose"
-kernel = "memcpy"
-n = 40
-""")
-    root = tmp_path / "results"
-    for _ in range(2):
-        ended(fake_driver("smembench", "run", config, "--output", root, "--json", kernels=kernels))
-    first, second = sorted(root.iterdir())
-    with (first / "cases.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["problem"] == "time"]
-    assert [(row["n"], row["flops"], row["verified"]) for row in rows] == [
-        ("500", "500", "true"),
-        ("1000", "1000", "true"),
-    ]
-    described = json.loads((first / "run.json").read_text())
-    assert described["config"]["sweep"][0]["kernel"] == [f"{folder}/scale.cu:scale"]
-    out, _ = ended(fake_driver("smembench", "compare", first, second, "--json"), 0)
-    compared = {case["case_id"] for case in json.loads(out)["cases"] if "scale" in case["case_id"]}
-    assert len(compared) == 2
-    out, _ = ended(fake_driver("smembench", "show", first))
-    assert "scale.cu:scale" in out
+def test_without_a_gpu_the_kernel_is_explained(program: Program, folder: Path) -> None:
+    ran = program("time", f"{folder}/scale.cu:scale", *map(str, LAUNCH))
+    assert ran.returncode == 4
+    assert "scale in scale.cu · grid 8 · block 128" in ran.stdout
+    assert "none is usable (see: smembench doctor)" in ran.stderr
