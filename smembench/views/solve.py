@@ -1,0 +1,63 @@
+"""The lines and records of ``smembench lesson solve``: the exercises, and a file's grade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import wrap
+
+from smembench.studies.solve.exercises import EXERCISES
+from smembench.studies.solve.grade import Grade
+from smembench.studies.solve.progress import state
+from smembench.views.records import Record
+
+_WIDTH = 79
+COMMAND = "smembench lesson solve"
+
+
+def exercise_records(folder: Path) -> list[Record]:
+    """The exercises in order, each with the state of its file in a folder."""
+    return [
+        {"exercise": each.name, "state": state(each, folder / f"{each.name}.py"), "what": each.what}
+        for each in EXERCISES.values()
+    ]
+
+
+def exercise_lines(records: Sequence[Record]) -> Iterator[str]:
+    """A line per exercise, and the next command."""
+    yield f"{COMMAND} NAME writes NAME.py here, and grades it from then on"
+    for each in records:
+        yield f"  {each['exercise']:<10} {each['state']:<7} {each['what']}"
+    unsolved = (each["exercise"] for each in records if each["state"] != "solved")
+    if name := next(unsolved, None):
+        yield f"next: {COMMAND} {name}"
+
+
+def fault_lines(path: Path, grade: Grade) -> Iterator[str]:
+    """Each fault, with its line of the source below it."""
+    yield f"{path}: the results are right, but" if grade.right else f"{path}:"
+    for fault, source in grade.faults:
+        where = f"line {fault.line}: " if fault.line else ""
+        yield from wrap(where + fault.text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        if source:
+            yield f"      {source}"[:_WIDTH]
+
+
+def figure_lines(before: Mapping[str, float], now: Mapping[str, float]) -> Iterator[str]:
+    """The figures of the file as it was written, and now."""
+    width = max(map(len, now))
+    yield f"  {'':<{width}}  before    now"
+    for name, figure in now.items():
+        yield f"  {name:<{width}}  {before[name]:>6.4g} {figure:>6.4g}"
+
+
+def grade_record(name: str, path: Path, grade: Grade) -> dict[str, object]:
+    """The grade for programs."""
+    return {
+        "exercise": name,
+        "file": str(path),
+        "solved": grade.solved,
+        "right": grade.right,
+        "figures": dict(grade.figures),
+        "faults": [{"line": fault.line or None, "text": fault.text} for fault, _ in grade.faults],
+    }
