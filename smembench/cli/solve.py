@@ -63,9 +63,10 @@ def solve(
         return
     found, path = progress.named(exercise)
     if hint or solution:
-        text = found.solution.read_text(encoding="utf-8").rstrip() if solution else found.hint
-        target.show_lines([text], exercise=found.name, text=text)
-    elif path.exists():
+        code = found.solution.read_text(encoding="utf-8")
+        lines = code.splitlines() if solution else views.hint_lines(found)
+        target.show_lines(lines, exercise=found.name, **({"solution": code} if solution else {"hint": found.hint}))
+    elif path.is_file():
         _grade(found, path, target)
     else:
         progress.write(found, path)
@@ -94,6 +95,10 @@ def _grade(found: Exercise, path: Path, target: Opened) -> None:
     progress.keep(found, path)
     before = graded(found, found.file).figures
     lines = [f"{path}: solved", *views.figure_lines(before, grade.figures)]
-    if (following := progress.following(path.parent)) is not None:
-        lines.append(f"next: {views.COMMAND} {path.with_stem(following.name) if path.parent.name else following.name}")
+    following = progress.following(path.parent)
+    if following is None:
+        lines.append("all exercises are solved")
+    else:
+        name = path.with_stem(following.name) if path.parent.name else following.name
+        lines.append(f"next: {views.COMMAND} {name}")
     target.show_lines(lines, **record, before=before)

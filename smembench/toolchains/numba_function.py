@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from inspect import getsourcelines
 from types import FunctionType
 from typing import Any
 
 from smembench.kernels.rebound import Rebound
 from smembench.model.errors import UsageError
-from smembench.toolchains.numba import TOOLCHAIN, link
+from smembench.toolchains.numba import link
 from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
@@ -53,21 +54,17 @@ def function_ptx(function: Any, arguments: Sequence[object], capability: str) ->
     """NVVM's PTX of a kernel, with its lines.
 
     Raises:
-        UsageError: where a library is missing, and for what Numba does not compile, with the line where it is known.
+        UsageError: for what does not compile, with the line where it is known, and where a library is missing.
     """
-    from smembench.kernels.numba_cuda import INSTALLED, typeof
+    from smembench.kernels.numba_cuda import typeof
 
     plain = getattr(function, "py_func", function)
-    if INSTALLED:
-        major, minor = map(int, capability.split("."))
+    major, minor = map(int, capability.split("."))
+    try:
         types = tuple(map(typeof, arguments))
-        try:
-            return compiled(_inlining(plain), types, (major, minor), at_link_time=False, unsigned=False).decode()
-        except Exception as error:  # a missing library or the compiler raises its own
-            mistake = f"{plain.__name__}{_reason(error)}"
-    if missing := TOOLCHAIN.unavailable():
-        raise UsageError(f"compiling needs NVIDIA's compiler libraries: {TOOLCHAIN.install} ({missing})")
-    raise UsageError(mistake)
+        return compiled(_inlining(plain), types, (major, minor), at_link_time=False, unsigned=False).decode()
+    except Exception as error:  # a missing library or the compiler raises its own
+        raise UsageError(f"{plain.__name__}{_reason(error, plain)}") from None
 
 
 _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
@@ -77,16 +74,20 @@ _NOT_CONSTANT = (
 )
 
 
-def _reason(error: Exception) -> str:
-    """The line, if Numba tells it, and the reason."""
+def _reason(error: Exception, function: FunctionType) -> str:
+    """The line, if Numba tells it or the name that it does not know, and the reason."""
     text = str(error)
-    line = re.search(r'File "[^"]*", line (\d+)', text)
+    found = re.search(r'File "[^"]*", line (\d+)', text)
+    line = found[1] if found else ""
+    if not line and (name := re.search(r"(?:name|attribute) '(\w+)'", text)):
+        source, begin = getsourcelines(function)
+        line = next((str(begin + at) for at, each in enumerate(source) if re.search(rf"\b{name[1]}\b", each)), "")
     inner = sorted(_INNER.findall(text), reverse=True)
     lines = [each for each in text.splitlines() if each.strip() and not each.startswith("Failed in ")]
     said = next(filter(None, inner[0])) if inner else "".join(lines[:1])
     if said.startswith("array("):
         said = _NOT_CONSTANT
-    return f"{f', line {line[1]}' if line else ''}: Numba does not compile it: {said or type(error).__name__}"
+    return f"{f', line {line}' if line else ''}: Numba does not compile it: {said or type(error).__name__}"
 
 
 def _inlining(function: FunctionType) -> FunctionType:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 
+from smembench.studies.solve.exercise import Exercise
 from smembench.studies.solve.exercises import EXERCISES
 from smembench.studies.solve.grade import Grade
 from smembench.studies.solve.progress import state
@@ -43,11 +44,17 @@ def fault_lines(path: Path, grade: Grade) -> Iterator[str]:
             yield f"      {source}"[:_WIDTH]
 
 
+def hint_lines(exercise: Exercise) -> list[str]:
+    """The hint in lines that fit the screen."""
+    return wrap(exercise.hint, _WIDTH)
+
+
 def figure_lines(before: Mapping[str, float], now: Mapping[str, float]) -> Iterator[str]:
-    """The figures of the file as it was written, and now."""
-    width = max(map(len, now))
+    """The figures of the file as it was written, and now, but for those that were and are 0."""
+    shown = {name: figure for name, figure in now.items() if before[name] or figure}
+    width = max(map(len, shown))
     yield f"  {'':<{width}}  before    now"
-    for name, figure in now.items():
+    for name, figure in shown.items():
         yield f"  {name:<{width}}  {before[name]:>6.4g} {figure:>6.4g}"
 
 

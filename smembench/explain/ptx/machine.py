@@ -150,7 +150,7 @@ class Machine:
             self.steps += len(inside) + 1
             if self.steps > self._most:
                 line = (last or inside[-1][0]).called_from.line
-                what = f"a block runs more than {self._most} instructions; give less work"
+                what = f"a block runs more than {self._most} instructions; end the loop or give less work"
                 raise UsageError(f"{readable(self._kernel.name)}, line {line}: {what}")
             whole = None if mask.all() else mask
             for instruction, run in inside:

@@ -164,12 +164,13 @@ class Memory:
         value: Any,
         who: tuple[Any, Any],
     ) -> None:
-        """Store a value by thread; ``who``: mask, and where the value is unknown."""
+        """Store a value by thread; ``who``: mask, and where the value is unknown, which leaves all bits set: a NaN."""
         mask, unknown = who
         value = np.broadcast_to(value, addresses.shape)
         for content, inside, places in self._views(space, addresses, value.dtype.itemsize, mask):
             if content is not None:
-                content.data[places] = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
+                data = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
+                content.data[places] = data if unknown is None else np.where(unknown[inside][:, None], 255, data)
                 content.mark(places, True if unknown is None else ~unknown[inside])
 
     def update(

@@ -1,4 +1,4 @@
-"""Swizzle: reorder the elements of each row to avoid conflicts without padding.
+"""Swizzle: reorder the elements of each row, and need no padding.
 
 Element (r, c) of the tile is in bank c, whatever its row. Store it in another
 column of its row, which depends on r and c, so that the elements of a column

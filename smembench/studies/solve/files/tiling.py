@@ -4,7 +4,7 @@ Each of the 16 x 16 threads of a block loads a row of a and a column of b, so
 every element is loaded 16 times. Walk along k in steps of 16 instead. In each
 step the block copies a 16 x 16 tile of a and one of b to shared memory, one
 element of each per thread, and all threads compute from the tiles. Tiles may
-reach beyond the edges: what is there counts as 0. Each step needs two barriers.
+reach beyond the edges, where elements count as 0. Each step needs two barriers.
 
 a is m x k, b is k x n, c is m x n.
 

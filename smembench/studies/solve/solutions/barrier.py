@@ -1,4 +1,4 @@
-"""Only accesses depend on whether a thread has an element; barriers do not."""
+"""Accesses depend on whether a thread has an element; barriers do not."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""Threads without an element do nothing; each neighbour is added only if it exists."""
+"""Threads without an element do nothing; only existing neighbours are added."""
 
 from numba import cuda
 

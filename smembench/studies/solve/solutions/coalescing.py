@@ -1,4 +1,4 @@
-"""The column follows threadIdx.x, so a warp accesses 32 neighbouring floats: 4 sectors."""
+"""The column follows threadIdx.x: a warp accesses 32 neighbouring floats."""
 
 from numba import cuda
 

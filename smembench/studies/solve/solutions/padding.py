@@ -1,4 +1,4 @@
-"""In rows of 33 floats element (r, c) is in bank r + c, modulo 32."""
+"""In rows of 33 floats element (r, c) is in bank (r + c) % 32."""
 
 from numba import cuda, float32
 

@@ -1,5 +1,5 @@
-"""Two barriers per row: one between stores and loads, and one before the next row
-overwrites this one.
+"""Two barriers per row: one between its stores and its loads, and one before
+the next row overwrites it.
 """
 
 from numba import cuda, float32

@@ -1,4 +1,4 @@
-"""Thread t adds number t + apart to number t: a warp accesses consecutive words."""
+"""Thread t adds element t + apart to element t: neighbouring words."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""c ^ r takes each value from 0 to 31 once, both along a row and down a column. The
+"""c ^ r takes each value from 0 to 31 once, along a row and down a column. The
 load looks for element (tx, ty) where the store has put it.
 """
 

@@ -1,5 +1,5 @@
-"""Each thread loads 2 elements per 16 products instead of 32. The first barrier is
-between stores to the tiles and loads, the second before the next tiles.
+"""Each thread loads 2 elements per 16 products instead of 32. One barrier is
+between the stores to the tiles and the loads, one before the next tiles.
 """
 
 from numba import cuda, float32
