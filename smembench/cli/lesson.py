@@ -43,7 +43,7 @@ def _list(context: typer.Context, *, outputs: Outputs) -> None:
         exercises = "exercises, graded without a GPU: smembench lesson solve"
         target.show_lines([*lines("lessons", lessons()), exercises], lessons=lessons())
     elif given := changed(outputs):
-        raise UsageError(f"{given[0]}: write it behind {context.invoked_subcommand}")
+        raise UsageError(f"{given[0]}: give it after {context.invoked_subcommand}")
 
 
 @takes(outputs=Outputs)

@@ -188,7 +188,7 @@ REFUSED = [
     ("ladder matmul --diff tiled1D --run {documents}", "no case of both tiled and tiled1D"),
     ("ladder matmul --run {documents}", "--run goes with --diff; show --ladder"),
     ("lesson barier", "did you mean 'barrier'?"),
-    ("lesson --json barrier", "--json: behind barrier"),
+    ("lesson --json barrier", "--json: give it after barrier"),
     ("lesson solve pading", "did you mean padding?"),
     ("lesson solve --hint", "--hint: name an exercise"),
     ("lesson solve --csv x.csv", "--csv x.csv: a grade has lines"),

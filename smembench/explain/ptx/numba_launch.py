@@ -88,14 +88,15 @@ def _descriptor(at: GlobalArray, array: NDArray[Any]) -> Sequence[int]:
 
 
 def _named(ptx: str, function: FunctionType) -> str:
-    """PTX whose shared arrays have the names that the function gives them, if it names each of them once."""
-    assigned = [
-        node for node in ast.walk(ast.parse(dedent(inspect.getsource(function)))) if isinstance(node, ast.Assign)
-    ]
+    """PTX whose shared arrays have the names that the function gives them, or numbers if it does not name each once."""
+    tree = ast.parse(dedent(inspect.getsource(function)))
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     made = [each for each in assigned if re.search(r"\bshared\.array\(", ast.unparse(each.value))]
     names = [ast.unparse(each.targets[0]) for each in sorted(made, key=lambda each: each.lineno)]
     numbers = sorted({int(number) for number in re.findall(_SHARED, ptx)})
-    if len(numbers) != len(names) or len({*names, *inspect.signature(function).parameters}) < len(names) + 1:
+    parameters = inspect.signature(function).parameters
+    distinct = len({*names, *parameters}) == len(names) + len(parameters) and all(map(str.isidentifier, names))
+    if len(numbers) != len(names) or not distinct:
         names = [f"shared{place}" for place in range(len(numbers))]
     new: Mapping[int, str] = dict(zip(numbers, names, strict=True))
     return re.sub(_SHARED, lambda match: new[int(match[1])], ptx)

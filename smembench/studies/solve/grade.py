@@ -77,9 +77,8 @@ def _graded(exercise: Exercise, kernel: Any) -> Grade:
     ]
     figures = {demand.name: demand.figure(costs) for demand in exercise.demands}
     figures["mistakes"] = len(mistakes) + bool(wrong)
-    return Grade(
-        not wrong, tuple((fault, costs.trace.source(fault.line) if fault.line else "") for fault in faults), figures
-    )
+    sourced = tuple((fault, costs.trace.source(fault.line) if fault.line else "") for fault in faults)
+    return Grade(not wrong, sourced, figures)
 
 
 def _launched(kernel: Any, launch: Launch) -> tuple[Costs, str]:
