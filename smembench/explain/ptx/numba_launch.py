@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import Dimensions, as_text, check_launch, costs_of
+from smembench.explain.foreign import costs_of
 from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.memory import SPACING
 from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
+from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of
 from smembench.toolchains.numba_function import function_ptx

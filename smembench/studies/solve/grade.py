@@ -16,8 +16,8 @@ import numpy as np
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.content import element
 from smembench.explain.ptx.numba_launch import run_numba
+from smembench.launches.python_file import kernel_in
 from smembench.model.errors import SmembenchError, UsageError
-from smembench.studies.explain_file import kernel_in
 from smembench.studies.solve.exercise import Array, Exercise, Fault, Launch
 from smembench.toolchains.numba import TOOLCHAIN
 
