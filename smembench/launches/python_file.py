@@ -101,7 +101,8 @@ def _imported(path: Path) -> ModuleType:
     module = sys.modules[spec.name] = module_from_spec(spec)  # where dataclasses look for it
     try:
         with redirect_stdout(sys.stderr), _without_signatures(), importable(path):
-            spec.loader.exec_module(module)
+            # Not by the loader, which writes bytecode beside the file, and takes it for a file edited in that second.
+            exec(compile(path.read_bytes(), str(spec.origin), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:

@@ -50,6 +50,7 @@ def test_an_exercise_is_written_graded_and_solved(solve: Program, tmp_path: Path
     ]
     assert following == "next: smembench lesson solve coalescing"
     assert file.read_bytes() == edited
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_progress_is_that_of_the_files(solve: Program, tmp_path: Path) -> None:
