@@ -1,4 +1,4 @@
-"""An exercise: a kernel to complete or repair, launches with their right results, and what it may cost."""
+"""An exercise: a kernel to complete or repair, its launches with their results, and limits on what it costs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from smembench.explain.banks import bank_of, conflict_degree, worst_part
 from smembench.explain.costs import Costs, SharedAccess
+from smembench.explain.warp import active_lanes
 from smembench.model.hardware import WARP, WORD_BYTES
 
 Array = NDArray[Any]
@@ -21,7 +22,7 @@ _FOLDER = Path(__file__).parent
 
 
 class Launch(NamedTuple):
-    """A launch: blocks, threads, the arrays that are read, and what the first argument has to be afterwards."""
+    """A launch: grid, block, the arrays that the kernel reads, and the expected content of its first argument."""
 
     grid: Pair
     block: Pair
@@ -30,19 +31,19 @@ class Launch(NamedTuple):
 
     @property
     def size(self) -> str:
-        """The sides of the inputs."""
-        return ", ".join("x".join(map(str, each.shape)) for each in self.inputs)
+        """The shapes of the inputs."""
+        return ", ".join("x".join(map(str, array.shape)) for array in self.inputs)
 
 
 class Fault(NamedTuple):
-    """What is wrong, in words, and the line; 0 for none."""
+    """A fault in a kernel: its line, 0 for none, and a sentence."""
 
     line: int
     text: str
 
 
 class Demand(NamedTuple):
-    """A figure, its name, and what keeps it above a limit."""
+    """A figure with an upper limit: its name, its value, and the faults that keep it above a limit."""
 
     name: str
     figure: Callable[[Costs], float]
@@ -54,12 +55,12 @@ class Exercise:
     """An exercise.
 
     Attributes:
-        name: of its file, too.
-        kernel: the name of the function.
-        what: one line for lists.
-        hint: what helps without telling the solution.
-        launches: made of random numbers; the cost of the first is that of the exercise.
-        demands: the highest value of each figure.
+        name: of the exercise and of its file.
+        kernel: name of the function.
+        what: the task in one line.
+        hint: what helps, short of the solution.
+        launches: from random numbers; the first is the one whose costs are limited.
+        demands: the limit of each figure.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Exercise:
 
     @property
     def file(self) -> Path:
-        """What a student gets."""
+        """The file to complete."""
         return _FOLDER / "files" / f"{self.name}.py"
 
     @property
@@ -80,70 +81,80 @@ class Exercise:
         return _FOLDER / "solutions" / f"{self.name}.py"
 
 
-def _conflicts(costs: Costs, most: float) -> Iterator[Fault]:
-    for access in costs.shared:
-        if _degree(access) > most:
-            yield Fault(access.site.line, _conflict(costs, access))
-
-
 def _degree(access: SharedAccess) -> float:
     """The n of the worst n-way conflict of an access."""
     return conflict_degree(access.worst.addresses, access.site.width, access.site.kind)
 
 
-def _worst(costs: Costs) -> float:
-    return max(map(_degree, costs.shared), default=1)
+def _conflicts(costs: Costs, limit: float) -> Iterator[Fault]:
+    for access in costs.shared:
+        if (degree := _degree(access)) > limit:
+            kind, (one, other, bank) = access.site.kind, _conflict(costs, access)
+            yield Fault(
+                access.site.line,
+                f"{degree:.3g}-way bank conflict: threads {one} and {other} {kind} different words of bank {bank}; "
+                "wanted none",
+            )
 
 
-def _conflict(costs: Costs, access: SharedAccess) -> str:
-    """The worst request of an access, and two of its threads that need different words of a bank."""
-    addresses, width, kind = access.worst.addresses, access.site.width, access.site.kind
-    lanes, banks = worst_part(addresses, width, kind)
-    bank = max(range(len(banks)), key=lambda each: len(banks[each]))
-    first: dict[int, int] = {}
-    for lane in lanes:
-        at = addresses[lane] if lane < len(addresses) else None
-        if at is not None and bank_of(at) == bank:
-            first.setdefault(at // WORD_BYTES, _warp(costs, access) * WARP + lane)
-    one, other = [*first.values()][:2]
-    return (
-        f"{_degree(access):.3g}-way bank conflict: threads {one} and {other} {kind} different "
-        f"words of bank {bank}; wanted none"
-    )
+def _conflict(costs: Costs, access: SharedAccess) -> tuple[int, int, int]:
+    """Two threads that need different words of one bank in the worst request of an access, and the bank."""
+    addresses, width = access.worst.addresses, access.site.width
+    lanes, words = worst_part(addresses, width, access.site.kind)
+    bank = max(range(len(words)), key=lambda number: len(words[number]))
+    lane_of: dict[int, int] = {}
+    for lane, address in active_lanes(addresses, width):
+        for byte in range(address, address + width, WORD_BYTES):
+            if lane in lanes and bank_of(byte) == bank:
+                lane_of.setdefault(byte // WORD_BYTES, lane)
+    one, other, *_ = (_warp(costs, access) * WARP + lane for lane in lane_of.values())
+    return one, other, bank
 
 
 def _warp(costs: Costs, access: SharedAccess) -> int:
-    """The first warp with the worst request."""
-    worst = [-1 if at is None else at for at in access.worst.addresses]
-    of_site = (each.addresses for each in costs.trace.accesses if each.site.in_kernel == access.site.in_kernel)
-    return next(int(np.argwhere(same)[0][1]) for each in of_site if (same := (each == worst).all(2)).any())
+    """The first warp with the worst request of an access."""
+    worst = [-1 if address is None else address for address in access.worst.addresses]
+    for accesses in costs.trace.accesses:
+        if accesses.site.in_kernel == access.site.in_kernel and (same := (accesses.addresses == worst).all(2)).any():
+            return int(np.argwhere(same)[0][1])
+    raise AssertionError("the worst request is one of the trace")
 
 
-def _sectors(costs: Costs, most: float) -> Iterator[Fault]:
+def _sectors(costs: Costs, limit: float) -> Iterator[Fault]:
     for access in costs.memory:
-        if access.sectors > most:
-            text = f"a warp's {access.site.kind} moves {access.sectors:.3g} sectors of 32 bytes; wanted {most:g}"
+        if access.sectors > limit:
+            text = f"a warp's {access.site.kind} moves {access.sectors:.3g} sectors of 32 bytes; wanted {limit:g}"
             yield Fault(access.site.line, text)
 
 
-def _shared_bytes(costs: Costs, most: float) -> Iterator[Fault]:
-    if costs.shared_bytes > most:
-        yield Fault(0, f"a block takes {costs.shared_bytes} bytes of shared memory; wanted {most:g} at most")
+def _shared_bytes(costs: Costs, limit: float) -> Iterator[Fault]:
+    if costs.shared_bytes > limit:
+        yield Fault(0, f"a block takes {costs.shared_bytes} bytes of shared memory; wanted at most {limit:g}")
 
 
-def _load_requests(costs: Costs, most: float) -> Iterator[Fault]:
-    loads = [access for access in costs.memory if access.site.kind == "load"]
-    if costs.load_requests > most:
-        worst = max(loads, key=lambda access: access.requests)
-        text = f"warps load {costs.load_requests} times from global memory; wanted {most:g} times at most"
-        yield Fault(worst.site.line, text)
+def _load_requests(costs: Costs, limit: float) -> Iterator[Fault]:
+    if costs.load_requests > limit:
+        loads = [access for access in costs.memory if access.site.kind == "load"]
+        text = f"warps load {costs.load_requests} times from global memory; wanted at most {limit:g}"
+        yield Fault(max(loads, key=lambda access: access.requests).site.line, text)
 
 
-CONFLICTS = Demand("n-way bank conflict", _worst, _conflicts)
+def _wavefronts(costs: Costs, limit: float) -> Iterator[Fault]:
+    for array in costs.shared_atomics:
+        yield Fault(0, f"atomics on {array}: their wavefronts are not known; use loads and stores")
+    if (total := _all_wavefronts(costs)) > limit:
+        text = f"shared memory takes {total:g} wavefronts; wanted at most {limit:g}"
+        yield Fault(max(costs.shared, key=lambda access: access.of_all).site.line, text)
+
+
+def _all_wavefronts(costs: Costs) -> float:
+    return sum(access.of_all for access in costs.shared)
+
+
+CONFLICTS = Demand("n-way bank conflict", lambda costs: max(map(_degree, costs.shared), default=1), _conflicts)
 SECTORS = Demand(
-    "sectors per request",
-    lambda costs: max((access.sectors for access in costs.memory), default=0),
-    _sectors,
+    "sectors per request", lambda costs: max((access.sectors for access in costs.memory), default=0), _sectors
 )
 SHARED_BYTES = Demand("bytes of shared memory", lambda costs: costs.shared_bytes, _shared_bytes)
-LOAD_REQUESTS = Demand("loads of warps from global memory", lambda costs: costs.load_requests, _load_requests)
+LOAD_REQUESTS = Demand("loads from global memory", lambda costs: costs.load_requests, _load_requests)
+WAVEFRONTS = Demand("wavefronts in shared memory", _all_wavefronts, _wavefronts)

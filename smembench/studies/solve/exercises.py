@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from smembench.kernels.common.grids import covering
 from smembench.model.case import Block
-from smembench.studies.solve.exercise import CONFLICTS, LOAD_REQUESTS, SECTORS, SHARED_BYTES, Array, Exercise, Launch
+from smembench.studies.solve.exercise import (
+    CONFLICTS,
+    LOAD_REQUESTS,
+    SECTORS,
+    SHARED_BYTES,
+    WAVEFRONTS,
+    Array,
+    Exercise,
+    Launch,
+)
 
-_TILE = Block(32, 32)
+_TILE, _SMALL = Block(32, 32), Block(16, 16)
 
 
 def _numbers(random: np.random.Generator, *sides: int) -> Array:
@@ -18,58 +27,57 @@ def _numbers(random: np.random.Generator, *sides: int) -> Array:
     return random.integers(1, 16, sides).astype(np.float32)
 
 
-def _matrices(random: np.random.Generator) -> Iterator[Array]:
-    yield random.random((64, 96), np.float32)
-    yield random.random((45, 70), np.float32)
+def _matrices(random: np.random.Generator) -> Sequence[Array]:
+    return random.random((64, 96), np.float32), random.random((45, 70), np.float32)
 
 
 def _doubled(random: np.random.Generator) -> Sequence[Launch]:
-    return [Launch((3, 3), _TILE, [each], 2 * each) for each in _matrices(random)]
+    return [Launch((3, 3), _TILE, [matrix], 2 * matrix) for matrix in _matrices(random)]
 
 
 def _transposed(random: np.random.Generator) -> Sequence[Launch]:
-    return [Launch(covering(each.shape[1], each.shape[0], _TILE), _TILE, [each], each.T) for each in _matrices(random)]
+    return [
+        Launch(covering(matrix.shape[1], matrix.shape[0], _TILE), _TILE, [matrix], matrix.T)
+        for matrix in _matrices(random)
+    ]
 
 
 def _neighbours(random: np.random.Generator) -> Sequence[Launch]:
-    vectors = [_numbers(random, size) for size in (1000, 1024, 1)]
-    return [
-        Launch((8, 1), (128, 1), [each], np.convolve(each, np.ones(3, np.float32), "full")[1:-1]) for each in vectors
-    ]
+    vectors = (_numbers(random, size) for size in (1000, 1024, 1))
+    three = np.ones(3, np.float32)
+    return [Launch((8, 1), (128, 1), [vector], np.convolve(vector, three)[1:-1]) for vector in vectors]
 
 
 def _rows(random: np.random.Generator) -> Sequence[Launch]:
-    return [
-        Launch((2, 1), (128, 1), [each], each[:, ::-1]) for each in (_numbers(random, 7, 128), _numbers(random, 1, 128))
-    ]
+    matrices = (_numbers(random, rows, 128) for rows in (7, 1))
+    return [Launch((2, 1), (128, 1), [matrix], matrix[:, ::-1]) for matrix in matrices]
 
 
 def _parts(random: np.random.Generator) -> Sequence[Launch]:
-    vectors = [_numbers(random, size) for size in (500, 512, 1)]
-    parts = [[each[begin : begin + 128][::-1] for begin in range(0, each.size, 128)] for each in vectors]
-    return [Launch((2, 1), (128, 1), [inp], np.concatenate(of_all)) for inp, of_all in zip(vectors, parts, strict=True)]
+    vectors = (_numbers(random, size) for size in (500, 512, 1))
+    return [Launch((2, 1), (128, 1), [vector], _reversed_parts(vector)) for vector in vectors]
+
+
+def _reversed_parts(vector: Array) -> Array:
+    return np.concatenate([vector[begin : begin + 128][::-1] for begin in range(0, vector.size, 128)])
 
 
 def _products(random: np.random.Generator) -> Sequence[Launch]:
-    found = []
-    for m, n, k in ((64, 64, 64), (37, 29, 41)):
-        a, b = _numbers(random, m, k), _numbers(random, k, n)
-        found.append(Launch(covering(n, m, Block(16, 16)), (16, 16), [a, b], a @ b))
-    return found
+    sizes = (64, 64, 64), (37, 29, 41)
+    factors = ((_numbers(random, m, k), _numbers(random, k, n)) for m, n, k in sizes)
+    return [Launch(covering(b.shape[1], len(a), _SMALL), _SMALL, [a, b], a @ b) for a, b in factors]
 
 
 def _sums(random: np.random.Generator) -> Sequence[Launch]:
-    found = []
-    for size in (1024, 1000):
-        inp = _numbers(random, size)
-        sums = np.add.reduceat(inp, range(0, size, 256))
-        found.append(Launch((len(sums), 1), (256, 1), [inp], sums))
-    return found
+    vectors = (_numbers(random, size) for size in (1024, 1000))
+    return [
+        Launch((4, 1), (256, 1), [vector], np.add.reduceat(vector, range(0, vector.size, 256))) for vector in vectors
+    ]
 
 
 EXERCISES = {
-    each.name: each
-    for each in (
+    exercise.name: exercise
+    for exercise in (
         Exercise(
             "coalescing",
             "double",
@@ -131,7 +139,7 @@ EXERCISES = {
             "sum the elements of a block in a tree without conflicts",
             "In the first step, let each thread t < 128 add element t + 128 to element t.",
             _sums,
-            {CONFLICTS: 1},
+            {CONFLICTS: 1, WAVEFRONTS: 200},
         ),
     )
 }

@@ -31,7 +31,7 @@ _POISON = np.uint32(0x7FC0DEAD)
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Whether the results are right, all that is wrong with its line of the source, and the figures by name."""
+    """A grade: whether results are right, the faults with their lines of the source, and the figures by name."""
 
     right: bool
     faults: tuple[tuple[Fault, str], ...]
@@ -53,27 +53,26 @@ def graded(exercise: Exercise, path: Path) -> Grade:
         with _at_most(_SECONDS):
             return _graded(exercise, kernel_in(f"{path}:{exercise.kernel}"))
     except UsageError as error:
-        text = str(error)
+        reason = str(error)
         if missing := TOOLCHAIN.unavailable():
             how = missing if TOOLCHAIN.install in missing else f"{TOOLCHAIN.install} ({missing})"
             raise SmembenchError(f"grading needs NVIDIA's compiler libraries: {how}") from None
-        raise SmembenchError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+        raise SmembenchError(reason if reason.startswith(str(path)) else f"{path}: {reason}") from None
     except TimeoutError as error:
         raise SmembenchError(f"{path}: {error}") from None
 
 
 def _graded(exercise: Exercise, kernel: Any) -> Grade:
-    launches = exercise.launches(np.random.default_rng())
-    done = [_launched(kernel, launch) for launch in launches]
-    wrong = next(filter(None, (wrong for _, wrong in done)), None)
-    mistakes = next(filter(None, (costs.trace.mistakes for costs, _ in done)), ())
-    unknown = {each for costs, _ in done for each in costs.trace.unfollowed}
-    costs = done[0][0]
+    ran = [_launched(kernel, launch) for launch in exercise.launches(np.random.default_rng())]
+    wrong = next(filter(None, (wrong for _, wrong in ran)), None)
+    mistakes = next(filter(None, (costs.trace.mistakes for costs, _ in ran)), ())
+    unknown = {left_out for costs, _ in ran for left_out in costs.trace.unfollowed}
+    costs = ran[0][0]
     faults = [
         *([Fault(0, wrong)] if wrong else []),
-        *(Fault(each.line, f"{_KINDS[each.kind]}: {each.text}") for each in mistakes),
-        *(Fault(each.line, f"not graded: {each.text}") for each in sorted(unknown)),
-        *(fault for demand, most in exercise.demands.items() for fault in demand.faults(costs, most)),
+        *(Fault(mistake.line, f"{_KINDS[mistake.kind]}: {mistake.text}") for mistake in mistakes),
+        *(Fault(left_out.line, f"not graded: {left_out.text}") for left_out in sorted(unknown)),
+        *(fault for demand, limit in exercise.demands.items() for fault in demand.faults(costs, limit)),
     ]
     figures = {demand.name: demand.figure(costs) for demand in exercise.demands}
     figures["mistakes"] = len(mistakes) + bool(wrong)
@@ -82,26 +81,27 @@ def _graded(exercise: Exercise, kernel: Any) -> Grade:
 
 
 def _launched(kernel: Any, launch: Launch) -> tuple[Costs, str]:
-    """The costs of a launch, and what is wrong with its result; "" if nothing is."""
+    """The costs of a launch, and what is wrong with its result, "" for nothing."""
     out = np.full(launch.expected.shape, _POISON).view(np.float32)
-    inputs = [each.copy() for each in launch.inputs]
+    inputs = [array.copy() for array in launch.inputs]
     costs = run_numba(kernel, [out, *inputs], grid=launch.grid, block=launch.block, most_steps=_MOST_STEPS)
-    for number, (one, other) in enumerate(zip(inputs, launch.inputs, strict=True), 2):
-        if not np.array_equal(one, other):
-            return costs, f"argument {number} is changed, which the kernel should only read"
-    return costs, _wrong(next(iter(signature(kernel).parameters)), out, launch)
+    name, *read = signature(kernel).parameters
+    for argument, before, after in zip(read, launch.inputs, inputs, strict=True):
+        if not np.array_equal(before, after):
+            return costs, f"wrong result: {argument} is changed, which the kernel should only read"
+    return costs, _wrong(name, out, launch)
 
 
 def _wrong(name: str, out: Array, launch: Launch) -> str:
-    """The first wrong element, and how many there are; "" for none."""
+    """The first wrong element and the number of wrong elements, "" for none."""
     wrong = np.flatnonzero(out.ravel() != launch.expected.ravel())
     if not len(wrong):
         return ""
     first = int(wrong[0])
     got, expected = out.ravel()[first], launch.expected.ravel()[first]
-    said = "nothing is stored there" if got.view(np.uint32) == _POISON else f"got {got:g}"
+    stored = "nothing is stored there" if got.view(np.uint32) == _POISON else f"got {got:g}"
     return (
-        f"wrong result: {name}[{element(out.shape, first)}]: expected {expected:g}, {said} "
+        f"wrong result: {name}[{element(out.shape, first)}]: expected {expected:g}, {stored} "
         f"({len(wrong)} of {out.size} wrong; input {launch.size})"
     )
 

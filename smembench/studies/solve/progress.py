@@ -31,17 +31,17 @@ def named(text: str) -> tuple[Exercise, Path]:
 
 
 def write(exercise: Exercise, path: Path) -> None:
-    """Write the file to complete.
+    """Write the file to complete, never over another one.
 
     Raises:
-        FileExistsError: if there is a file; it is never overwritten.
+        OSError: if there is a file already, and for a path that cannot be written.
     """
     with path.open("x", encoding="utf-8") as file:
         file.write(exercise.file.read_text(encoding="utf-8"))
 
 
 def state(exercise: Exercise, path: Path) -> State:
-    """How far a file is: not there, as it was written, changed, or solved since it was last changed."""
+    """State of a file: "" if there is none, as written, begun, or solved since it was last changed."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -58,8 +58,8 @@ def keep(exercise: Exercise, path: Path) -> None:
 
 def following(folder: Path) -> Exercise | None:
     """The first exercise that is not solved in a folder; None if all are."""
-    unsolved = (each for each in EXERCISES.values() if state(each, folder / f"{each.name}.py") != "solved")
-    return next(unsolved, None)
+    every = ((exercise, folder / f"{exercise.name}.py") for exercise in EXERCISES.values())
+    return next((exercise for exercise, path in every if state(exercise, path) != "solved"), None)
 
 
 def _solved(exercise: Exercise, content: bytes) -> object:
