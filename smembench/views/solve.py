@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 
+from smembench.model.groups import grouped
 from smembench.studies.solve.exercise import Exercise
 from smembench.studies.solve.exercises import EXERCISES
 from smembench.studies.solve.grade import Grade
@@ -35,13 +36,14 @@ def exercise_lines(records: Sequence[Record]) -> Iterator[str]:
 
 
 def fault_lines(path: Path, grade: Grade) -> Iterator[str]:
-    """Each fault, with its line of the source below it."""
+    """The faults, those of a line below it."""
     yield f"{path}: the results are right, but" if grade.right else f"{path}:"
-    for fault, source in grade.faults:
-        where = f"line {fault.line}: " if fault.line else ""
-        yield from wrap(where + fault.text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
-        if source:
-            yield f"      {source}"[:_WIDTH]
+    for (line, source), faults in grouped(grade.faults, lambda fault: (fault[0].line, fault[1])).items():
+        indent = "    " if line else "  "
+        if line:
+            yield f"  line {line}: {source}"[:_WIDTH]
+        for fault, _ in faults:
+            yield from wrap(fault.text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
 def hint_lines(exercise: Exercise) -> list[str]:
