@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.machine import Machine
-from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
+from smembench.explain.ptx.memory import SPACING, Memory
 from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.parse import Module, parse
 from smembench.explain.ptx.program import PtxKernel

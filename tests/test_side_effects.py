@@ -87,6 +87,13 @@ def lesson(name: str) -> object:
         return [result.found.text for result in run.results(name, "cpu", 1, lambda experiment: None)]
 
 
+def solve_an_exercise() -> object:
+    from smembench.studies.solve.exercises import EXERCISES
+    from smembench.studies.solve.grade import graded
+
+    return graded(EXERCISES["race"], EXERCISES["race"].solution).solved
+
+
 LESSONS = sorted(path.stem for path in (ROOT / "smembench/studies/lesson").glob("*.py"))
 LESSONS = [name for name in LESSONS if name not in ("__init__", "experiment", "run")]
 ENTRIES: dict[str, Callable[[], object]] = {
@@ -96,6 +103,7 @@ ENTRIES: dict[str, Callable[[], object]] = {
     "explain_function and conflicts": explain_a_function,
     "tune": tune_on_the_cpu,
     "compilers": compare_compilers,
+    "lesson solve": solve_an_exercise,
     **{f"lesson {name}": partial(lesson, name) for name in LESSONS},
 }
 

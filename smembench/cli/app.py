@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from smembench.cli import baseline, fleet, problems
+from smembench.cli import baseline, fleet, lesson, problems
 from smembench.cli.options import help_alone
 from smembench.cli.streams import lost_output, open_streams
 from smembench.model.errors import INTERNAL, Dropped, SmembenchError, UsageError
@@ -92,7 +92,7 @@ def _help(command: Callable[..., None]) -> str:
 
 _FILES = {
     "Measure": "time reproduce probe run tune",
-    "Understand": "ladder compilers explain lesson",
+    "Understand": "ladder compilers explain",
     "Compare and show": "show compare report",
     "Every night": "history accept",
     "Setup": "list doctor",
@@ -116,10 +116,11 @@ for problem in problems.commands():
 for panel, names in _FILES.items():
     for name in names.split():
         _add(_command(name), panel)
-for group in (baseline.app, fleet.app):
+for group in (baseline.app, fleet.app, lesson.app):
     for known in group.registered_commands:
         known.cls, known.help = _Command, _help(known.callback or _root)
 app.add_typer(baseline.app, name="baseline", cls=_Group, rich_help_panel="Every night")
+app.add_typer(lesson.app, name="lesson", cls=_Group, rich_help_panel="Understand")
 app.add_typer(fleet.app, name="fleet", cls=_Group, rich_help_panel="Measure")
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli.options import Outputs
+from smembench.cli.options import Outputs, changed
 from smembench.cli.output import only_json, opened
 from smembench.cli.signature import takes
-from smembench.model.errors import SmembenchError
+from smembench.cli.solve import solve
+from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.text import number_of
 from smembench.studies.lesson import LESSONS
 
@@ -19,19 +20,35 @@ if TYPE_CHECKING:
     from smembench.studies.lesson.experiment import Experiment
 
 
-def complete_lesson(incomplete: str) -> list[str]:
-    """Names of lessons."""
-    return [name for name in LESSONS if name.startswith(incomplete)]
+_HELP = """Run the documents' listings with their mistakes, or solve exercises.
+
+Examples:
+
+  smembench lesson barrier --runs 200
+
+  smembench lesson bounds --device cpu
+
+  smembench lesson solve padding
+"""
+app = typer.Typer(help=_HELP, invoke_without_command=True)
+
+
+@app.callback()
+@takes(outputs=Outputs)
+def _list(context: typer.Context, *, outputs: Outputs) -> None:
+    from smembench.views.list import lessons, lines
+
+    if context.invoked_subcommand is None:
+        target = opened(outputs, but=only_json("goes with a lesson's name"))
+        exercises = "exercises, graded without a GPU: smembench lesson solve"
+        target.show_lines([*lines("lessons", lessons()), exercises], lessons=lessons())
+    elif given := changed(outputs):
+        raise UsageError(f"{given[0]}: give it after {context.invoked_subcommand}")
 
 
 @takes(outputs=Outputs)
 def lesson(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="LESSON", help=f"{', '.join(LESSONS)}; listed if none is given.", autocompletion=complete_lesson
-        ),
-    ] = None,
+    context: typer.Context,
     *,
     runs: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often a GPU repeats what depends on timing.")
@@ -45,13 +62,6 @@ def lesson(
 
     Without a GPU Numba's simulator runs the kernels, as far as it can show something, and rows that need a GPU say so.
     A kernel that may never end is killed, and its row says so. The exit code is 1 if a row shows something unexplained.
-
-    Examples:
-
-      smembench lesson
-      smembench lesson barrier --runs 200
-      smembench lesson bounds --device cpu
-      smembench lesson fence --json
     """
     from smembench.studies.lesson.experiment import load
     from smembench.studies.lesson.run import results
@@ -59,12 +69,8 @@ def lesson(
     from smembench.views.console import notes, say
     from smembench.views.export import Result
     from smembench.views.lesson import lesson_records, section
-    from smembench.views.list import lessons, lines
 
-    if name is None:
-        target = opened(outputs, but=only_json("goes with a lesson's name"))
-        target.show_lines(lines("lessons", lessons()), lessons=lessons())
-        return
+    name = str(context.info_name)
     loaded, where = load(name), device_of(device)
     target = opened(outputs)
     number = count(1)
@@ -78,3 +84,8 @@ def lesson(
     target.show(Result(sections=[section(name, where, found)], data=lambda: data, rows=lambda: rows))
     if failed := sum(result.failed for result in found):
         raise SmembenchError(f"{failed} of {number_of(len(found), 'experiment')} did not show what they should")
+
+
+for name in LESSONS:
+    app.command(name, short_help=LESSONS[name])(lesson)
+app.command()(solve)

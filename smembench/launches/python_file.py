@@ -9,6 +9,7 @@ from functools import reduce
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock, get_ident
+from traceback import extract_tb
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
@@ -100,7 +101,8 @@ def _imported(path: Path) -> ModuleType:
     module = sys.modules[spec.name] = module_from_spec(spec)  # where dataclasses look for it
     try:
         with redirect_stdout(sys.stderr), _without_signatures(), importable(path):
-            spec.loader.exec_module(module)
+            # Not by the loader, which writes bytecode beside the file, and takes it for a file edited in that second.
+            exec(compile(path.read_bytes(), str(spec.origin), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:
@@ -110,8 +112,14 @@ def _imported(path: Path) -> ModuleType:
                 "it uses a GPU when it is imported, and there is none to use; put launches and copies under "
                 f'if __name__ == "__main__" ({said})'
             )
-        raise UsageError(f"{path}: cannot be imported: {said}") from None
+        raise UsageError(f"{path}{_line(error, str(spec.origin))}: cannot be imported: {said}") from None
     return module
+
+
+def _line(error: BaseException, file: str) -> str:
+    """The innermost line of a file in which an error was raised, ", line 7"; "" if it was not raised there."""
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]
+    return f", line {lines[-1]}" if lines else ""
 
 
 _importing = Lock()

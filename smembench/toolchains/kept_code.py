@@ -1,6 +1,7 @@
 """Machine code of the package's kernels on disk, since a compiler takes seconds for a large one.
 
-The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel. Any of them may be deleted,
+The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel, and an empty one per solved
+exercise. Any of them may be deleted,
 and a damaged one is made anew.
 """
 
@@ -52,6 +53,16 @@ def kept(
         content = log.encode() + _BETWEEN + code
         _write(_folder() / name, sha256(content).digest() + content)
     return log, code
+
+
+def noted(fact: object, *, note: bool = False) -> bool:
+    """Whether a fact was noted before, or is now; False where nothing can be kept."""
+    with suppress(OSError, RuntimeError):
+        path = _folder() / sha256(repr(fact).encode()).hexdigest()
+        if note:
+            _write(path, b"")
+        return path.exists()
+    return False
 
 
 def _version(package: str) -> str | None:

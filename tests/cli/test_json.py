@@ -35,6 +35,7 @@ TABLES = {
     ("explain", "--layout", "lane * 32"): ("accesses", "wavefronts"),
     ("lesson",): ("lessons", "what"),
     ("lesson", "reuse"): ("rows", "as_expected"),
+    ("lesson", "solve"): ("exercises", "state"),
     ("show", str(DOCUMENTS)): ("cases", "elapsed_ms"),
     ("show", str(DOCUMENTS), "--documents"): ("claims", "holds"),
     ("history", str(SLOWDOWN)): ("series", "case_id"),

@@ -7,9 +7,10 @@ from smembench.studies.lesson import LESSONS
 def test_lessons_are_listed(program: Program) -> None:
     done = program("lesson")
     assert (done.returncode, done.stderr) == (0, "")
-    heading, *lines = done.stdout.splitlines()
+    heading, *lines, exercises = done.stdout.splitlines()
     assert heading == "lessons:"
     assert [line.split()[0] for line in lines] == list(LESSONS)
+    assert exercises.endswith("smembench lesson solve")
 
 
 def test_rows_that_need_a_gpu_say_so_and_the_others_are_shown(program: Program) -> None:

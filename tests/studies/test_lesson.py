@@ -258,7 +258,7 @@ def test_what_is_explained_or_cannot_be_run_is_no_failure(
     made: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made("right", "explained", "missing", "gpu")
-    command(name="made", runs=100, device="cpu", **asdict(Outputs(markdown=True)))
+    command(context=SimpleNamespace(info_name="made"), runs=100, device="cpu", **asdict(Outputs(markdown=True)))
     out, err = capsys.readouterr()
     assert err.splitlines() == ["1 of 4: right", "2 of 4: new", "3 of 4: missing", "4 of 4: gpu"]
     assert [line for line in out.splitlines() if line.startswith("| ")][2:] == [
@@ -278,7 +278,12 @@ def test_what_nothing_explains_is_a_failure(
 ) -> None:
     made("right", name)
     with pytest.raises(SmembenchError, match="1 of 2 experiments did not show what they should"):
-        command(name="made", runs=100, device="cpu", **asdict(Outputs(export=tmp_path / "rows.csv")))
+        command(
+            context=SimpleNamespace(info_name="made"),
+            runs=100,
+            device="cpu",
+            **asdict(Outputs(export=tmp_path / "rows.csv")),
+        )
     assert "nothing explains it" in capsys.readouterr().out
     last = records((tmp_path / "rows.csv").read_text())[-1]
     assert text in last["found"]

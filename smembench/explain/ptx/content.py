@@ -13,6 +13,23 @@ from smembench.explain.requests import Integers
 
 
 @dataclass(slots=True)
+class GlobalArray:
+    """An array in global or constant memory: its name, first byte, size in bytes, and content if that is known.
+
+    With a ``shape`` its elements have an index. A ``result`` is computed: all that is stored to it, and whatever that
+    depends on; its content is then what the kernel leaves.
+    """
+
+    name: str
+    begin: int
+    bytes: int
+    data: NDArray[np.uint8] | None
+    space: str = "global"
+    shape: tuple[int, ...] = ()
+    result: bool = False
+
+
+@dataclass(slots=True)
 class Content:
     """Bytes, and which of them are known; None for all."""
 
@@ -46,3 +63,12 @@ def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -
     return {"and": before & value, "or": before | value, "xor": before ^ value}[
         next(p for p in parts if p in ("and", "or", "xor"))
     ]
+
+
+def element(shape: Sequence[int], number: int) -> str:
+    """The index of an element by its number in an array by rows; outside of the array the first is as far outside."""
+    found = list[int]()
+    for side in shape[:0:-1]:
+        number, inner = divmod(number, side)
+        found.insert(0, inner)
+    return ", ".join(map(str, [number, *found]))

@@ -12,7 +12,8 @@ from smembench.explain.compiled import as_compiled
 from smembench.explain.costs import Costs
 from smembench.explain.foreign import costs_of
 from smembench.explain.ptx.clusters import cluster_of
-from smembench.explain.ptx.memory import SPACING, GlobalArray
+from smembench.explain.ptx.content import GlobalArray
+from smembench.explain.ptx.memory import SPACING
 from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace

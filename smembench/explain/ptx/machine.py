@@ -57,7 +57,8 @@ class Machine:
         self._kernel = kernel
         self._registers = Registers(kernel, launch, memory)
         self.threads, self.block = self._registers.threads, self._registers.block
-        self._needed = needed(kernel, memory.has_data)
+        self._needed = needed(kernel, data=memory.has_data, results=memory.has_results)
+        self._most = launch.most_steps or MOST_STEPS
         self._mbarriers = Mbarriers(self._registers)
         self._spins = spins(kernel)
         waiting = {id(load) for loads in self._spins.values() for load in loads}
@@ -147,10 +148,10 @@ class Machine:
                 continue
             inside, last = self._blocks[number]
             self.steps += len(inside) + 1
-            if self.steps > MOST_STEPS:
-                raise UsageError(
-                    f"{readable(self._kernel.name)}: a block runs more than {MOST_STEPS} instructions; give less work"
-                )
+            if self.steps > self._most:
+                line = (last or inside[-1][0]).called_from.line
+                what = f"a block runs more than {self._most} instructions; end the loop or give less work"
+                raise UsageError(f"{readable(self._kernel.name)}, line {line}: {what}")
             whole = None if mask.all() else mask
             for instruction, run in inside:
                 guarded = self._taken(instruction, whole)

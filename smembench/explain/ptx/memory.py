@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Mistake
-from smembench.explain.ptx.content import Content, combined
+from smembench.explain.ptx.content import Content, GlobalArray, combined, element
 from smembench.explain.ptx.operations import OPAQUE
 from smembench.explain.ptx.program import PtxKernel, Variable
 from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
@@ -26,17 +25,6 @@ WORKSPACE_BYTES = 64
 """Of what a cooperative launch gives the blocks of a grid to wait for each other."""
 
 Mask = NDArray[np.bool_]
-
-
-@dataclass(slots=True)
-class GlobalArray:
-    """An array in global or constant memory: its name, first byte, size in bytes, and content if that is known."""
-
-    name: str
-    begin: int
-    bytes: int
-    data: NDArray[np.uint8] | None
-    space: str = "global"
 
 
 class Memory:
@@ -76,6 +64,7 @@ class Memory:
         dynamic = [each.begin for each in kernel.variables.values() if each.space == "shared" and not each.bytes]
         self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
         self.has_data = any(array.data is not None for array in self.arrays)
+        self.has_results = any(array.result for array in self.arrays)
         self._global = {
             number: Content(array.data) for number, array in enumerate(self.arrays) if array.data is not None
         }
@@ -175,12 +164,13 @@ class Memory:
         value: Any,
         who: tuple[Any, Any],
     ) -> None:
-        """Store a value by thread; ``who``: mask, and where the value is unknown."""
+        """Store a value by thread; ``who``: mask, and where the value is unknown, which leaves all bits set: a NaN."""
         mask, unknown = who
         value = np.broadcast_to(value, addresses.shape)
         for content, inside, places in self._views(space, addresses, value.dtype.itemsize, mask):
             if content is not None:
-                content.data[places] = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
+                data = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
+                content.data[places] = data if unknown is None else np.where(unknown[inside][:, None], 255, data)
                 content.mark(places, True if unknown is None else ~unknown[inside])
 
     def update(
@@ -277,8 +267,11 @@ class Memory:
         thread = int(np.argmax(beyond))
         at = int(addresses[thread]) - begin
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
-        text = f"thread {thread} {verb} {width} bytes at byte {at} of {name}, which has {size} bytes"
-        return Mistake(line, "outside", text)
+        shape = self.arrays[int(number)].shape if space == "global" and 0 <= number < len(self.arrays) else ()
+        what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"
+        if shape:
+            what = f"{name}[{element(shape, at // width)}], and {name} has {'x'.join(map(str, shape))} elements"
+        return Mistake(line, "outside", f"thread {thread} {verb} {what}")
 
 
 def _known(kernel: PtxKernel, variable: Variable) -> NDArray[np.uint8] | None:

@@ -23,12 +23,13 @@ class Needed(NamedTuple):
         return id(given) in self.results
 
 
-def needed(kernel: PtxKernel, data: bool) -> Needed:
+def needed(kernel: PtxKernel, *, data: bool, results: bool = False) -> Needed:
     """What addresses, branches and barriers of a kernel depend on, directly or through memory.
 
-    Contents of global memory are only followed if there is ``data`` in it.
+    Contents of global memory are only followed if there is ``data`` in it; with ``results`` so is what is stored there.
     """
     search = _Search(kernel, data)
+    search.spaces |= {"global"} if results else set()
     before = -1
     while before != len(search.wanted) + len(search.spaces):
         before = len(search.wanted) + len(search.spaces)

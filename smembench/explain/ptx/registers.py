@@ -24,7 +24,8 @@ class Launch(NamedTuple):
     """How a kernel is launched.
 
     ``parameters`` are the bytes of its parameters by name, ``maps`` the tensor maps by the name of the parameter, or of
-    the array to which it points. ``cluster`` is in blocks, and divides the grid.
+    the array to which it points. ``cluster`` is in blocks, and divides the grid. ``most_steps`` are the instructions
+    that a block may run, as many as a machine takes if None.
     """
 
     grid: tuple[int, int, int]
@@ -33,6 +34,7 @@ class Launch(NamedTuple):
     dynamic_bytes: int = 0
     maps: Mapping[str, TensorMapArgument] = {}
     cluster: tuple[int, int, int] = (1, 1, 1)
+    most_steps: int | None = None
 
     @property
     def clusters(self) -> tuple[int, int, int]:

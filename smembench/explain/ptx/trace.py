@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
+from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
-from smembench.explain.ptx.memory import GlobalArray, Memory
+from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Record, Traced
@@ -79,6 +81,8 @@ def trace(
 
     tiles_too = block((0, 0, 0)).found.tiles  # such kernels often number their tiles in an order of their own
     few = max(FEW, (MOST_WORK_OF_TILES if tiles_too else MOST_WORK) // machine.steps)
+    if memory.has_results:
+        few = prod(launch.clusters)
     kinds = kinds_of_grid(
         launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
     )

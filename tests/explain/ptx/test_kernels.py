@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from ptx_runs import parsed, run_source
+from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.machine import Machine
-from smembench.explain.ptx.memory import SPACING, GlobalArray, Memory
+from smembench.explain.ptx.memory import SPACING, Memory
 from smembench.explain.ptx.merged import Merging
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.requests import NOWHERE

@@ -1,0 +1,122 @@
+"""Grade a student's file: run its kernel on fresh random numbers, compare the results, and look at its accesses."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from smembench.explain.costs import Costs
+from smembench.explain.ptx.content import element
+from smembench.explain.ptx.numba_launch import run_numba
+from smembench.launches.python_file import kernel_in
+from smembench.model.errors import SmembenchError, UsageError
+from smembench.studies.solve.exercise import Array, Exercise, Fault, Launch
+from smembench.toolchains.numba import TOOLCHAIN
+
+_SECONDS = 20
+_MOST_STEPS = 20_000
+"""Instructions of a block: ten times as many as any solution runs."""
+_KINDS = {"outside": "out of bounds", "race": "race", "barrier": "divergent barrier", "unwritten": "nothing to load"}
+_POISON = np.uint32(0x7FC0DEAD)
+"""A NaN that no arithmetic gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A grade: whether results are right, the faults with their lines of the source, and the figures by name."""
+
+    right: bool
+    faults: tuple[tuple[Fault, str], ...]
+    figures: Mapping[str, float]
+
+    @property
+    def solved(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+def graded(exercise: Exercise, path: Path) -> Grade:
+    """The grade of a file.
+
+    Raises:
+        SmembenchError: for a file that cannot be imported or compiled or does not end, and without a compiler.
+    """
+    try:
+        with _at_most(_SECONDS):
+            return _graded(exercise, kernel_in(f"{path}:{exercise.kernel}"))
+    except UsageError as error:
+        reason = str(error)
+        if missing := TOOLCHAIN.unavailable():
+            how = missing if TOOLCHAIN.install in missing else f"{TOOLCHAIN.install} ({missing})"
+            raise SmembenchError(f"grading needs NVIDIA's compiler libraries: {how}") from None
+        raise SmembenchError(reason if reason.startswith(str(path)) else f"{path}: {reason}") from None
+    except TimeoutError as error:
+        raise SmembenchError(f"{path}: {error}") from None
+
+
+def _graded(exercise: Exercise, kernel: Any) -> Grade:
+    ran = [_launched(kernel, launch) for launch in exercise.launches(np.random.default_rng())]
+    wrong = next(filter(None, (wrong for _, wrong in ran)), None)
+    mistakes = next(filter(None, (costs.trace.mistakes for costs, _ in ran)), ())
+    unknown = {left_out for costs, _ in ran for left_out in costs.trace.unfollowed}
+    costs = ran[0][0]
+    faults = [
+        *([Fault(0, wrong)] if wrong else []),
+        *(Fault(mistake.line, f"{_KINDS[mistake.kind]}: {mistake.text}") for mistake in mistakes),
+        *(Fault(left_out.line, f"not graded: {left_out.text}") for left_out in sorted(unknown)),
+        *(fault for demand, limit in exercise.demands.items() for fault in demand.faults(costs, limit)),
+    ]
+    figures = {demand.name: demand.figure(costs) for demand in exercise.demands}
+    figures["mistakes"] = len(mistakes) + bool(wrong)
+    sourced = tuple((fault, costs.trace.source(fault.line) if fault.line else "") for fault in faults)
+    return Grade(not wrong, sourced, figures)
+
+
+def _launched(kernel: Any, launch: Launch) -> tuple[Costs, str]:
+    """The costs of a launch, and what is wrong with its result, "" for nothing."""
+    out = np.full(launch.expected.shape, _POISON).view(np.float32)
+    inputs = [array.copy() for array in launch.inputs]
+    costs = run_numba(kernel, [out, *inputs], grid=launch.grid, block=launch.block, most_steps=_MOST_STEPS)
+    name, *read = signature(kernel).parameters
+    for argument, before, after in zip(read, launch.inputs, inputs, strict=True):
+        if not np.array_equal(before, after):
+            return costs, f"wrong result: {argument} is changed, which the kernel should only read"
+    return costs, _wrong(name, out, launch)
+
+
+def _wrong(name: str, out: Array, launch: Launch) -> str:
+    """The first wrong element and the number of wrong elements, "" for none."""
+    wrong = np.flatnonzero(out.ravel() != launch.expected.ravel())
+    if not len(wrong):
+        return ""
+    first = int(wrong[0])
+    got, expected = out.ravel()[first], launch.expected.ravel()[first]
+    stored = "nothing is stored there" if got.view(np.uint32) == _POISON else f"got {got:g}"
+    return (
+        f"wrong result: {name}[{element(out.shape, first)}]: expected {expected:g}, {stored} "
+        f"({len(wrong)} of {out.size} wrong; input {launch.size})"
+    )
+
+
+@contextmanager
+def _at_most(seconds: int) -> Iterator[None]:
+    """Stop what takes longer, in the main thread."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"did not end within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
