@@ -155,7 +155,7 @@ def before_and_after(entry: str) -> object:
 
 def serve() -> None:
     """Answer each line in a process of its own: what an entry point changes, or what Numba makes without any."""
-    for library in ("pandas", "pydantic", "cuda.core", "scipy.special", "scipy.optimize", "rich.console"):
+    for library in ("pandas", "pydantic", "cuda.core", "rich.console"):
         import_module(library)  # what another library's import changes is its own affair
     with suppress(Exception):  # without NVIDIA's libraries the first answer says why
         numbas_own()

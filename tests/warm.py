@@ -48,7 +48,7 @@ class WarmPython:
 def _serve() -> None:
     import smembench
 
-    for module in ("numba.cuda", "cuda.core", "pandas", "scipy.stats", "typer", "rich.progress"):
+    for module in ("numba.cuda", "cuda.core", "pandas", "typer", "rich.progress"):
         import_module(module)
     for found in walk_packages(smembench.__path__, "smembench."):
         if not found.name.endswith("__main__"):

@@ -51,7 +51,11 @@ DeviceFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=DeviceFunction)
 
 
-INSTALL = "pip install 'smembench[cu13]', or [cu12] for a driver of CUDA 12"
+INSTALL = (
+    "pip install 'smembench[cu13]', or [cu12] for a driver of CUDA 12"
+    if sys.version_info < (3, 15)
+    else "it has no release for Python 3.15 and later; use 3.14"
+)
 INSTALLED = find_spec("numba_cuda") is not None
 """Whether numba-cuda is there. Numba has a module of the same name, which it replaces, and which is not used here."""
 

@@ -161,10 +161,13 @@ class Noise:
 
     def _beyond(self, sizes: Floats) -> Floats:
         """Twice the probability that noise exceeds each size, which may be negative."""
-        from scipy.special import erfc  # takes 0.2 s to import, and whoever shows tables imports this module
-
-        tails = erfc(sizes[:, None] / self._deviations / math.sqrt(2))
+        tails = _erfc(sizes[:, None] / self._deviations / math.sqrt(2))
         return np.asarray((self._weights * tails).sum(axis=1), dtype=np.float64)
+
+
+def _erfc(values: Floats) -> Floats:
+    """math.erfc of each; np.vectorize takes half as long again."""
+    return np.fromiter(map(math.erfc, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)
 
 
 def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
@@ -225,8 +228,7 @@ def discovery_rates(p_values: Floats) -> Floats:
 
     Their procedure at rate α accepts exactly the cases with q ≤ α ("Controlling the false discovery rate", 1995). If
     no case differs, at most α of the comparisons contain a false verdict. These are the values of
-    ``scipy.stats.false_discovery_control``, without the import of scipy.stats, which takes as long as the whole
-    comparison of 500 cases.
+    ``scipy.stats.false_discovery_control``; SciPy would be a third of an installation.
     """
     count = len(p_values)
     order = np.argsort(p_values)[::-1]

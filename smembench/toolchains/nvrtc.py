@@ -130,8 +130,10 @@ def from_ptx(ptx: str, capability: str) -> bytes | None:
     Of the same PTX, the compiler in NVRTC, which is that in nvcc, merges accesses that this one leaves apart.
     """
     try:
+        from cuda.bindings import nvjitlink
         from cuda.core import Program, ProgramOptions
 
+        nvjitlink.version()  # without it cuda.core warns, and tries the driver
         target = re.search(r"\.target\s+sm_\d+([af]?)", ptx)
         arch = f"sm_{capability.replace('.', '')}{target[1] if target else ''}"
         options = ProgramOptions(arch=arch, lineinfo=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor, log, log10
+from statistics import fmean
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
@@ -181,12 +182,16 @@ def _ticks(low: float, high: float) -> Spec:
 
 def spread(places: Sequence[float], gap: float, top: float) -> list[float]:
     """Ascending places moved at least ``gap`` apart, each group around its own middle, none above ``top``."""
-    import numpy as np
-    from scipy.optimize import isotonic_regression
-
-    steps = gap * np.arange(len(places))
-    apart = isotonic_regression(np.asarray(places) - steps).x
-    return [float(place) for place in np.minimum(apart, top - steps[-1]) + steps]
+    # Isotonic regression by pooling adjacent violators: what lies too close becomes one group at its mean.
+    groups: list[list[float]] = []
+    for rank, place in enumerate(places):
+        groups.append([place - rank * gap])
+        while len(groups) > 1 and fmean(groups[-2]) >= fmean(groups[-1]):
+            last = groups.pop()
+            groups[-1] += last
+    limit = top - (len(places) - 1) * gap
+    apart = [min(fmean(group), limit) for group in groups for _ in group]
+    return [place + rank * gap for rank, place in enumerate(apart)]
 
 
 def _intensity(row: Row) -> float:
