@@ -60,6 +60,7 @@ def run(
     from smembench.run.config import from_stored, from_toml
     from smembench.store.load import named
     from smembench.store.run_folder import RunFolder, made
+    from smembench.views.summary import brief
 
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
     given = from_toml(config, set_ or (), flags) if config is not None else None
@@ -72,10 +73,10 @@ def run(
         with closing(RunFolder.resume(resume)) as folder:
             chosen = given or from_stored(folder.description.config.data, tuple(folder.description.kernels))
             then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
-            measure(chosen, running, resume=folder, after=then)
+            measure(chosen, running, resume=folder, draw=brief, after=then)
     elif given is not None:
         with made(output):  # --json-lines and --openmetrics may name a file in it
             then = after(nights, output, given.name, given.threshold)
-            measure(given, running, output=output, anonymous=anonymous, after=then)
+            measure(given, running, output=output, anonymous=anonymous, draw=brief, after=then)
     else:
         raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")

@@ -17,6 +17,9 @@ from smembench.model.errors import UsageError
 def show(
     path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder, a CSV of cases, or last.")],
     *,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="All tables; without it a run of many is summarised.")
+    ] = False,
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
     ] = False,
@@ -35,11 +38,14 @@ def show(
     case: Cases = None,
     outputs: Outputs,
 ) -> None:
-    """Show the tables of a stored run. A run that was killed is read from its journal.
+    """Show a stored run: its tables, or a summary if they are many.
+
+    Interrupted runs are read from their journal.
 
     Examples:
 
-      smembench show results/20260101T020000Z-nightly
+      smembench show last
+      smembench show results/20260101T020000Z-nightly --tables
       smembench show results/20260101T020000Z-limits --limits
       smembench show last --json
       smembench show last --case "transpose/*/4096x4096/*"
@@ -50,17 +56,22 @@ def show(
     from smembench.store.load import load
     from smembench.studies.choose import chosen
     from smembench.studies.reproduce.devices import devices
-    from smembench.views.break_even import tables, where_it_pays
+    from smembench.views.break_even import tables as every_table
+    from smembench.views.break_even import where_it_pays
     from smembench.views.compilers import of_run
     from smembench.views.console import notes, say
     from smembench.views.export import of_run as result
     from smembench.views.ladder import ladder as steps
     from smembench.views.limits import limits as best
     from smembench.views.reproduce import records, reproduction
+    from smembench.views.summary import brief
 
     target = opened(outputs)
-    view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even)
+    view = one_of(
+        tables=tables, documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even
+    )
     views = {
+        "tables": every_table,
         "documents": reproduction,
         "ladder": steps,
         "limits": best,
@@ -75,7 +86,7 @@ def show(
         run = run.only([row for row in run.rows if row.case_id in wanted])
     if not run.rows:
         raise UsageError(f"{path}: holds no cases; name a run that measured something")
-    found = views.get(view, tables)(run)
+    found = views.get(view, brief)(run)
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
     parts = {"claims": records(devices(run))} if documents and "json" in target.forms else {}

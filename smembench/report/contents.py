@@ -20,7 +20,7 @@ from smembench.report.figures.history import over_runs
 from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
-from smembench.report.headline import Headline, gpus, headline, usual
+from smembench.report.headline import Headline, headline
 from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -40,6 +40,7 @@ from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
 from smembench.views.sections import Section, groups, sections, subject
+from smembench.views.summary import gpus, usual
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""

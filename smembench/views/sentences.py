@@ -47,8 +47,13 @@ def compared(run: Run, result: Row, other: Row, called: str = "") -> str:
         return f"no different from {called} within the noise"
     ratio = time(other) / time(result)
     if ratio < 1:
-        return f"slower than {called}: it takes {1 / ratio:.2f} times as long"
-    return f"{ratio:.2f}× as fast as {called}" if ratio < 100 else f"{ratio:.0f}× as fast as {called}"
+        return f"slower than {called}: it takes {_digits(1 / ratio)} times as long"
+    return f"{_digits(ratio)}× as fast as {called}"
+
+
+def _digits(ratio: float) -> str:
+    """A ratio of at least 1 with as many digits as keep it from being 1."""
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.2f}" if ratio >= 1.005 else f"{ratio:.3f}"
 
 
 def slowed_by_stride(run: Run, rows: Sequence[Row]) -> list[str]:

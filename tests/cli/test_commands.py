@@ -193,12 +193,23 @@ def test_a_stored_run_is_shown_without_a_device(program: Program, stored: Path) 
     assert program("show", stored / "cases.csv").stdout.count("✓") == shown.stdout.count("✓")
 
 
+@pytest.mark.parametrize("run", ["20261120T182903Z-nightly", "20261125T212335Z-limits", "20261126T162541Z-tensor"])
+def test_a_run_of_many_tables_is_summarised_on_a_screen(program: Program, run: str) -> None:
+    path = ROOT / "results/reference" / run
+    summary, tables = program("show", path).stdout, program("show", path, "--tables").stdout
+    assert len(summary.splitlines()) <= 60 < len(tables.splitlines())
+    assert all(words in summary for words in ("were checked before timing", "fastest kernel per size"))
+    count = int(summary.split("tables: smembench show")[0].split()[-1])
+    assert tables.count("\n\n") + 1 >= count > 3
+    assert "█" not in summary + tables  # bars are for terminals
+
+
 def test_a_stored_run_in_other_forms(program: Program) -> None:
-    lines = program("show", DOCUMENTS, "--markdown").stdout.splitlines()
+    lines = program("show", DOCUMENTS, "--tables", "--markdown").stdout.splitlines()
     assert lines[2].startswith("| kernel | block | elapsed ms |")
     assert lines[3].startswith("| :--- | :--- | ---: |")
     assert {"| copyGmem", "| naiveGmem"} <= {line.split(" | ")[0] for line in lines[4:]}
-    typeset = program("show", DOCUMENTS, "--latex").stdout
+    typeset = program("show", DOCUMENTS, "--tables", "--latex").stdout
     assert typeset.count(r"\begin{tabular}") == typeset.count(r"\end{tabular}") == 10
     assert r"\caption{NVIDIA H200 $\cdot$ matrix transpose 4096$\times$4096 float32" in typeset
     beside = program("show", DOCUMENTS, "--documents").stdout
@@ -214,7 +225,7 @@ def test_a_run_that_was_cut_off_says_so(program: Program, tmp_path: Path) -> Non
     shutil.copytree(DOCUMENTS, cut)
     about = json.loads((cut / "run.json").read_text())
     (cut / "run.json").write_text(json.dumps(about | {"complete": False}))
-    shown, whole = program("show", cut), program("show", DOCUMENTS)
+    shown, whole = (program("show", path, "--tables") for path in (cut, DOCUMENTS))
     assert (shown.returncode, shown.stdout) == (0, whole.stdout)
     assert shown.stderr == f"{cut}: the run was cut off; this is what was measured until then\n"
     assert whole.stderr == ""

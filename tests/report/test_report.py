@@ -544,7 +544,8 @@ def test_two_gpus_of_one_run_are_not_compared_with_each_other(stored: Run) -> No
     one, other = said.removeprefix("On cuda:0: ").split(" On cuda:1: ")
     assert one == other
     (limit,) = (section for section in limits_of(both) if "transpose" in section.heading)
-    assert [cells[3] for cells in limit.cells] == ["cuda:0", "cuda:1"] * 2
+    on = [column.title for column in limit.columns].index("on")
+    assert [cells[on] for cells in limit.cells] == ["cuda:0", "cuda:1"] * 2
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12).map(sorted), st.floats(0.001, 0.08))
