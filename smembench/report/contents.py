@@ -186,8 +186,9 @@ def _ladder(part: Run) -> Topic:
     row = part.rows[0]
     several = len(part.description.devices) > 1 + (part.description.device("cpu") is not None)
     name = f"{subject(row)}, {row.device}" if several else subject(row)
-    (section,) = ladder(part)
-    return Topic(name, (), [section], [climbed(part, climb(part), section, _name(row), name)])
+    section, *lost = ladder(part)
+    whole_table = replace(section, cells=[line for one in (section, *lost) for line in one.cells])
+    return Topic(name, (), [section, *lost], [climbed(part, climb(part), whole_table, _name(row), name)])
 
 
 def _cases(stored: Run) -> Topic:

@@ -12,6 +12,7 @@ from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.model.problem import ITEMSIZE, Problem
 from smembench.store.schema import Row
+from smembench.studies.difference import comparable
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, value
 from smembench.views.limits import is_own
@@ -38,9 +39,9 @@ class Family:
     square: bool
 
     def ratio(self, row: Row) -> float | None:
-        """How many times as fast a row is as ``beside`` at its size; None if that was not measured there."""
+        """How many times as fast a row is as ``beside`` at its size; None if either was not measured well enough."""
         limit = self.best.get((self.beside, row.case.size))
-        return None if limit is None else time(limit) / time(row)
+        return time(limit) / time(row) if limit and comparable(limit, row) else None
 
     def figure(self, row: Row) -> float | None:
         """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
@@ -78,8 +79,13 @@ class Family:
         return [min(rows, key=lambda row: (is_port(row.compiler), time(row))) for rows in by_size.values()]
 
     def size(self, row: Row) -> int:
-        """What stands below a row: the side if all matrices are square, else bytes per launch."""
-        return row.n if self.square else row.bytes
+        """The position on the x axis: the side of square matrices, else a product's operations, else bytes."""
+        return row.n if self.square else row.flops if self.by_operations and row.flops else row.bytes
+
+    @property
+    def by_operations(self) -> bool:
+        """Whether the matrices are of products of different shapes."""
+        return not self.square and self.first.k is not None
 
 
 def families(rows: Sequence[Row]) -> list[Family]:

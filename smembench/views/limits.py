@@ -10,6 +10,7 @@ from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.studies.difference import comparable
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import figures
@@ -61,7 +62,11 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
             found[fastest] = {row.kernel: row for row in group if row.kernel in names}
 
     def over(name: str) -> Callable[[Row], str]:
-        return lambda best: f"{time(found[best][name]) / time(best):.3f}" if name in found[best] else ""
+        def text(best: Row) -> str:
+            other = found[best].get(name)
+            return f"{time(other) / time(best):.3f}" if other and comparable(best, other) else ""
+
+        return text
 
     shown = set(sorted(found, key=lambda row: -_round(row.m * row.n * (row.k or 1)))[:most])
     best = [row for row in found if row in shown]
@@ -76,7 +81,7 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
             "size": lambda best: problem.texts.size(best.case),
             **apart,
             "best": label,
-            **figures(problem, ["elapsed_ms", problem.texts.columns[0]]),
+            **figures(problem, ["elapsed_ms", problem.texts.columns[0]], best),
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", *_APART, "best"),

@@ -104,6 +104,7 @@ class Rounds:
 
 def first_times(trials: Sequence[Trial], passed: str) -> Section:
     """The medians of a first round, without intervals: what differs between rounds is not in them yet."""
+    more = {"dtype": lambda trial: trial.case.dtype, "cache": lambda trial: trial.case.cache}
     return table(
         f"times of the first round, after {passed}; their intervals come with the next",
         sorted(trials, key=lambda trial: trial.case.id),
@@ -112,10 +113,11 @@ def first_times(trials: Sequence[Trial], passed: str) -> Section:
             "on": lambda trial: trial.case.device,
             "block": lambda trial: block(trial.case),
             "size": lambda trial: trial.case.size,
+            **{name: text for name, text in more.items() if len(set(map(text, trials))) > 1},
             "samples": lambda trial: str(len(trial.samples)),
             "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
         },
-        words=("kernel", "on", "block", "size"),
+        words=("kernel", "on", "block", "size", *more),
     )
 
 

@@ -184,7 +184,7 @@ class MatmulTexts(Texts):
         BLOCK,
     )
     options = ("kernel", "dtype", "inputs", "b_layout", "device", "cache", "compiler", "peers")
-    columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
+    columns = ("gflop_s", "speedup_vs_cpu", "speedup_vs_naive")
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """Tiled against naive, and the faster of them against the CPU's loop; the guide's kernels against both."""

@@ -51,7 +51,7 @@ def best_over_sizes(family: Family) -> Chart | None:
             {
                 "size": lambda row: row.case.size,
                 "kernel": label,
-                **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]]),
+                **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]], rows),
                 f"over {family.beside}": lambda row: times(family.ratio(row)),
                 "rows": aligned,
             },
@@ -133,7 +133,8 @@ def _one(y: Spec) -> Spec:
 def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
     every = sorted({family.size(row) for row in family.best.values()})
     sizes = sorted({family.size(row) for row in rows})
-    form, title = ("d", "side n") if family.square else (".3~s", "bytes per launch")
+    per_launch = f"{'floating-point operations' if family.by_operations else 'bytes'} per launch"
+    form, title = ("d", "side n") if family.square else (".3~s", per_launch)
     axis: Spec = {"values": _spaced(sizes), "format": form, "grid": False}
     domain = [every[0] / 1.1, every[-1] * 1.1]
     return number_axis("size", title, axis, type="log", base=2, domain=domain, nice=False)

@@ -12,21 +12,26 @@ from smembench.model.errors import UsageError
 from smembench.run.axes import split, unknown
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import tells_apart
+from smembench.studies.difference import comparable, tells_apart
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
     """A step that was measured.
 
-    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest;
-    ``differs`` whether the gain is beyond the noise.
+    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest
+    and for times that make no ratio; ``differs`` whether the gain is beyond the noise.
     """
 
     kernel: Kernel
     row: Row
     gain: float | None
     differs: bool
+
+    @property
+    def loses(self) -> bool:
+        """Whether the step is slower than the best one before it."""
+        return self.differs and self.gain is not None and self.gain < 1
 
 
 def steps(problem: str, kind: str) -> tuple[Kernel, ...]:
@@ -95,6 +100,6 @@ def climb(run: Run) -> list[Rung]:
         if done:
             row = min(done, key=times.__getitem__)
             below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)
-            gain = times[below] / times[row] if below else None
+            gain = times[below] / times[row] if below and comparable(below, row) else None
             rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
     return rungs
