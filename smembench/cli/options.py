@@ -151,6 +151,11 @@ Cases = Annotated[
 ]
 
 
+Why = Annotated[
+    bool, typer.Option("--why", help="Show each claim of the documents in full, with its interval and the reason.")
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How long to sample; the values given become keys of the run's config."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Cases, Outputs, one_of
+from smembench.cli.options import Cases, Outputs, Why, one_of
 from smembench.cli.output import opened
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
@@ -23,6 +23,7 @@ def show(
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
     ] = False,
+    why: Why = False,
     ladder: Annotated[
         bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder shows them.")
     ] = False,
@@ -72,12 +73,14 @@ def show(
     )
     views = {
         "tables": every_table,
-        "documents": reproduction,
+        "documents": lambda run: reproduction(run, why=why),
         "ladder": steps,
         "limits": best,
         "compilers": of_run,
         "break_even": where_it_pays,
     }
+    if why and not documents:
+        raise UsageError("--why: goes with --documents")
     run = load(path, predictor)
     if not run.complete:
         say(notes, f"{path}: the run was cut off; this is what was measured until then")

@@ -157,7 +157,7 @@ def _documents(stored: Run) -> Topic:
         gains(rows, gpus(stored.only(rows)), section)
         for rows, section in zip(documented(stored.rows), tables, strict=True)
     ]
-    return Topic("The documents' figures", (), reproduction(stored), _known(*charts))
+    return Topic("The documents' figures", (), reproduction(stored, why=True), _known(*charts))
 
 
 def _data_sheet(stored: Run) -> Topic:
