@@ -10,13 +10,12 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from smembench.cli import baseline, fleet, problems
+from smembench.cli.help import Command, Group, described, with_help_all
 from smembench.cli.options import help_alone
 from smembench.cli.streams import lost_output, open_streams
 from smembench.model.errors import INTERNAL, Dropped, SmembenchError, UsageError
@@ -35,29 +34,11 @@ _OF_THE_CALLER = (
 _TRACEBACK = "SMEMBENCH_TRACEBACK"
 
 
-class _PlainFlags:
-    """Commands whose help shows no type beside a flag, which takes no value."""
-
-    def get_params(self, context: Any) -> list[Any]:
-        found: list[Any] = super().get_params(context)  # type: ignore[misc]
-        for option in found:
-            if getattr(option, "is_flag", False):
-                option.metavar = ""
-        return found
-
-
-class _Command(_PlainFlags, TyperCommand):
-    pass
-
-
-class _Group(_PlainFlags, TyperGroup):
-    pass
-
-
 app = typer.Typer(
     name="smembench",
-    cls=_Group,
-    help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
+    cls=Group,
+    help="Benchmark GPU shared memory with transposes, matrix products and reductions. "
+    "Results are verified before they are timed.",
     epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, "
     "5 nothing could be compared, 70 an internal error, 130 interrupted, "
     "143 ended by SIGTERM.",
@@ -84,12 +65,6 @@ def _root(
     help_alone(context)
 
 
-def _help(command: Callable[..., None]) -> str:
-    """A command's docstring without its line breaks, which Typer would keep at any screen width."""
-    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
-
-
 _FILES = {
     "Measure": "time reproduce probe run tune",
     "Understand": "ladder compilers explain lesson",
@@ -108,7 +83,7 @@ def _command(name: str) -> Callable[..., None]:
 
 def _add(command: Callable[..., None], panel: str) -> None:
     name = command.__name__.rstrip("_")
-    app.command(name=name, help=_help(command), rich_help_panel=panel, cls=_Command)(command)
+    app.command(name=name, help=described(command), rich_help_panel=panel, cls=Command)(with_help_all(command))
 
 
 for problem in problems.commands():
@@ -118,9 +93,10 @@ for panel, names in _FILES.items():
         _add(_command(name), panel)
 for group in (baseline.app, fleet.app):
     for known in group.registered_commands:
-        known.cls, known.help = _Command, _help(known.callback or _root)
-app.add_typer(baseline.app, name="baseline", cls=_Group, rich_help_panel="Every night")
-app.add_typer(fleet.app, name="fleet", cls=_Group, rich_help_panel="Measure")
+        command = known.callback or _root
+        known.cls, known.help, known.callback = Command, described(command), with_help_all(command)
+app.add_typer(baseline.app, name="baseline", cls=Group, rich_help_panel="Every night")
+app.add_typer(fleet.app, name="fleet", cls=Group, rich_help_panel="Measure")
 
 
 def main() -> None:

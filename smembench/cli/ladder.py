@@ -42,10 +42,12 @@ def ladder(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Time each step from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
+    """Time each step from the naive kernel to the hardware's limit.
 
-    Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
-    arithmetic peak for products), the gain over the best step before, and what changes.
+    A step adds one idea; all are measured in one interleaved run. Each is shown with its fastest block: the time, the
+    rate, its share of the limit (memcpy for transposes, the arithmetic peak for products), the gain over the best step
+    before, and what changes.
+
 
     --diff shows what one step changes: source lines, machine instructions, predicted wavefronts, sectors and occupancy,
     for which no GPU is needed, and the gain. With --json the gain is only taken from --run.

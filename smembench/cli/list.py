@@ -20,12 +20,12 @@ What = Literal["kernels", "compilers", "lessons", "configs", "devices"]
 def list_(
     what: Annotated[
         What | None,
-        typer.Argument(metavar="[WHAT]", help=f"{', '.join(get_args(What))}. (default: all of them)"),
+        typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}. (default: all of them)"),
     ] = None,
     *,
     outputs: Outputs,
 ) -> None:
-    """List the kernels of each problem, compilers, lessons, configs and devices.
+    """List kernels, compilers, lessons, configs and devices.
 
     Examples:
 

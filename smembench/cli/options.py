@@ -266,7 +266,7 @@ class Outputs:
 class Running(Outputs):
     """How a run proceeds, and where its output goes."""
 
-    panel: ClassVar[str] = "Running and output"
+    panel: ClassVar[str] = "Running"
     force: Annotated[
         bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")
     ] = False

@@ -19,7 +19,7 @@ _HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (de
 
 @takes(outputs=Outputs)
 def probe(
-    families: Annotated[str | None, typer.Argument(metavar="[FAMILY,…]", help=_HELP)] = None,
+    families: Annotated[str | None, typer.Argument(metavar="FAMILY,…", help=_HELP)] = None,
     *,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1.")] = "auto",
     run: Annotated[
@@ -31,10 +31,11 @@ def probe(
     ] = False,
     outputs: Outputs,
 ) -> None:
-    """Measure the shared memory of this GPU: a data sheet with 95 % intervals and published values.
+    """Measure the data sheet of this GPU's shared memory.
 
-    Without FAMILY it shows the leading figures of each. Files in CSV and JSON always have every figure with its method.
-    Unsupported and failed probes are listed. Exit code 1: something failed.
+    Each figure has its 95 % interval, and a published value if there is one. Without FAMILY it shows the leading
+    figures of each. Files in CSV and JSON always have every figure with its method. Unsupported and failed probes are
+    listed. Exit code 1: something failed.
 
     Examples:
 

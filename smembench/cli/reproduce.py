@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def reproduce(
     *, device: options.Devices = None, why: options.Why = False, sampling: Sampling, running: Running
 ) -> None:
-    """Re-measure published claims about shared memory and report which hold on this machine.
+    """Check published claims about shared memory on this machine.
 
     The claims are those of three documents: slides after Professional CUDA C Programming, NVIDIA's programming guide,
     and a blog post. Their tables come first, beside this device's figures, then a line per claim: whether it holds, the
