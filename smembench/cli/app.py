@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import sys
 import traceback
@@ -83,7 +84,17 @@ def _command(name: str) -> Callable[..., None]:
 
 def _add(command: Callable[..., None], panel: str) -> None:
     name = command.__name__.rstrip("_")
-    app.command(name=name, help=described(command), rich_help_panel=panel, cls=Command)(with_help_all(command))
+    # --size is what others call --n; of copies it could mean --bytes, too.
+    options = inspect.signature(command).parameters
+    size = {"token_normalize_func": _n_for_size} if "n" in options and "bytes" not in options else {}
+    register = app.command(
+        name=name, help=described(command), rich_help_panel=panel, cls=Command, context_settings=size
+    )
+    register(with_help_all(command))
+
+
+def _n_for_size(option: str) -> str:
+    return "n" if option == "size" else option
 
 
 for problem in problems.commands():
@@ -146,6 +157,9 @@ def _failed(error: BaseException) -> int:
 def _message(error: Any) -> str:
     """Typer's message, with the invalid value, which versions of Typer that use pydantic leave out."""
     said = str(error.format_message()).replace(": Value error, ", ": ", 1)
+    if getattr(error, "option_name", "") == "--size":
+        there = [option for one in error.ctx.command.params for option in one.opts if option in ("--bytes", "--n")]
+        return f"No such option: --size{'; give ' if there else ''}{' or '.join(there)}"
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
         return said

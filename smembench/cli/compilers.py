@@ -38,7 +38,13 @@ def compilers(
         bool, typer.Option("--static", help="Only compile and compare the machine code; needs no GPU.")
     ] = False,
     capability: Annotated[
-        str, typer.Option("--cc", metavar="X.Y", help="With --static: the compute capability to compile for.")
+        str,
+        typer.Option(
+            "--cc",
+            parser=options.CAPABILITY,
+            metavar="X.Y",
+            help="With --static: the compute capability to compile for.",
+        ),
     ] = "9.0",
     sampling: Sampling,
     running: Running,

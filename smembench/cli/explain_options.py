@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from smembench.cli.options import SIZE, Outputs, one_of
+from smembench.cli.options import CAPABILITY, SIZE, Outputs, one_of
 from smembench.cli.output import Opened, opened
 from smembench.model.errors import UsageError
 
@@ -145,6 +145,7 @@ class Chosen(Sizes):
         str | None,
         typer.Option(
             "--cc",
+            parser=CAPABILITY,
             metavar="X.Y",
             help="Compute capability, for registers and occupancy. (default: of --gpu, of --run or of the GPU here, "
             "else 9.0)",

@@ -13,7 +13,7 @@ from smembench.cli.signature import takes
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
 
-What = Literal["kernels", "compilers", "lessons", "configs", "devices"]
+What = Literal["kernels", "compilers", "lessons", "configs", "gpus", "devices"]
 
 
 @takes(outputs=Outputs)
@@ -25,7 +25,7 @@ def list_(
     *,
     outputs: Outputs,
 ) -> None:
-    """List kernels, compilers, lessons, configs and devices.
+    """List kernels, compilers, lessons, configs, GPUs' data sheets and devices.
 
     Examples:
 

@@ -12,7 +12,7 @@ import typer
 from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
-from smembench.model.numbers import percent, seconds, size
+from smembench.model.numbers import capability, percent, seconds, size
 from smembench.toolchains.registry import names
 
 T = TypeVar("T")
@@ -65,8 +65,8 @@ def _read(parse: Callable[[object], T]) -> Callable[[object], T]:
     return read
 
 
-SECONDS, PERCENT, SIZE = _read(seconds), _read(percent), _read(size)
-"""Parsers of options: durations such as 10s, percentages such as 0.5%, sizes such as 4k."""
+SECONDS, PERCENT, SIZE, CAPABILITY = _read(seconds), _read(percent), _read(size), _read(capability)
+"""Parsers of options: durations such as 10s, percentages such as 0.5%, sizes such as 4k, capabilities such as 9.0."""
 
 
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:

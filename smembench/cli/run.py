@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,10 @@ from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.store.run import Run
+    from smembench.views.sections import Section
 
 
 @takes(sampling=Sampling, running=Running, nights=Nightly)
@@ -63,7 +67,6 @@ def run(
     from smembench.run.config import from_stored, from_toml
     from smembench.store.load import named
     from smembench.store.run_folder import RunFolder, made
-    from smembench.views.summary import brief
 
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
     given = from_toml(config, set_ or (), flags) if config is not None else None
@@ -76,10 +79,16 @@ def run(
         with closing(RunFolder.resume(resume)) as folder:
             chosen = given or from_stored(folder.description.config.data, tuple(folder.description.kernels))
             then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
-            measure(chosen, running, resume=folder, draw=brief, after=then)
+            measure(chosen, running, resume=folder, draw=_brief, after=then)
     elif given is not None:
         with made(output):  # --json-lines and --openmetrics may name a file in it
             then = after(nights, output, given.name, given.threshold)
-            measure(given, running, output=output, anonymous=anonymous, draw=brief, after=then)
+            measure(given, running, output=output, anonymous=anonymous, draw=_brief, after=then)
     else:
         raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")
+
+
+def _brief(measured: Run) -> list[Section]:
+    from smembench.views.summary import brief
+
+    return brief(measured)

@@ -73,6 +73,18 @@ def test_every_command_has_help(program: Program) -> None:
         assert "Examples:" in shown or command in ("list", "doctor", "baseline")
 
 
+@pytest.mark.parametrize("command", ["", "transpose", "matmul", "explain", "ladder", "run", "compare", "fleet run"])
+def test_help_is_a_page_and_help_all_describes_every_option(program: Program, command: str) -> None:
+    page, everything = (program(*command.split(), option) for option in ("--help", "--help-all"))
+    assert len(page.stdout.splitlines()) <= 60
+    assert "[[" not in page.stdout
+    assert "[default" not in page.stdout + everything.stdout
+    if command:
+        assert "--json" in page.stdout
+        assert "Print JSON instead of tables." not in page.stdout
+        assert "Print JSON instead of tables." in everything.stdout
+
+
 def test_the_help_names_every_compiler(program: Program) -> None:
     shown = program("transpose", "--help").stdout
     assert [name for name in names() if name not in shown] == []
@@ -83,6 +95,16 @@ def test_help_breaks_its_lines_where_the_screen_ends_and_nowhere_else(program: P
     begin = next(place for place, line in enumerate(lines) if line.startswith("Each trial"))
     paragraph = lines[begin : lines.index("", begin)]
     assert all(len(f"{line} {after.split()[0]}") > 78 for line, after in pairwise(paragraph))
+
+
+def test_spellings_of_other_tools_are_taken(program: Program) -> None:
+    planned = program(
+        "matmul", "--size", 64, "--dtype", "fp32,bf16", "--kernel", "naive", "--device", "cpu", "--dry-run"
+    )
+    assert (planned.returncode, planned.stderr.startswith("6 cases")) == (0, True)
+    assert {line.split("/")[4] for line in planned.stdout.splitlines()} == {"float32", "bfloat16"}
+    assert {line.split("/")[5] for line in planned.stdout.splitlines()} == {"64x64x64"}
+    assert "h200" in program("list", "gpus").stdout
 
 
 def test_csv_to_stdout_is_nothing_but_csv(program: Program) -> None:

@@ -9,6 +9,7 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
+from smembench.model.formats import element_type
 from smembench.run.axes import split, unknown
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -56,7 +57,8 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     """
     check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
-    dtypes = split(str(given["dtype"]).lower()) if "dtype" in given else PROBLEMS[problem].dtypes[:1]
+    wanted = [element_type(dtype) for dtype in split(str(given.get("dtype", "")).lower()) if dtype]
+    dtypes = wanted or PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
         found = _steps(problem, _kind(device))
