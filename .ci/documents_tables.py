@@ -10,7 +10,7 @@ from smembench.studies.reproduce.figures import Document
 from smembench.studies.reproduce.judge import CLAIMS, Judged, judge
 from smembench.studies.reproduce.measures import Missing
 from smembench.views.markdown import markdown
-from smembench.views.reproduce import reproduction
+from smembench.views.reproduce import reproduction, verdict
 
 ROOT = Path(__file__).parents[1]
 ALL = ROOT / "results/reference/documents.md"
@@ -55,7 +55,7 @@ def _says(judged: Judged) -> str:
 
 def _found(judged: Judged) -> str:
     assert not isinstance(judged.found, Missing), judged.claim
-    return f"{judged.holds}: {judged.found.text} ({', '.join(judged.found.beside.splitlines())})"
+    return f"{verdict(judged)}: {judged.found.text} ({', '.join(judged.found.beside.splitlines())})"
 
 
 def everything() -> str:
@@ -67,7 +67,7 @@ def everything() -> str:
     cut_off = "" if here.run.complete else " The run was cut off in its last round, so intervals of copies are wide."
     return (
         "# What the documents say, and what an H200 says\n\n"
-        f"Made by `smembench show {shown} --documents --markdown`, with the latencies of `smembench probe` in\n"
+        f"Made by `smembench show {shown} --documents --why --markdown`, with the latencies of `smembench probe` in\n"
         f"`{shown}/probe.json`.{cut_off}\n\n"
-        f"{markdown(reproduction(load(here.run.path)))}"
+        f"{markdown(reproduction(load(here.run.path), why=True))}"
     )

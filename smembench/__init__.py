@@ -181,7 +181,7 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
         block, dtype: such as ``"32x8"`` threads and ``"float32"``; the kernel's defaults if None.
         pad_width: extra columns of a padded tile.
         n, stride: side of the square matrices or number of elements, and elements between rows or lanes.
-        capability: to compile for, such as ``"9.0"``; by default that of the GPU here, else 9.0.
+        capability: to compile for, such as ``"9.0"`` or ``"sm_90"``; by default that of the GPU here, else 9.0.
 
     Raises:
         UsageError: for an invalid name, block, dtype, pad or stride.

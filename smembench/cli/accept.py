@@ -29,7 +29,7 @@ def accept(
     ] = False,
     outputs: Outputs,
 ) -> None:
-    """Accept a change: from this run on, its cases are compared with their new level.
+    """Accept a change: its cases are compared with their new level.
 
     A slower case is reported every night, with exit code 3, until it is as fast as before or accepted. What is accepted
     is stored in accepted.json beside the runs, which `run --compare-to`, `compare last:N RUN` and `history` read. It
@@ -38,13 +38,13 @@ def accept(
 
     Examples:
 
-      smembench accept results/20260131T020000Z-nightly --case "transpose/transposeSmem/*" --reason "new driver"
+      smembench accept results/last --case "*/transposeSmem/*" --reason "new driver"
 
       smembench accept results --all --reason "clocks are locked from now on"
 
       smembench accept results
 
-      smembench accept results --withdraw --case "transpose/transposeSmem/*"
+      smembench accept results --withdraw --case "*/transposeSmem/*"
     """
     from smembench.store.load import root_of
     from smembench.studies import accept as study

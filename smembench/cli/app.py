@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import sys
 import traceback
@@ -10,13 +11,12 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from smembench.cli import baseline, fleet, lesson, problems
+from smembench.cli.help import Command, Group, described, with_help_all
 from smembench.cli.options import help_alone
 from smembench.cli.streams import lost_output, open_streams
 from smembench.model.errors import INTERNAL, Dropped, SmembenchError, UsageError
@@ -35,29 +35,11 @@ _OF_THE_CALLER = (
 _TRACEBACK = "SMEMBENCH_TRACEBACK"
 
 
-class _PlainFlags:
-    """Commands whose help shows no type beside a flag, which takes no value."""
-
-    def get_params(self, context: Any) -> list[Any]:
-        found: list[Any] = super().get_params(context)  # type: ignore[misc]
-        for option in found:
-            if getattr(option, "is_flag", False):
-                option.metavar = ""
-        return found
-
-
-class _Command(_PlainFlags, TyperCommand):
-    pass
-
-
-class _Group(_PlainFlags, TyperGroup):
-    pass
-
-
 app = typer.Typer(
     name="smembench",
-    cls=_Group,
-    help="Benchmark of GPU shared memory: transposes, matrix multiplication and sums, checked before they are timed.",
+    cls=Group,
+    help="Benchmark GPU shared memory with transposes, matrix products and reductions. "
+    "Results are verified before they are timed.",
     epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, "
     "5 nothing could be compared, 70 an internal error, 130 interrupted, "
     "143 ended by SIGTERM.",
@@ -84,12 +66,6 @@ def _root(
     help_alone(context)
 
 
-def _help(command: Callable[..., None]) -> str:
-    """A command's docstring without its line breaks, which Typer would keep at any screen width."""
-    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
-
-
 _FILES = {
     "Measure": "time reproduce probe run tune",
     "Understand": "ladder compilers explain",
@@ -108,7 +84,17 @@ def _command(name: str) -> Callable[..., None]:
 
 def _add(command: Callable[..., None], panel: str) -> None:
     name = command.__name__.rstrip("_")
-    app.command(name=name, help=_help(command), rich_help_panel=panel, cls=_Command)(command)
+    # --size is what others call --n; of copies it could mean --bytes, too.
+    options = inspect.signature(command).parameters
+    size = {"token_normalize_func": _n_for_size} if "n" in options and "bytes" not in options else {}
+    register = app.command(
+        name=name, help=described(command), rich_help_panel=panel, cls=Command, context_settings=size
+    )
+    register(with_help_all(command))
+
+
+def _n_for_size(option: str) -> str:
+    return "n" if option == "size" else option
 
 
 for problem in problems.commands():
@@ -118,10 +104,11 @@ for panel, names in _FILES.items():
         _add(_command(name), panel)
 for group in (baseline.app, fleet.app, lesson.app):
     for known in group.registered_commands:
-        known.cls, known.help = _Command, _help(known.callback or _root)
-app.add_typer(baseline.app, name="baseline", cls=_Group, rich_help_panel="Every night")
-app.add_typer(lesson.app, name="lesson", cls=_Group, rich_help_panel="Understand")
-app.add_typer(fleet.app, name="fleet", cls=_Group, rich_help_panel="Measure")
+        command = known.callback or _root
+        known.cls, known.help, known.callback = Command, described(command), with_help_all(command)
+app.add_typer(baseline.app, name="baseline", cls=Group, rich_help_panel="Every night")
+app.add_typer(lesson.app, name="lesson", cls=Group, rich_help_panel="Understand")
+app.add_typer(fleet.app, name="fleet", cls=Group, rich_help_panel="Measure")
 
 
 def main() -> None:
@@ -171,6 +158,9 @@ def _failed(error: BaseException) -> int:
 def _message(error: Any) -> str:
     """Typer's message, with the invalid value, which versions of Typer that use pydantic leave out."""
     said = str(error.format_message()).replace(": Value error, ", ": ", 1)
+    if getattr(error, "option_name", "") == "--size":
+        there = [option for one in error.ctx.command.params for option in one.opts if option in ("--bytes", "--n")]
+        return f"No such option: --size{'; give ' if there else ''}{' or '.join(there)}"
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
         return said

@@ -178,7 +178,7 @@ def compare(
     outputs: Outputs,
     itself: Itself,
 ) -> None:
-    """Compare runs case by case: faster, slower, same, ambiguous or not comparable.
+    """Compare runs case by case: faster, slower, same or ambiguous.
 
     A case is slower if its time grew by more than the threshold and beyond the noise, at the false discovery rate over
     all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from
@@ -196,9 +196,9 @@ def compare(
 
     Examples:
 
-      smembench compare results/20260101T020000Z-nightly results/20260102T020000Z-nightly
+      smembench compare results/<before> results/<after>
 
-      smembench compare monday,tuesday wednesday,thursday --export -.md --fail-on ambiguous
+      smembench compare monday,tuesday wednesday --fail-on ambiguous
 
       smembench compare results/h100 results/h200 --across device --all
 

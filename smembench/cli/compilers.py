@@ -21,7 +21,7 @@ def compilers(
     problem: Annotated[
         str,
         typer.Argument(
-            metavar="[PROBLEM,…]",
+            metavar="PROBLEM,…",
             help="Problems, such as transpose and matmul.",
             autocompletion=options.complete_problem,
         ),
@@ -38,12 +38,18 @@ def compilers(
         bool, typer.Option("--static", help="Only compile and compare the machine code; needs no GPU.")
     ] = False,
     capability: Annotated[
-        str, typer.Option("--cc", metavar="X.Y", help="With --static: the compute capability to compile for.")
+        str,
+        typer.Option(
+            "--cc",
+            parser=options.CAPABILITY,
+            metavar="X.Y",
+            help="With --static: the compute capability to compile for.",
+        ),
     ] = "9.0",
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Time kernels beside their ports to other toolchains, in one interleaved run.
+    """Time kernels beside their ports to other toolchains.
 
     The ports, where installed: CUDA C by NVRTC, the same Python by numba-cuda-mlir, and Triton. The table also has the
     registers and local memory per thread that the driver reports, shared memory per block, and, if NVIDIA's compiler

@@ -22,7 +22,7 @@ def doctor(
     ] = False,
     outputs: Outputs,
 ) -> None:
-    """Check what is installed, and print the command that fixes what is missing.
+    """Check what is installed; print the command for what is missing.
 
     Exit code 1 means that nothing can be measured, or that the timers disagree with ncu.
 

@@ -33,14 +33,15 @@ def explain(
     layout: Layout,
     outputs: Pages,
 ) -> None:
-    """Explain a kernel from a trace, without a GPU: bank conflicts, coalescing, occupancy, roofs.
+    """Explain a kernel's conflicts, coalescing and roofs, without a GPU.
 
     The trace runs the timed function itself, on addresses instead of data. For each access in the source it gives the
     wavefronts per request in shared memory (n times the ideal is an n-way conflict) or the 32-byte sectors per request
-    in global memory. Tiles that the TMA copies and that tensor cores read (wgmma) have a table of their own. Occupancy
-    counts registers if a compiler is installed. The roofs are those of memory, of L1 and shared memory, and of
-    arithmetic. The last line says what removes bank conflicts: a pad or a swizzle, with which all accesses are counted
-    again.
+    in global memory. The last line says what removes bank conflicts: a pad or a swizzle.
+
+    With a cure all accesses are counted again. Tiles that the TMA copies and that tensor cores read (wgmma) have a
+    table of their own. Occupancy counts registers if a compiler is installed. The roofs are those of memory, of L1 and
+    shared memory, and of arithmetic.
 
     Mistakes that the trace shows are named first, and the exit code is 1: an index outside an array, two threads that
     access a word of shared memory, one of them storing, with no barrier between, a barrier that not all threads reach,
@@ -55,19 +56,19 @@ def explain(
     Examples:
 
       smembench explain transposeSmem --block 32x32
-      smembench explain mine.cu:transpose --grid 128x128 --block 32x32 --arg float32[4096,4096] --arg float32[4096,4096]
-      smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg float32[4096,4096] --arg indices.npy --arg 1024
-      smembench explain mine.py:softmax --grid 64 --arg float32[64,999] --arg float32[64,999] --arg 999 --arg BLOCK=1024
-      smembench explain mine.cu:ring --grid 8 --block 128 --cluster 4 --arg float32[1024] --arg float32[1024]
+      smembench explain tiled --gpu l4
       smembench explain transposeSmemPad --block 16x16 --dtype float64 --best-pad
+      smembench explain transposeSmemPad --export banks.html
+      smembench explain mine.cu:scale --grid 64 --block 256 --arg float32[16384]
       smembench explain transposeSmem --block 16x16 --best-swizzle
       smembench explain tiled --run results/reference/20261123T134710Z-documents
-      smembench explain tiled --gpu l4
       smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
-      smembench explain transposeSmemPad --export banks.html
-      smembench explain --layout "lane % 16 * 64 + lane // 16 * 8" --itemsize 2 --vector 8
-      smembench explain transposeSmem,transposeSmemPad --block 32x32,16x16 --pad-width 1,2 --measure
+      smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg indices.npy
+      smembench explain mine.py:softmax --grid 64 --arg float32[64,999] --arg BLOCK=1024
+      smembench explain mine.cu:ring --grid 8 --block 128 --cluster 4 --arg float32[1024]
+      smembench explain --layout "lane % 16 * 64" --itemsize 2 --vector 8
+      smembench explain transposeSmem,transposeSmemPad --pad-width 1,2 --measure
     """
     from smembench.launches.cuda_file import is_cuda_file
     from smembench.launches.python_file import is_in_file

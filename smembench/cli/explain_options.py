@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from smembench.cli.options import SIZE, Outputs, one_of
+from smembench.cli.options import CAPABILITY, SIZE, Outputs, one_of
 from smembench.cli.output import Opened, opened
 from smembench.model.errors import UsageError
 
@@ -94,28 +94,11 @@ class Launch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """Which cases of the package's kernels are explained, and for which GPU."""
+class Sizes:
+    """Sizes of the package's problems, other than one side."""
 
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,…", help="Element types; several with --measure. (default: as the kernel's command measures)"
-        ),
-    ] = None
-    pad_width: Annotated[
-        str, typer.Option(metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
-    ] = "1"
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n",
-            "-n",
-            parser=SIZE,
-            metavar="N",
-            help="Side of the matrices, or elements. (default: as the kernel's command measures)",
-        ),
-    ] = None
+    panel: ClassVar[str] = "Sizes"
+
     m: Annotated[int | None, typer.Option("--m", parser=SIZE, metavar="N", help="Rows of A and C. (default: n)")] = None
     k: Annotated[
         int | None, typer.Option("--k", parser=SIZE, metavar="N", help="Columns of A and rows of B. (default: n)")
@@ -133,10 +116,36 @@ class Chosen:
         str | None,
         typer.Option("--b-layout", metavar="NAME", help="How a product's second matrix lies in memory: rows, columns."),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Sizes):
+    """Which cases of the package's kernels are explained, and for which GPU."""
+
+    panel: ClassVar[str] = ""
+
+    dtype: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…", help="Element types; several with --measure. (default: the command's)"),
+    ] = None
+    pad_width: Annotated[
+        str, typer.Option(metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
+    ] = "1"
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n",
+            "-n",
+            parser=SIZE,
+            metavar="N",
+            help="Side of the matrices, or elements. (default: the command's)",
+        ),
+    ] = None
     capability: Annotated[
         str | None,
         typer.Option(
             "--cc",
+            parser=CAPABILITY,
             metavar="X.Y",
             help="Compute capability, for registers and occupancy. (default: of --gpu, of --run or of the GPU here, "
             "else 9.0)",
@@ -144,7 +153,7 @@ class Chosen:
     ] = None
     gpu: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A GPU whose roofs are those of its data sheet: a100, h100, l4, rtx4090 …"),
+        typer.Option(metavar="NAME", help="A GPU with the roofs of its data sheet: a100, h100, h200, l4, t4, rtx4090."),
     ] = None
     run: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A stored run: explain for its GPU. (default: the GPU here)")

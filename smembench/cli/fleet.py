@@ -8,7 +8,7 @@ from smembench.cli.fleet_run import run
 from smembench.cli.fleet_show import show
 from smembench.cli.options import help_alone
 
-_HELP = """Measure many GPUs of one or many hosts, and see which is slow.
+_HELP = """Benchmark every GPU of one or more hosts and find the slow ones.
 
 Examples:
 

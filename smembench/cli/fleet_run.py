@@ -165,10 +165,12 @@ def run(
     sampling: Sampling,
     outputs: Judged,
 ) -> None:
-    """Measure a config on every GPU at once, a process per GPU, into one folder: DIR/<UTC time>-<config>-fleet/.
+    """Measure a config on every GPU at once.
 
-    Without further options on this host; with --scheduler on the hosts of a running Dask cluster, with --slurm or
-    --jobqueue on those of jobs that are submitted. All hosts need this version of smembench and the same DIR. What uses
+    A process per GPU measures into one folder, DIR/<UTC time>-<config>-fleet: on this host, or with --scheduler
+    on the hosts of a running Dask cluster, with --slurm or --jobqueue on those of jobs that are submitted.
+
+    All hosts need this version of smembench and the same DIR. What uses
     the hosts' memory, such as copies, is measured on one GPU of a host at a time.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
@@ -180,7 +182,7 @@ def run(
       smembench fleet run fleet
       smembench fleet run fleet --device cuda:0,cuda:3 --output /shared/results
       smembench fleet run fleet --scheduler tcp://10.0.0.1:8786
-      smembench fleet run fleet --slurm --jobs 16 --job-option queue=gpu --host-timeout 30min
+      smembench fleet run fleet --slurm --jobs 16 --job-option queue=gpu
       smembench fleet run --resume results/20260101T020000Z-fleet
       smembench fleet run quick --device cpu --workers 4
     """

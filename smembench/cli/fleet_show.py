@@ -53,7 +53,7 @@ def show(
       smembench fleet show results/20260101T020000Z-fleet
       smembench fleet show /shared/results --threshold 2
       smembench fleet show results/20260101T020000Z-fleet --export fleet.csv
-      smembench fleet show results/20260101T020000Z-fleet --json-lines gpus.jsonl --openmetrics fleet.prom
+      smembench fleet show results/last --json-lines gpus.jsonl
     """
     from smembench.store.files import Output
     from smembench.studies.fleet.monitoring import json_lines as lines_of

@@ -37,7 +37,7 @@ def history(
     ] = False,
     outputs: Outputs,
 ) -> None:
-    """Show every case over all runs in a folder: its times, its changes of level, and what else changed then.
+    """Show every case over all runs: times, changes of level, causes.
 
     A new level has to hold for three runs, so one bad night is not a change. A slow drift is a change once it adds up
     to the threshold. Cases that became slower come first, until they are as fast as before or accepted with `smembench

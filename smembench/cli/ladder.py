@@ -36,19 +36,25 @@ def ladder(
             help="Show what this step changes from the one before it; of two steps, the second from the first.",
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="With --diff: every line and every kind of instruction that changes.")
+    ] = False,
     run: Annotated[
         Path | None, typer.Option(metavar="DIR", help="With --diff: take the gain from a stored run; measure nothing.")
     ] = None,
     sampling: Sampling,
     running: Running,
 ) -> None:
-    """Time each step from the naive kernel to the hardware's limit, one idea per step, in one interleaved run.
+    """Time each step from the naive kernel to the hardware's limit.
 
-    Each step is shown with its fastest block: the time, the rate, its share of the limit (memcpy for transposes, the
-    arithmetic peak for products), the gain over the best step before, and what changes.
+    A step adds one idea; all are measured in one interleaved run. Each is shown with its fastest block: the time, the
+    rate, its share of the limit (memcpy for transposes, the arithmetic peak for products), the gain over the best step
+    before, and what changes.
 
-    --diff shows what one step changes: source lines, machine instructions, predicted wavefronts, sectors and occupancy,
-    for which no GPU is needed, and the gain. With --json the gain is only taken from --run.
+
+    --diff shows what one step changes: predicted wavefronts, sectors and occupancy, machine instructions, constants and
+    the functions that the step is about, for which no GPU is needed, and the gain. With --json the gain is only taken
+    from --run.
 
     Examples:
 
@@ -66,12 +72,14 @@ def ladder(
 
     axes = {"n": n, "dtype": dtype, "inputs": inputs, "b_layout": b_layout, "cache": cache, "peers": peers}
     device = device or "auto"
+    if full and diff is None:
+        raise UsageError("--full: goes with --diff")
     if diff is None:
         if run is not None:
             raise UsageError(f"--run {run}: goes with --diff; show {run} --ladder shows all steps of a stored run")
         climbed = sweeps(problem, device, **axes)
     else:
-        changed = _show_change(problem, diff, axes, device, run, running)
+        changed = _show_change(problem, diff, axes, device, run, running, full=full)
         if changed is None:
             return
         climbed = changed.sweeps(device, **axes)
@@ -79,7 +87,7 @@ def ladder(
 
 
 def _show_change(
-    problem: str, step: str, axes: Mapping[str, Any], device: str, stored: Path | None, running: Running
+    problem: str, step: str, axes: Mapping[str, Any], device: str, stored: Path | None, running: Running, *, full: bool
 ) -> Change | None:
     """Show what a step changes; returns it if its gain is to be measured."""
     from smembench.explain.prediction import predictor
@@ -107,18 +115,18 @@ def _show_change(
     changed = change(problem, step, n=n, **chosen, target=on)
     if outputs is None:  # its gain is to be measured
         console = stderr if form else stdout
-        print_change(console, changed, capability)
+        print_change(console, changed, capability, full=full)
         console.print()
         return changed
     measured = changed.measured(load(stored, predictor)) if stored else None
 
     def draw() -> None:
-        print_change(stdout, changed, capability)
+        print_change(stdout, changed, capability, full=full)
         stdout.print()
         if measured is not None:
             draw_tables(stdout, gain(measured))
         else:
             say(stdout, "The gain is not measured without a GPU; --run DIR takes it from a stored run.")
 
-    outputs.show(result(changed, capability, measured), draw)
+    outputs.show(result(changed, capability, measured, full=full), draw)
     return None

@@ -58,7 +58,9 @@ def lesson(
     ] = "auto",
     outputs: Outputs,
 ) -> None:
-    """Run a listing of the documents, its mistakes included, and say what it should show and what it showed.
+    """Run a textbook listing, bugs included, and check what it does.
+
+    Each experiment compares what it does with what it should do.
 
     Without a GPU Numba's simulator runs the kernels, as far as it can show something, and rows that need a GPU say so.
     A kernel that may never end is killed, and its row says so. The exit code is 1 if a row shows something unexplained.

@@ -13,19 +13,19 @@ from smembench.cli.signature import takes
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
 
-What = Literal["kernels", "compilers", "lessons", "configs", "devices"]
+What = Literal["kernels", "compilers", "lessons", "configs", "gpus", "devices"]
 
 
 @takes(outputs=Outputs)
 def list_(
     what: Annotated[
         What | None,
-        typer.Argument(metavar="[WHAT]", help=f"{', '.join(get_args(What))}. (default: all of them)"),
+        typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}. (default: all of them)"),
     ] = None,
     *,
     outputs: Outputs,
 ) -> None:
-    """List the kernels of each problem, compilers, lessons, configs and devices.
+    """List kernels, compilers, lessons, configs, GPUs' data sheets and devices.
 
     Examples:
 

@@ -12,7 +12,7 @@ import typer
 from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
-from smembench.model.numbers import percent, seconds, size
+from smembench.model.numbers import capability, percent, seconds, size
 from smembench.toolchains.registry import names
 
 T = TypeVar("T")
@@ -65,8 +65,8 @@ def _read(parse: Callable[[object], T]) -> Callable[[object], T]:
     return read
 
 
-SECONDS, PERCENT, SIZE = _read(seconds), _read(percent), _read(size)
-"""Parsers of options: durations such as 10s, percentages such as 0.5%, sizes such as 4k."""
+SECONDS, PERCENT, SIZE, CAPABILITY = _read(seconds), _read(percent), _read(size), _read(capability)
+"""Parsers of options: durations such as 10s, percentages such as 0.5%, sizes such as 4k, capabilities such as 9.0."""
 
 
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
@@ -148,6 +148,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 Cases = Annotated[
     str | None,
     typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
+]
+
+
+Why = Annotated[
+    bool, typer.Option("--why", help="Show each claim of the documents in full, with its interval and the reason.")
 ]
 
 
@@ -261,7 +266,7 @@ class Outputs:
 class Running(Outputs):
     """How a run proceeds, and where its output goes."""
 
-    panel: ClassVar[str] = "Running and output"
+    panel: ClassVar[str] = "Running"
     force: Annotated[
         bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")
     ] = False

@@ -19,21 +19,28 @@ _HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (de
 
 @takes(outputs=Outputs)
 def probe(
-    families: Annotated[str | None, typer.Argument(metavar="[FAMILY,…]", help=_HELP)] = None,
+    families: Annotated[str | None, typer.Argument(metavar="FAMILY,…", help=_HELP)] = None,
     *,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1.")] = "auto",
     run: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Show a sheet stored with --export FILE.json; measure nothing.")
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Show every figure, how it was measured, and where the published one is from."),
+    ] = False,
     outputs: Outputs,
 ) -> None:
-    """Measure the shared memory of this GPU: each figure with its method, its 95 % interval, and a published one.
+    """Measure the data sheet of this GPU's shared memory.
 
-    A line says what the device lacks and what failed. Exit code 1: something failed.
+    Each figure has its 95 % interval, and a published value if there is one. Without FAMILY it shows the leading
+    figures of each. Files in CSV and JSON always have every figure with its method. Unsupported and failed probes are
+    listed. Exit code 1: something failed.
 
     Examples:
 
       smembench probe
+      smembench probe --full
       smembench probe latency,conflicts
       smembench probe --export sheet.json
       smembench probe bandwidth --run sheet.json --export -.md
@@ -41,7 +48,7 @@ def probe(
     from smembench.model.measurement import Status
     from smembench.studies.probe.sheet import chosen, measured, read
     from smembench.views.console import notes, say
-    from smembench.views.probe import result
+    from smembench.views.probe import digest, result, sections
 
     target = opened(outputs)
     wanted = chosen(families) if families else list(FAMILIES)
@@ -49,7 +56,8 @@ def probe(
         sheet = read(run).only(wanted) if families else read(run)
     else:
         sheet = measured(device, wanted, lambda figure: say(notes, f"{figure.family}: {figure.name}"))
-    target.show(result(sheet))
+    shown = sections(sheet, methods=full) if full or families else digest(sheet)
+    target.show(result(sheet, shown))
     if failed := [figure for figure in sheet.figures if figure.status not in (Status.OK, Status.SKIPPED)]:
         said = f"{failed[0].family}: {failed[0].name}: {failed[0].reason}"
         raise SmembenchError(f"{len(failed)} of {number_of(len(sheet.figures), 'figure')} failed, the first {said}")

@@ -57,7 +57,7 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
     if "dtype" in shared:
         dtype = Axis("dtype", "Element types.", PROBLEMS[name].dtypes[0])
         shared["dtype"] = Annotated[str | None, options.of_axis(dtype, "NAME,…")]
-    sizes = Annotated[str | None, typer.Argument(metavar=f"[{size.upper()},…]", help=f"The same as --{size}.")]
+    sizes = Annotated[str | None, typer.Argument(metavar=f"{size.upper()},…", help=f"The same as --{size}.")]
     sign(command, [keyword(key, kind) for key, kind in {"sizes": sizes, **own, **shared}.items()])
     return takes(sampling=Sampling, running=Running)(command)
 

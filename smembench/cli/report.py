@@ -42,15 +42,15 @@ def report(
     The page begins with the findings, then shows what changed between runs, then each run: ladders, sizes, rooflines
     and every case. All runs in a folder are read. Of several runs of one configuration, the newest is shown and
     compared with the one before. For a fleet's folder the page shows which GPU is slow, with strips and tables of all.
-    --png and --svg write the charts as files, and HTML only if -o is given. Needs the report extra: pip install
+    --png and --svg write the charts as files, and HTML only if --export is given. Needs the report extra: pip install
     'smembench\\[report]'.
 
     Examples:
 
-      smembench report results/20260101T020000Z-nightly -o report.html
-      smembench report results -o nightly.html --force
-      smembench report results/20260101T020000Z-fleet -o fleet.html
-      smembench report results/20260101T020000Z-nightly --png slides --figure "ladder-*,roofline-*"
+      smembench report results/last --export report.html
+      smembench report results --export nightly.html --force
+      smembench report results/20260101T020000Z-fleet --export fleet.html
+      smembench report results/last --png slides --figure "ladder-*,roofline-*"
     """
     from smembench.model.text import number_of
     from smembench.report.contents import contents

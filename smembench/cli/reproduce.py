@@ -16,19 +16,23 @@ if TYPE_CHECKING:
 
 
 @takes(sampling=Sampling, running=Running)
-def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Running) -> None:
-    """Measure what the documents measured, and say of each of their claims whether it holds here.
+def reproduce(
+    *, device: options.Devices = None, why: options.Why = False, sampling: Sampling, running: Running
+) -> None:
+    """Check published claims about shared memory on this machine.
 
-    First their tables, at their sizes, beside this device's figures; then every claim with a number or a comparison:
-    where it stands, what it says, and what was found here with its 95 % interval. "yes" and "no" mean that the whole
-    interval lies where the claim wants it, or none of it, "not any more" that it held on the document's own devices.
+    The claims are those of three documents: slides after Professional CUDA C Programming, NVIDIA's programming guide,
+    and a blog post. Their tables come first, beside this device's figures, then a line per claim: whether it holds, the
+    value here, and what it says. "yes" and "no" mean that the whole 95 % interval lies inside or outside the claimed
+    range, "more" that it lies above it, "not any more" that the claim held on the document's own devices.
 
-    Without a GPU the CPU measures what it can, and the rest is shown from the stored run of a GPU, in a checkout.
-    To store a run: smembench run documents; to see it again: smembench show last --documents.
+    Without a GPU the CPU measures what it can, and in a checkout the rest is shown from the stored run of a GPU. To
+    store a run: smembench run documents; to see it again: smembench show last --documents.
 
     Examples:
 
       smembench reproduce
+      smembench reproduce --why
       smembench reproduce --quick --export claims.md
       smembench reproduce --json | jq '.claims[] | select(.holds != "yes")'
       smembench reproduce --device cpu --export documents.csv
@@ -45,6 +49,6 @@ def reproduce(*, device: options.Devices = None, sampling: Sampling, running: Ru
 
     def draw(run: Run) -> list[Section]:
         judged.extend(probed(run))
-        return reproduction(run, judged, stored)
+        return reproduction(run, judged, stored, why=why)
 
     measure(config, running, draw=draw, parts=lambda: {"claims": records(judged, stored)})

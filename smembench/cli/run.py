@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,10 @@ from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from smembench.store.run import Run
+    from smembench.views.sections import Section
 
 
 @takes(sampling=Sampling, running=Running, nights=Nightly)
@@ -31,7 +35,7 @@ def run(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the run's folder.")
     ] = Path("results"),
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Continue a run that was interrupted or killed, or last.")
+        Path | None, typer.Option(metavar="DIR", help="Resume an interrupted run: its folder, or `last`.")
     ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
@@ -40,14 +44,17 @@ def run(
     running: Running,
     nights: Nightly,
 ) -> None:
-    """Measure a config and store cases.csv, samples.csv and run.json in DIR/<UTC time>-<config>/.
+    """Measure a config and store the run in a folder.
 
-    Each trial is on disk before the next begins. --resume continues an interrupted run and needs no CONFIG. It ends
-    with an error if the device, the driver, a version, the code, a setting such as NUMBA_OPT, a file of
-    SMEMBENCH_KERNELS or a given CONFIG differs; --force continues anyway, and run.json records the difference. With the
-    nightly options a complete run also gets a summary.md, and the exit code is 3 if a case is slower, otherwise 1 if
-    one failed or is missing, otherwise 5 if none of the earlier runs could be compared. A slower case is reported every
-    night until it is as fast as before or accepted with `smembench accept`.
+    The folder, DIR/<UTC time>-<config>, gets cases.csv, samples.csv and run.json. Each trial is on disk before the next
+    begins. A run of many tables is summarised; `smembench show` has its tables.
+
+    --resume continues an interrupted run and needs no CONFIG. It ends with an error if the device, the driver, a
+    version, the code, a setting such as NUMBA_OPT, a file of SMEMBENCH_KERNELS or a given CONFIG differs; --force
+    continues anyway, and run.json records the difference. With the nightly options a complete run also gets a
+    summary.md, and the exit code is 3 if a case is slower, otherwise 1 if one failed or is missing, otherwise 5 if none
+    of the earlier runs could be compared. A slower case is reported every night until it is as fast as before or
+    accepted with `smembench accept`.
 
     Examples:
 
@@ -72,10 +79,16 @@ def run(
         with closing(RunFolder.resume(resume)) as folder:
             chosen = given or from_stored(folder.description.config.data, tuple(folder.description.kernels))
             then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
-            measure(chosen, running, resume=folder, after=then)
+            measure(chosen, running, resume=folder, draw=_brief, after=then)
     elif given is not None:
         with made(output):  # --json-lines and --openmetrics may name a file in it
             then = after(nights, output, given.name, given.threshold)
-            measure(given, running, output=output, anonymous=anonymous, after=then)
+            measure(given, running, output=output, anonymous=anonymous, draw=_brief, after=then)
     else:
         raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")
+
+
+def _brief(measured: Run) -> list[Section]:
+    from smembench.views.summary import brief
+
+    return brief(measured)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smembench.cli.options import Cases, Outputs, one_of
+from smembench.cli.options import Cases, Outputs, Why, one_of
 from smembench.cli.output import opened
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
@@ -17,9 +17,13 @@ from smembench.model.errors import UsageError
 def show(
     path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder, a CSV of cases, or last.")],
     *,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="All tables; without it a run of many is summarised.")
+    ] = False,
     documents: Annotated[
         bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
     ] = False,
+    why: Why = False,
     ladder: Annotated[
         bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder shows them.")
     ] = False,
@@ -35,11 +39,14 @@ def show(
     case: Cases = None,
     outputs: Outputs,
 ) -> None:
-    """Show the tables of a stored run. A run that was killed is read from its journal.
+    """Show a stored run: its tables, or a summary if they are many.
+
+    Interrupted runs are read from their journal.
 
     Examples:
 
-      smembench show results/20260101T020000Z-nightly
+      smembench show last
+      smembench show results/20260101T020000Z-nightly --tables
       smembench show results/20260101T020000Z-limits --limits
       smembench show last --json
       smembench show last --case "transpose/*/4096x4096/*"
@@ -50,23 +57,30 @@ def show(
     from smembench.store.load import load
     from smembench.studies.choose import chosen
     from smembench.studies.reproduce.devices import devices
-    from smembench.views.break_even import tables, where_it_pays
+    from smembench.views.break_even import tables as every_table
+    from smembench.views.break_even import where_it_pays
     from smembench.views.compilers import of_run
     from smembench.views.console import notes, say
     from smembench.views.export import of_run as result
     from smembench.views.ladder import ladder as steps
     from smembench.views.limits import limits as best
     from smembench.views.reproduce import records, reproduction
+    from smembench.views.summary import brief
 
     target = opened(outputs)
-    view = one_of(documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even)
+    view = one_of(
+        tables=tables, documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even
+    )
     views = {
-        "documents": reproduction,
+        "tables": every_table,
+        "documents": lambda run: reproduction(run, why=why),
         "ladder": steps,
         "limits": best,
         "compilers": of_run,
         "break_even": where_it_pays,
     }
+    if why and not documents:
+        raise UsageError("--why: goes with --documents")
     run = load(path, predictor)
     if not run.complete:
         say(notes, f"{path}: the run was cut off; this is what was measured until then")
@@ -75,7 +89,7 @@ def show(
         run = run.only([row for row in run.rows if row.case_id in wanted])
     if not run.rows:
         raise UsageError(f"{path}: holds no cases; name a run that measured something")
-    found = views.get(view, tables)(run)
+    found = views.get(view, brief)(run)
     if view and not found:
         raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
     parts = {"claims": records(devices(run))} if documents and "json" in target.forms else {}

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of dataclasses to a command: each field is an option, and the command receives the instances.
 
-    Help shows the options of a dataclass in the panel that it names, if any.
+    Help shows the options of a dataclass in the panel that it names, if any; inherited ones in that of their own class.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -23,7 +23,7 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
             hints = get_type_hints(group, include_extras=True)
             for field in fields(group):
                 kind = hints[field.name]
-                if panel := getattr(group, "panel", None):
+                if panel := _panel(group, field.name):
                     option = copy(kind.__metadata__[0])
                     option.rich_help_panel = panel
                     kind = Annotated[kind.__origin__, option]
@@ -42,6 +42,12 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
         return wrapper
 
     return decorate
+
+
+def _panel(group: type[Any], field: str) -> str | None:
+    """The panel of the class that declares a field."""
+    owner = next(cls for cls in group.__mro__ if field in vars(cls).get("__annotations__", {}))
+    return getattr(owner, "panel", None)
 
 
 def keyword(name: str, kind: Any, default: object = None) -> inspect.Parameter:

@@ -130,7 +130,7 @@ def time(
     sampling: Sampling,
     running: Running,
 ) -> None:
-    r"""Time kernels of your own, with the arguments of a launch as `smembench explain` takes them.
+    r"""Time kernels of your own, with arguments as explain takes them.
 
     Arrays are random, new in each round, unless they are .npy files. Outputs are filled with a poison value before a
     launch, and all arrays lie between guards. The first launch of each round is checked, and the last timed one of the

@@ -42,7 +42,7 @@ def tune(
     sampling: Sampling,
     outputs: Outputs,
 ) -> None:
-    """Find the fastest kernel, block and pad for a problem on this device.
+    """Find the fastest kernel, block and pad for this device.
 
     Candidates that exceed a block's limits or have too much predicted memory traffic are left out. The others are
     measured quickly and ranked by the lower end of the median's 95 % interval; the finalists are then measured in one
@@ -51,7 +51,7 @@ def tune(
     Examples:
 
       smembench tune transpose
-      smembench tune matmul --n 2048 --dtype float64 -o best.toml
+      smembench tune matmul --n 2048 --dtype float64 --output best.toml
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
     from smembench.run.config import from_flags

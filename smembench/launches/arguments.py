@@ -16,6 +16,7 @@ from smembench.launches.library_arrays import on_host
 from smembench.launches.live import is_token, value_of
 from smembench.launches.tensor_map_argument import parsed_map
 from smembench.model.errors import UsageError
+from smembench.model.formats import FLOAT8, element_type
 
 _ARRAY = re.compile(
     r"(\w+)\[([\d\s,]+)\](?:\s+strides\s+(\d+(?:[xX×]\d+)*))?(?:\s+offset\s+(\d+))?", re.ASCII | re.IGNORECASE
@@ -51,7 +52,7 @@ def parsed(text: str) -> Argument:
         return _array(text, *match.groups())
     if match := _SCALAR.fullmatch(text):
         try:
-            typed: np.generic = np.dtype(match[1]).type(match[2])
+            typed: np.generic = _named(match[1]).type(match[2])
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"--arg {text!r}: {_FORMS}") from None
         return typed
@@ -65,6 +66,12 @@ def parsed(text: str) -> Argument:
     raise UsageError(f"--arg {text!r}: {_FORMS}")
 
 
+def _named(dtype: str) -> np.dtype[Any]:
+    """The type of a name, which may be spelled as elsewhere, such as fp32; of 8 bits only by NumPy's own name."""
+    name = element_type(dtype)
+    return np.dtype(dtype if name == FLOAT8 else name)
+
+
 def _array(text: str, dtype: str, shape: str, strides: str | None, offset: str | None) -> ArrayArgument:
     """An array from the parts of its text; strides and offset are in elements.
 
@@ -72,7 +79,7 @@ def _array(text: str, dtype: str, shape: str, strides: str | None, offset: str |
         UsageError: for what is no type, another number of strides than of dimensions, and what no GPU holds.
     """
     try:
-        kind = np.dtype(dtype)
+        kind = _named(dtype)
         sides = tuple(int(side) for side in shape.split(","))
     except (TypeError, ValueError):
         raise UsageError(f"--arg {text!r}: {_FORMS}") from None

@@ -16,6 +16,8 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 
 _PEAK = "_tflops"
+_LEAST = 4
+"""Fewest characters of a part of a model's name that stands for it."""
 
 
 class DataSheet(DeviceInfo):
@@ -31,15 +33,19 @@ class DataSheet(DeviceInfo):
 
 
 def data_sheet(name: str) -> DataSheet:
-    """The GPU with a name such as ``h100``; capitals, spaces and hyphens do not matter.
+    """The GPU with a name such as ``h100``, or a part of one model's such as ``H100 SXM5``.
+
+    Capitals, spaces and hyphens do not matter.
 
     Raises:
         UsageError: for an unknown one.
     """
-    found = {_plain(known): sheet for known, sheet in data_sheets().items()}.get(_plain(name))
-    if found is None:
-        raise UsageError(f"--gpu {name}: is not among {', '.join(data_sheets())}; give --cc for another")
-    return found
+    plain, sheets = _plain(name), data_sheets()
+    found = {_plain(known): sheet for known, sheet in sheets.items()}.get(plain)
+    alike = [sheet for sheet in sheets.values() if len(plain) >= _LEAST and plain in _plain(sheet.model)]
+    if found is None and len(alike) != 1:
+        raise UsageError(f"--gpu {name}: is not among {', '.join(sheets)}; give --cc for another")
+    return found or alike[0]
 
 
 @cache

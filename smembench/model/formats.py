@@ -33,6 +33,20 @@ UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}
 SMALLEST = {"bfloat16": 2.0**-133, "float16": 2.0**-24, "float32": 2.0**-149}
 """The smallest positive number, a subnormal."""
 
+_SPELLINGS = {
+    **dict.fromkeys(("fp64", "f64", "double"), "float64"),
+    **dict.fromkeys(("fp32", "f32", "float"), "float32"),
+    **dict.fromkeys(("fp16", "f16", "half"), "float16"),
+    "bf16": "bfloat16",
+    **dict.fromkeys(("fp8", "e4m3", "fp8_e4m3"), FLOAT8),
+}
+
+
+def element_type(name: str) -> str:
+    """The name of an element type that is spelled as elsewhere: ``float32`` for fp32, f32 and float."""
+    return _SPELLINGS.get(name.lower(), name)
+
+
 _CARRIED = {"bfloat16": "uint16", TF32: "float32", FLOAT8: "uint8"}
 _CUT_OFF = 13
 """Bits of a float32 that tf32 has not."""

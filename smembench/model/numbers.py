@@ -46,6 +46,14 @@ def seconds(value: object) -> float:
     return number * _SECONDS[match["unit"] if match else ""]
 
 
+def capability(value: object) -> str:
+    """A compute capability: 9.0, sm_90, sm_90a, sm90 and 90 are the same."""
+    match = re.fullmatch(r"(?:(?:sm|compute)_?)?(\d{1,2}?)\.?(\d)[af]?", str(value).strip().lower(), re.ASCII)
+    if match is None:
+        raise ValueError("is not a compute capability; write 9.0 or sm_90")
+    return f"{match[1]}.{match[2]}"
+
+
 def percent(value: object) -> float:
     """A percentage: 0.5 and "0.5%" are the same."""
     number = _finite(value.strip().removesuffix("%") if isinstance(value, str) else value)

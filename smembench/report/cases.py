@@ -23,7 +23,7 @@ def cases(run: Run) -> Section:
         "kernel": label,
         "size": lambda row: problem.texts.size(row.case),
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
-        **figures(problem, problem.texts.columns),
+        **figures(problem, problem.texts.columns, run.rows),
         "95 % CI": interval,
         "spread": _spread,
         **{name: text for name, text in more.items() if len(set(map(text, run.rows))) > 1},

@@ -20,7 +20,7 @@ from smembench.report.figures.history import over_runs
 from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
-from smembench.report.headline import Headline, gpus, headline, usual
+from smembench.report.headline import Headline, headline
 from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -40,6 +40,7 @@ from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
 from smembench.views.sections import Section, groups, sections, subject
+from smembench.views.summary import gpus, usual
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""
@@ -156,7 +157,7 @@ def _documents(stored: Run) -> Topic:
         gains(rows, gpus(stored.only(rows)), section)
         for rows, section in zip(documented(stored.rows), tables, strict=True)
     ]
-    return Topic("The documents' figures", (), reproduction(stored), _known(*charts))
+    return Topic("The documents' figures", (), reproduction(stored, why=True), _known(*charts))
 
 
 def _data_sheet(stored: Run) -> Topic:
@@ -185,8 +186,9 @@ def _ladder(part: Run) -> Topic:
     row = part.rows[0]
     several = len(part.description.devices) > 1 + (part.description.device("cpu") is not None)
     name = f"{subject(row)}, {row.device}" if several else subject(row)
-    (section,) = ladder(part)
-    return Topic(name, (), [section], [climbed(part, climb(part), section, _name(row), name)])
+    section, *lost = ladder(part)
+    whole_table = replace(section, cells=[line for one in (section, *lost) for line in one.cells])
+    return Topic(name, (), [section, *lost], [climbed(part, climb(part), whole_table, _name(row), name)])
 
 
 def _cases(stored: Run) -> Topic:

@@ -54,8 +54,9 @@ function draw() {
     }
   });
   const lanes = every[now] ?? [];
-  said.textContent = `Wavefront ${now + 1} of ${every.length}, ${ideal} without conflicts: it serves the ${kind} of `
-    + `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)} by ${busy.size === 1 ? "bank" : "banks"} ${ranges([...busy])}.`;
+  said.textContent = `Wavefront ${now + 1} of ${every.length}${every.length > ideal ? ` (${ideal} would do)` : ""}: `
+    + `${busy.size === 1 ? "bank" : "banks"} ${ranges([...busy])} ${busy.size === 1 ? "serves" : "serve"} the ${kind} of `
+    + `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}.`;
   back.disabled = now === 0;
   next.disabled = now >= every.length - 1;
   if (next.disabled) pause();

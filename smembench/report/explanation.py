@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.banks import served
@@ -36,7 +37,9 @@ def explanation_page(explained: Explanation, tables: Sequence[Section]) -> str:
         pads |= {pad: _accesses(explain(replace(case, pad=pad))) for pad in _PADS if pad != case.pad}
     if all(accesses == pads[own] for accesses in pads.values()):
         pads = {own: pads[own]}
-    steps = {"pad": own, "banks": BANKS, "pads": dict(sorted(pads.items()))}
+    waves = {pad: max(len(access["waves"]) for access in accesses) for pad, accesses in pads.items()}
+    start = own if waves[own] > 1 else max(waves, key=lambda pad: waves[pad])  # what there is to step through
+    steps = {"pad": start, "banks": BANKS, "pads": dict(sorted(pads.items()))}
     return document(
         "explanation.html.j2",
         '"use strict";\n' + asset("explanation.js") + asset("tables.js"),
@@ -44,16 +47,19 @@ def explanation_page(explained: Explanation, tables: Sequence[Section]) -> str:
         title=f"{case.kernel} {block(replace(case, pad=None))} {case.dtype}",
         sections=tables,
         adjustable=len(pads) > 1,
+        own=own,
+        start=start,
+        steppable=max(waves.values()) > 1,
         steps=json.dumps(steps, separators=(",", ":")).replace("<", "\\u003c"),
     )
 
 
-def _accesses(explained: Explanation) -> list[dict[str, object]]:
+def _accesses(explained: Explanation) -> list[dict[str, Any]]:
     """What is drawn of each access: its words by lane, its wavefronts, and the rows of its array."""
     return [_access(explained, access) for access in explained.shared]
 
 
-def _access(explained: Explanation, access: SharedAccess) -> dict[str, object]:
+def _access(explained: Explanation, access: SharedAccess) -> dict[str, Any]:
     request, site = access.worst, access.site
     words = [
         [] if address is None else [byte // WORD_BYTES for byte in range(address, address + site.width, WORD_BYTES)]

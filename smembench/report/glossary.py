@@ -18,6 +18,7 @@ WORDS = {
     "spread": "Half of the distance between the samples' quartiles, in % of the median.",
     "GB/s": "Effective bandwidth: the bytes that the problem must move, in 10⁹ per second.",
     "GFLOP/s": "Floating-point operations, in 10⁹ per second.",
+    "TFLOP/s": "Floating-point operations, in 10¹² per second.",
     "% of copyGmem": "Speed beside a copy by the same loads and stores, without the transpose.",
     **{f"% of {name}": f"Speed beside {name}, which only moves the data: the practical ceiling." for name in CEILINGS},
     "% of peak": "Share of the peak that the device's data sheet gives for what bounds the problem.",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from smembench.model.case import Block
 from smembench.model.errors import UsageError
+from smembench.model.formats import element_type
 from smembench.model.numbers import WHOLE, whole
 
 _RANGE = re.compile(rf"(?P<first>{WHOLE}):(?P<last>{WHOLE})(?::(?P<op>[*+]?)(?P<step>{WHOLE}))?", re.ASCII)
@@ -81,7 +82,7 @@ def parse_blocks(text: str, *, name: str = "--block") -> tuple[Block, ...]:
 
 
 def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> tuple[str, ...]:
-    """Expand a list of names, ignoring case.
+    """Expand a list of names, ignoring case; element types may be spelled as elsewhere, such as fp32.
 
     Raises:
         UsageError: for a name that is not in ``allowed``, with the most similar one suggested.
@@ -89,9 +90,10 @@ def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> t
     by_lower = {known.lower(): known for known in allowed}
     chosen = []
     for item in split(text):
-        if item.lower() not in by_lower:
+        known = by_lower.get(item.lower()) or by_lower.get(element_type(item))
+        if known is None:
             raise UsageError(f"{name} {item!r}: {unknown(item, allowed, what)}")
-        chosen.append(by_lower[item.lower()])
+        chosen.append(known)
     return tuple(dict.fromkeys(chosen))
 
 

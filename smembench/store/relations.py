@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from smembench.kernels.problems import PROBLEMS
@@ -34,16 +34,13 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
     def times_faster(case: Case, other: Case | None) -> float | None:
         return medians[other] / medians[case] if other in medians else None
 
-    relations = {}
-    for case in medians:
-        problem = PROBLEMS[case.problem]
-        relations[case] = Relations(
-            percent_of_copy=_percent(times_faster(case, _blockless(case, problem.ceiling_kernel))),
-            percent_of_copygmem=_percent(times_faster(case, _peer(case, problem.copy_kernel))),
-            speedup_vs_cpu=times_faster(case, _blockless(case, problem.cpu_kernel, device="cpu")),
-            speedup_vs_naive=times_faster(case, _peer(case, problem.naive_kernel)),
+    def related(case: Case) -> Relations:
+        found = {column: times_faster(case, other(case)) for column, other in OTHERS.items()}
+        return Relations(
+            **{column: _percent(ratio) if column in _PERCENT else ratio for column, ratio in found.items()}
         )
-    return relations
+
+    return {case: related(case) for case in medians}
 
 
 def _peer(case: Case, kernel: str | None) -> Case | None:
@@ -58,3 +55,13 @@ def _blockless(case: Case, kernel: str | None, device: str = "") -> Case | None:
 
 def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else 100 * ratio
+
+
+OTHERS: Mapping[str, Callable[[Case], Case | None]] = {
+    "percent_of_copy": lambda case: _blockless(case, PROBLEMS[case.problem].ceiling_kernel),
+    "percent_of_copygmem": lambda case: _peer(case, PROBLEMS[case.problem].copy_kernel),
+    "speedup_vs_cpu": lambda case: _blockless(case, PROBLEMS[case.problem].cpu_kernel, device="cpu"),
+    "speedup_vs_naive": lambda case: _peer(case, PROBLEMS[case.problem].naive_kernel),
+}
+"""By column of cases.csv, the case that a case is compared with; None if its problem has none."""
+_PERCENT = ("percent_of_copy", "percent_of_copygmem")

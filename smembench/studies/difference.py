@@ -9,6 +9,8 @@ from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
 
+_UNSURE = 0.2
+
 
 def difference(run: Run, base: Row, new: Row) -> Effect | None:
     """The effect of ``new`` against ``base``, from their samples if the run kept them, else from their medians.
@@ -29,6 +31,11 @@ def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:
     if len(medians) < 2 or samples < MIN_SAMPLES:
         return None
     return evidence_of_medians(medians[0], medians[1], samples)
+
+
+def comparable(*rows: Row) -> bool:
+    """Whether the ratio of times means anything: no interval is known to be wider than ±20 %."""
+    return all(row.samples < MIN_SAMPLES or (row.interval or 0.0) <= _UNSURE for row in rows)
 
 
 def tells_apart(run: Run, one: Row, other: Row) -> bool:

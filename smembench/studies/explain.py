@@ -15,6 +15,7 @@ from smembench.explain.occupancy import ANY_GPU, CAPABILITIES
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.model import numbers
 from smembench.model.case import UNIFORM, Case
 from smembench.model.data_sheets import data_sheet
 from smembench.model.device import DeviceInfo
@@ -144,6 +145,11 @@ def target(run: Path | None = None, capability: str | None = None, gpu: str | No
         UsageError: for a run that cannot be read or has no GPU, both a run and a capability or a GPU, and an unknown
             GPU.
     """
+    if capability is not None:
+        try:
+            capability = numbers.capability(capability)
+        except ValueError as error:
+            raise UsageError(f"capability {capability!r}: {error}") from None
     if gpu is not None:
         if run is not None:
             raise UsageError("--gpu and --run: give one of them; the run has the GPU that it was measured on")

@@ -8,6 +8,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.break_even import BreakEven, break_even
+from smembench.studies.difference import comparable
 from smembench.views.columns import times, within
 from smembench.views.sections import Section, cautions, device_names, sections, table
 
@@ -28,7 +29,11 @@ def _section(run: Run, answer: BreakEven) -> Section:
     rows = [*answer.baseline, *(row for beside in answer.beside.values() for row in beside.values())]
 
     def speedup(kernel: str) -> Callable[[Row], str]:
-        return lambda row: times(answer.beside[kernel][row].speedup_vs_cpu) if row in answer.beside[kernel] else ""
+        def text(row: Row) -> str:
+            other = answer.beside[kernel].get(row)
+            return times(other.speedup_vs_cpu) if other and comparable(row, other) else ""
+
+        return text
 
     return table(
         f"{device_names(run.only(rows))} · {problem.texts.title} {first.dtype}: where the GPU begins to pay",

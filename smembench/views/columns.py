@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from smembench.model.problem import Problem
+from smembench.store.relations import OTHERS
 from smembench.store.schema import Row
+from smembench.studies.difference import comparable
 
 _NAMED = 3
 """Cases that a note names; for more it gives their number."""
@@ -37,21 +39,26 @@ def milliseconds(value: float | None) -> str:
 
 def within(value: float | None, relative: float | None) -> str:
     """A time in ms with no more digits than its interval ``value`` × (1 ± ``relative``) leaves certain."""
-    shown = milliseconds(value)
-    if value is None or not relative:
-        return shown
-    decimals = len(shown.partition(".")[2])
-    certain = 1 - math.floor(math.log10(value * min(relative, 1)))
-    return f"{value:.{max(min(decimals, certain), 0)}f}"
+    return _certain(milliseconds(value), value, relative)
 
 
-def number(value: float | None) -> str:
-    """A rate or a percentage with three to four significant digits."""
+def number(value: float | None, relative: float | None = None) -> str:
+    """A rate or a percentage with three to four significant digits, or as many as its interval leaves certain."""
     if value is None:
         return ""
     if 0 < value < 0.01:
         return f"{value:.1g}"
-    return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    shown = f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return _certain(shown, value, relative)
+
+
+def _certain(shown: str, value: float | None, relative: float | None) -> str:
+    """The text of a value, rounded at the second digit of its interval's half-width."""
+    if not value or not relative:
+        return shown
+    certain = 1 - math.floor(math.log10(value * min(relative, 1)))
+    decimals = min(len(shown.partition(".")[2]), certain)
+    return f"{round(value, decimals):.{max(decimals, 0)}f}"
 
 
 def percentage(value: float, sign: str = "") -> str:
@@ -69,9 +76,9 @@ def scaled(value: float, unit: str) -> str:
     return f"{number(value)} {unit}"
 
 
-def times(value: float | None) -> str:
+def times(value: float | None, relative: float | None = None) -> str:
     """A speed-up."""
-    return "" if value is None else f"{number(value)}×"
+    return "" if value is None else f"{number(value, relative)}×"
 
 
 def some(names: Sequence[str], what: str = "cases") -> str:
@@ -86,15 +93,18 @@ def compact(value: float | None, missing: str = "-") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One column of cases.csv as tables show it, with ``{ceiling}`` for the problem's; ``unit`` is what a bar says."""
+    """One column of cases.csv as tables show it, with ``{ceiling}`` for the problem's.
+
+    ``text`` gets the value and its relative interval; ``unit`` is the bars'.
+    """
 
     heading: str
-    text: Callable[[float | None], str] = number
+    text: Callable[[float | None, float | None], str] = number
     unit: str = ""
 
 
 FIGURES: dict[str, Figure] = {
-    "elapsed_ms": Figure("elapsed ms", milliseconds, "ms"),
+    "elapsed_ms": Figure("elapsed ms", within, "ms"),
     "effective_gb_s": Figure("GB/s", unit="GB/s"),
     "gflop_s": Figure("GFLOP/s", unit="GFLOP/s"),
     "percent_of_copygmem": Figure("% of\ncopyGmem"),
@@ -103,9 +113,13 @@ FIGURES: dict[str, Figure] = {
     "bytes_per_clock": Figure("bytes/clk\nper SM", unit="B/clk"),
     "speedup_vs_cpu": Figure("vs CPU", times),
     "speedup_vs_naive": Figure("vs naive", times),
-    "predicted_constant_addresses": Figure("addresses\nper request", partial(compact, missing="")),
+    "predicted_constant_addresses": Figure("addresses\nper request", lambda value, _: compact(value, missing="")),
 }
 """By column of cases.csv."""
+_EXACT = ("predicted_constant_addresses",)
+_TERA_FROM = 1000.0
+"""GFLOP/s."""
+_TERA = Figure("TFLOP/s", unit="TFLOP/s")
 
 
 def value(row: Row, column: str) -> float | None:
@@ -114,12 +128,30 @@ def value(row: Row, column: str) -> float | None:
     return None if found is None else float(found)
 
 
-def figures(problem: Problem, names: Iterable[str]) -> dict[str, Callable[[Row], str]]:
-    """The headings for columns of cases.csv in a table of a problem, and what each shows of a row."""
+def in_tera(column: str, rows: Iterable[Row]) -> bool:
+    """Whether a column is shown in units of 10^12: FLOP rates of which none would need leading zeros."""
+    return column == "gflop_s" and min((row.gflop_s for row in rows if row.gflop_s), default=0.0) >= _TERA_FROM
 
-    def text(column: str, row: Row) -> str:
-        if column == "elapsed_ms":
-            return within(row.elapsed_ms, row.interval)
-        return FIGURES[column].text(value(row, column))
 
-    return {FIGURES[name].heading.format(ceiling=problem.ceiling_kernel): partial(text, name) for name in names}
+def figures(problem: Problem, names: Iterable[str], rows: Iterable[Row]) -> dict[str, Callable[[Row], str]]:
+    """The headings for columns of cases.csv in a table of a problem, and what each shows of a row.
+
+    ``rows`` are those of the table and those they are compared with. A ratio of uncertain times is left out.
+    """
+    timed = {row.case: row for row in rows}
+
+    def text(column: str, figure: Figure, row: Row) -> str:
+        case = OTHERS[column](row.case) if column in OTHERS else None
+        involved = [row] if case is None or case not in timed else [row, timed[case]]
+        if (column in OTHERS or column == "percent_of_peak") and not comparable(*involved):
+            return ""
+        exact = column in _EXACT or case == row.case
+        relative = None if exact else math.hypot(*(row.interval or 0.0 for row in involved))
+        found = value(row, column)
+        return figure.text(found / 1000 if figure is _TERA and found else found, relative)
+
+    shown = {name: _TERA if in_tera(name, timed.values()) else FIGURES[name] for name in names}
+    return {
+        figure.heading.format(ceiling=problem.ceiling_kernel): partial(text, name, figure)
+        for name, figure in shown.items()
+    }

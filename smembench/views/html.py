@@ -30,7 +30,7 @@ def _section(section: Section) -> str:
         return f"<tr>{''.join(f'{start}{_text(cell)}</{tag}>' for start, cell in found)}</tr>"
 
     heading = _text(section.heading)
-    parts = [f"<p><strong>{heading}</strong></p>"]
+    parts = [f"<p><strong>{heading}</strong></p>"] if heading else []
     if section.cells:
         head = line("th", [column.title for column in section.columns])
         body = "".join(line("td", cells) for cells in section.cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -10,15 +10,15 @@ from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import tells_apart
+from smembench.studies.difference import comparable, tells_apart
 from smembench.studies.ladder.climb import Rung, ceiling, climb, steps
 from smembench.views.columns import figures, number, value
-from smembench.views.sections import Section, bars, describe, label, notes, table
+from smembench.views.sections import Section, bars, describe, label, notes, subject, table
 
 
 def ladder(run: Run) -> list[Section]:
-    """One section for each of a run's ladders."""
-    return [_section(part) for part in ladders(run)]
+    """The sections of a run's ladders."""
+    return [section for part in ladders(run) for section in sections(part)]
 
 
 def ladders(run: Run) -> list[Run]:
@@ -44,25 +44,37 @@ def _is_step(row: Row) -> bool:
     return (row.kernel, row.compiler) in known
 
 
-def _section(run: Run) -> Section:
+def sections(run: Run) -> list[Section]:
+    """The ladder of rows of one setting; steps that lose against the best one before them have a table of their own."""
     rows = run.rows
-    problem = PROBLEMS[rows[0].problem]
-    rate, limit = problem.texts.columns[0], ceiling(problem.name)
+    limit = ceiling(rows[0].problem)
     rungs = climb(run)
-    said = {rung.row: (gain(rung), rung.kernel.ladder) for rung in rungs}
-    said |= {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}
-    limited = [limit] if any(value(row, limit) is not None for row in said) else []
+    beside = {row: ("", _beside(row)) for row in rows if row.ok and _beside(row)}
+    gained, lost = (
+        {rung.row: (gain(rung), rung.kernel.ladder) for rung in rungs if rung.loses is loses} for loses in (False, True)
+    )
+    rate = PROBLEMS[rows[0].problem].texts.columns[0]
+    first = _table(run, describe(run), gained | beside).below(
+        bars=bars([*gained, *beside], rate), sentence=_sentence(run, rungs, limit), notes=notes(rows)
+    )
+    return [first, _table(run, f"{subject(rows[0])}: steps that lose", lost)] if lost else [first]
+
+
+def _table(run: Run, heading: str, said: Mapping[Row, tuple[str, str]]) -> Section:
+    problem = PROBLEMS[run.rows[0].problem]
+    rate, limit = problem.texts.columns[0], ceiling(problem.name)
+    limited = [limit] if any(value(row, limit) is not None for row in run.rows) else []
     return table(
-        describe(run),
+        heading,
         said,
         {
             "step": label,
-            **figures(problem, ["elapsed_ms", rate, *limited]),
+            **figures(problem, ["elapsed_ms", rate, *limited], run.rows),
             "gain": lambda row: said[row][0],
             "what changes": lambda row: said[row][1],
         },
         words=("step", "what changes"),
-    ).below(bars=bars(list(said), rate), sentence=_sentence(run, rungs, limit), notes=notes(rows))
+    )
 
 
 def gain(rung: Rung) -> str:
@@ -80,7 +92,7 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=time)
     said = [f"The fastest step is {label(best)}"]
     apart = tells_apart(run, lowest, best)
-    if apart and False not in (lowest.converged, best.converged):
+    if apart and comparable(lowest, best) and False not in (lowest.converged, best.converged):
         said.append(f"{number(time(lowest) / time(best))} times as fast as {label(lowest)}")
     elif best is not lowest and not apart:
         said.append(f"no different from {label(lowest)} within the noise")

@@ -1,16 +1,18 @@
-"""``smembench ladder --diff``: the lines that a step changes, then its instructions and predicted counters."""
+"""``smembench ladder --diff``: a step's predicted counters and instructions, then the lines that it changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import unified_diff
 
 from rich.console import Console
 from rich.syntax import Syntax
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.studies.ladder.change import Change, Step
-from smembench.views.columns import Column, number
+from smembench.views.columns import Column, number, some
 from smembench.views.console import plain, say
 from smembench.views.export import Result, cases
 from smembench.views.ladder import ladder
@@ -32,30 +34,63 @@ _FIGURES: dict[str, tuple[Callable[[Step], float | None], Callable[[float], str]
 }
 """By name: the value of a step, and its text."""
 
-_MOST_KINDS = 15
+_KINDS, _ALL_KINDS = 6, 15
 """Kinds of instructions that are shown, those that change most."""
+_LINES = 60
+"""Lines of functions that are shown."""
+_FEW = 3
+"""Most functions that are named where they are not shown."""
+_CONTEXT = 1
+"""Lines around those that change."""
 
 
-def print_change(console: Console, change: Change, capability: str | None) -> None:
-    """The lines of a step that differ from those before, and a table of both steps' figures."""
-    draw(console, [_title(change)])
-    if not change.lines:
-        say(console, "The lines are the same at this size.")
-    elif console.is_terminal:
-        text = plain(console, "\n".join(change.lines))
+def print_change(console: Console, change: Change, capability: str | None, *, full: bool = False) -> None:
+    """Both steps' figures, the constants that change, and the functions that the step is about, or all lines."""
+    draw(console, [_title(change), figures(change, capability, full=full)])
+    console.print()
+    lines = shown(change, full=full)
+    if console.is_terminal:
+        text = plain(console, "\n".join(lines))
         console.print(Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
     else:
-        for line in change.lines:
+        for line in lines:
             say(console, line)
-    console.print()
-    draw(console, [figures(change, capability)])
 
 
-def result(change: Change, capability: str | None, measured: Run | None) -> Result:
+def shown(change: Change, *, full: bool) -> list[str]:
+    """The constants that change, then lines of the functions that change, as many as fit two screens."""
+    if not change.lines:
+        return ["The lines are the same at this size."]
+    if full:
+        return change.lines
+    lines = [f"{name}: {old} -> {new}" for name, (old, new) in change.constants.items() if "\n" not in old + new]
+    others: list[str] = []
+    for old, new in change.functions:
+        before = old.source if old else ()
+        names = (f"{old.name} in {old.file}" if old else "/dev/null", f"{new.name} in {new.file}")
+        changed = list(unified_diff(before, new.source, *names, lineterm="", n=_CONTEXT))
+        room = _LINES - len(lines)
+        if new is change.after.parts[0] and len(changed) > room:
+            changed[room:] = [f"… and {len(changed) - room} lines more"]
+        elif len(changed) > room:
+            others.append(new.name)
+            continue
+        lines += ["", *changed] if lines and changed else changed
+    return [*lines, "", f"--full shows {_named(others)}, too."] if others else lines
+
+
+def _named(functions: Sequence[str]) -> str:
+    several = f"{number_of(len(functions), 'function')} that changed"
+    return f"{several} ({some(functions, 'functions')})" if len(functions) <= _FEW else several
+
+
+def result(change: Change, capability: str | None, measured: Run | None, *, full: bool = False) -> Result:
     """What a step changes, and the gain in a run, if it was measured in one."""
-    source = Section("Lines of the source", [Column("line", numeric=False)], [[line] for line in change.lines])
+    lines = shown(change, full=full)
+    source = Section("Lines of the source", [Column("line", numeric=False)], [[line] for line in lines])
+    gains = ladder(measured) if measured else []
     return Result(
-        sections=[_title(change), source, figures(change, capability), *(ladder(measured) if measured else [])],
+        sections=[_title(change), figures(change, capability, full=full), source, *gains],
         data=lambda: {**change_records(change), "cases": cases(measured) if measured else []},
     )
 
@@ -83,15 +118,15 @@ def change_records(change: Change) -> dict[str, object]:
     }
 
 
-def figures(change: Change, capability: str | None) -> Section:
+def figures(change: Change, capability: str | None, *, full: bool = True) -> Section:
     """The figures of both steps: predicted per request of a warp, and counted in the machine code."""
     steps = (change.before, change.after)
     cells = {"block": tuple(block(step.explained.case) for step in steps)}
     for name, (value, text) in _FIGURES.items():
         cells[name] = tuple("" if (found := value(step)) is None else text(found) for step in steps)
-    kinds = list(change.instructions.items())
-    cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in kinds[:_MOST_KINDS]}
-    if others := [numbers for _, numbers in kinds[_MOST_KINDS:]]:
+    kinds, most = list(change.instructions.items()), _ALL_KINDS if full else _KINDS
+    cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in kinds[:most]}
+    if others := [numbers for _, numbers in kinds[most:]]:
         cells[f"  {len(others)} other kinds"] = tuple(str(sum(numbers)) for numbers in zip(*others, strict=True))
     case = change.after.explained.case
     where = f"compute capability {capability}" if capability else "a GPU of unknown limits"
@@ -106,7 +141,7 @@ def figures(change: Change, capability: str | None) -> Section:
         },
         words=("figure",),
     ).below(
-        sentence="Instructions and registers are not counted, since no installed compiler makes code of them."
+        sentence="Instructions and registers unknown: no CUDA compiler found (pip install 'smembench[cu13]')."
         if missing
         else ""
     )

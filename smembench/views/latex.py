@@ -51,6 +51,9 @@ def escape(text: str) -> str:
 
 
 def _section(section: Section) -> str:
+    if not section.cells:
+        texts = (rf"\textbf{{{escape(section.heading)}}}" if section.heading else "", escape(section.sentence))
+        return "\n\n".join(filter(None, (*texts, *map(escape, section.notes))))
     alignment = "".join("r" if column.numeric else "l" for column in section.columns)
     lines = [
         r"\begin{table}[htbp]",

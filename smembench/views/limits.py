@@ -10,67 +10,87 @@ from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
+from smembench.studies.difference import comparable
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import figures
 from smembench.views.sections import Section, cautions, device_names, label, table
 
 _APART: dict[str, Callable[[Row], str]] = {
+    "dtype": lambda row: row.dtype,
+    "cache": lambda row: row.cache,
     "inputs": lambda row: row.inputs,
     "B by": lambda row: row.b_layout,
     "stride": lambda row: str(row.stride or ""),
     "parameters": lambda row: ", ".join(f"{name} {number}" for name, number in row.case.parameters),
     "on": lambda row: row.device,
 }
-"""What a table has columns for where its lines differ in it."""
+"""What a table has columns for if its lines differ in it."""
 
 
-def limits(run: Run) -> list[Section]:
-    """One section for each problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
+def limits(run: Run, *, most: int | None = None) -> list[Section]:
+    """One section per problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
 
-    The best of a size and dtype is the fastest kernel of the default compiler, or the fastest port if only ports were
-    measured. A yardstick's column is the speed of the best kernel over its own.
+    Without any of these the yardstick is the naive kernel. The best of a size and dtype is the fastest kernel of the
+    default compiler, or the fastest port if only ports were measured. A yardstick's column is the speed of the best
+    kernel over its own. Without a GPU's cases it is about the CPU's.
+
+    Args:
+        run: the cases.
+        most: lines of a table; of more sizes the multiples of large powers of 2 are shown.
     """
     found = []
     for name, problem in PROBLEMS.items():
-        rows = [row for row in run.rows if row.problem == name and row.ok and row.case.kind == "cuda"]
+        done = [row for row in run.rows if row.problem == name and row.ok]
+        rows = [row for row in done if row.case.kind == "cuda"] or done
+        kernels = {row.kernel for row in rows}
         # The ceiling, then the kernels of other libraries.
-        yardsticks = [kernel for kernel in (problem.ceiling_kernel, *registry.peers(name)) if kernel]
-        measured = [kernel for kernel in yardsticks if any(row.kernel == kernel for row in rows)]
-        if measured:
-            found.append(_section(run.only(rows), measured))
+        yardsticks = [kernel for kernel in (problem.ceiling_kernel, *registry.peers(name)) if kernel in kernels]
+        yardsticks = yardsticks or [kernel for kernel in (problem.naive_kernel,) if kernel in kernels]
+        if yardsticks and len(kernels) > 1:
+            found.append(_section(run.only(rows), yardsticks, most))
     return found
 
 
-def _section(run: Run, names: Sequence[str]) -> Section:
+def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
     problem = PROBLEMS[run.rows[0].problem]
-    found: dict[Row, dict[str, str]] = {}
-    involved: list[Row] = []
+    found: dict[Row, dict[str, Row]] = {}
     settings = grouped(run.rows, lambda row: row.case.setting).values()
     for group in sorted(settings, key=_by_size):
         if ours := [row for row in group if is_own(row)]:
-            best = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
-            yardsticks = [row for row in group if row.kernel in names]
-            found[best] = {row.kernel: f"{time(row) / time(best):.3f}" for row in yardsticks}
-            involved += [best, *yardsticks]
+            fastest = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
+            found[fastest] = {row.kernel: row for row in group if row.kernel in names}
 
     def over(name: str) -> Callable[[Row], str]:
-        return lambda best: found[best].get(name, "")
+        def text(best: Row) -> str:
+            other = found[best].get(name)
+            return f"{time(other) / time(best):.3f}" if other and comparable(best, other) else ""
 
+        return text
+
+    shown = set(sorted(found, key=lambda row: -_round(row.m * row.n * (row.k or 1)))[:most])
+    best = [row for row in found if row in shown]
+    apart = {name: text for name, text in _APART.items() if len(set(map(text, found))) > 1}
+    alike = "" if "dtype" in apart or not best else f" {best[0].dtype}"
+    alike += "" if "cache" in apart or not best or "cache" not in problem.texts.options else f" · {best[0].cache} cache"
+    left_out = [f"{len(found) - len(best)} more sizes: --limits"] if len(found) > len(best) else []
     return table(
-        f"{device_names(run)} · {problem.texts.title}: the best kernel at each size, compared with the limits",
-        found,
+        f"{device_names(run)} · {problem.texts.title}{alike}: fastest kernel per size",
+        best,
         {
             "size": lambda best: problem.texts.size(best.case),
-            "dtype": lambda best: best.dtype,
-            "cache": lambda best: best.cache,
-            **{name: text for name, text in _APART.items() if len(set(map(text, found))) > 1},
+            **apart,
             "best": label,
-            **figures(problem, ["elapsed_ms", problem.texts.columns[0]]),
+            **figures(problem, ["elapsed_ms", problem.texts.columns[0]], best),
             **{f"over\n{name}": over(name) for name in names},
         },
-        words=("size", "dtype", "cache", *_APART, "best"),
-    ).below(notes=cautions(involved))
+        words=("size", *_APART, "best"),
+    ).below(notes=[*cautions([row for one in best for row in (one, *found[one].values())]), *left_out])
+
+
+def _round(size: int) -> int:
+    """The largest power of 2 that divides a size."""
+    return size & -size
 
 
 def is_own(row: Row) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.data_sheets import data_sheets
 from smembench.model.device import DeviceInfo
 from smembench.model.groups import grouped
 from smembench.run.shipped import about, shipped
@@ -52,6 +53,14 @@ def configs() -> list[Record]:
 def devices(found: Sequence[DeviceInfo]) -> list[Record]:
     """Devices, each with its model."""
     return [{"device": device.name, "what": device.model} for device in found]
+
+
+def gpus() -> list[Record]:
+    """GPUs whose data sheets ``explain --gpu`` knows."""
+    return [
+        {"gpu": name, "what": f"{sheet.model}, compute capability {sheet.compute_capability}"}
+        for name, sheet in data_sheets().items()
+    ]
 
 
 def lines(part: str, records: Sequence[Record]) -> Iterator[str]:

@@ -15,11 +15,14 @@ OFTEN_SECONDS = 10.0
 
 
 @contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """A function to call when a step begins, with its name, its number and how many there are."""
+def steps(*, counted: bool = True) -> Iterator[Callable[[str, int, int], None]]:
+    """A function to call when a step begins, with its name, its number and how many there are.
+
+    Without ``counted`` the numbers only fill the bar, for steps whose names say where they are.
+    """
     columns = (
         BarColumn(bar_width=20),
-        MofNCompleteColumn(),
+        *([MofNCompleteColumn()] if counted else []),
         TimeRemainingColumn(),
         TextColumn("{task.description}", markup=False),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block
+from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.reproduce.claim import Claim
@@ -18,20 +19,28 @@ from smembench.views.columns import milliseconds, number, times
 from smembench.views.records import Record
 from smembench.views.sections import Section, describe, table
 
+_Line = tuple[Judged, Judged]
+_Columns = dict[str, Callable[[_Line], str]]
+_WIDE, _NARROW = 52, 36
+"""Characters of a claim on its line, alone and beside the answers of a reference."""
 
-def reproduction(run: Run, devices: Sequence[Here] | None = None, reference: Here | None = None) -> list[Section]:
+
+def reproduction(
+    run: Run, devices: Sequence[Here] | None = None, reference: Here | None = None, *, why: bool = False
+) -> list[Section]:
     """The tables of figures, then the claims of each document; nothing for a run without the documents' cases.
 
     Args:
         run: what was measured.
         devices: those whose claims are judged; None for the run's own.
         reference: a device whose answers are shown beside those of a device that is no GPU.
+        why: show each claim in full, with its place, interval and reason, instead of one line per claim.
     """
     tables = figures(run)
     if not tables:
         return []
     judged = devices_of_run(run) if devices is None else devices
-    return [*tables, *(_claims(document, here, reference) for here in judged for document in CLAIMS)]
+    return [*tables, *(_claims(document, here, reference, why=why) for here in judged for document in CLAIMS)]
 
 
 def figures(run: Run) -> list[Section]:
@@ -146,7 +155,7 @@ def _record(here: Here, document: Document, judged: Judged) -> Record:
     }
 
 
-def _claims(document: Document, here: Here, reference: Here | None) -> Section:
+def _claims(document: Document, here: Here, reference: Here | None, *, why: bool) -> Section:
     """The claims of a document that have an answer on the device, or would have one on a GPU."""
     every = judge(here, CLAIMS[document])
     beside = judge(reference, CLAIMS[document]) if reference and not here.is_gpu else every
@@ -155,14 +164,8 @@ def _claims(document: Document, here: Here, reference: Here | None) -> Section:
         for one, other in zip(every, beside, strict=True)
         if one.found is not Missing.NOT_IN_RUN or other.holds
     ]
-    columns: dict[str, Callable[[tuple[Judged, Judged]], str]] = {
-        "where": lambda line: line[0].claim.place,
-        "it says": lambda line: _says(line[0].claim),
-        "here": lambda line: _answer(line[0]),
-    }
-    if beside is not every and reference:
-        columns[_name(reference)] = lambda line: _answer(line[1])
-    columns["why"] = lambda line: line[0].claim.why
+    other = _name(reference) if reference and beside is not every else ""
+    columns = _with_reasons(other) if why else _by_verdict([one.claim for one, _ in lines], other)
     notes = []
     if left_out := len(every) - len(lines):
         claims = "1 claim is" if left_out == 1 else f"{left_out} claims are"
@@ -170,10 +173,60 @@ def _claims(document: Document, here: Here, reference: Here | None) -> Section:
     if not here.is_gpu and reference:
         notes.append(f"what needs a GPU is answered by the stored run {reference.run.id}, on {_name(reference)}")
     elif not here.is_gpu:
-        notes.append("what needs a GPU has one's answers in results/reference of smembench's repository")
+        notes.append("H200 answers for the GPU-only claims: results/reference/documents.md in the repository")
     return table(f"{_name(here)} · {document}", lines, columns, words=tuple(columns)).below(
         sentence=_sentence(every), notes=notes
     )
+
+
+def _with_reasons(reference: str) -> _Columns:
+    return {
+        "where": lambda line: line[0].claim.place,
+        "it says": lambda line: _says(line[0].claim),
+        "here": lambda line: _answer(line[0]),
+        **({reference: lambda line: _answer(line[1])} if reference else {}),
+        "why": lambda line: line[0].claim.why,
+    }
+
+
+def _by_verdict(claims: Sequence[Claim], reference: str) -> _Columns:
+    """One line per claim: the verdict, the value, and the claim, cut to the width of a terminal."""
+    width = _NARROW if reference else _WIDE
+
+    def says(line: _Line) -> str:
+        claim = line[0].claim
+        twins = [other for other in claims if other.says == claim.says and other is not claim]
+        alike = {word for other in twins for word in other.assumed.split()}
+        own = " ".join(word for word in claim.assumed.split() if word not in alike) if twins else ""
+        return _cut(f"{claim.says}, {own}" if own else claim.says, width)
+
+    return {
+        "holds": lambda line: verdict(line[0]),
+        "here": lambda line: _value(line[0]),
+        **({reference: lambda line: f"{verdict(line[1])} {_value(line[1])}"} if reference else {}),
+        "it says": says,
+    }
+
+
+def _cut(text: str, width: int) -> str:
+    """Text of at most a width, without words from its middle."""
+    if len(text) <= width:
+        return text
+    end = text[-(width // 3) :].partition(" ")[2]
+    return f"{text[: width - len(end) - 2].rpartition(' ')[0]} … {end}"
+
+
+def verdict(judged: Judged) -> str:
+    """Whether a claim holds; ``more`` for a factor above the claimed range, "" without an answer."""
+    found = judged.found
+    if isinstance(found, Missing):
+        return ""
+    above = judged.holds is Holds.NO and found.text.endswith("×") and found.low > judged.claim.holds_in.high
+    return "more" if above else str(judged.holds)
+
+
+def _value(judged: Judged) -> str:
+    return str(judged.found) if isinstance(judged.found, Missing) else judged.found.text
 
 
 def _name(here: Here) -> str:
@@ -188,20 +241,20 @@ def _says(claim: Claim) -> str:
 
 def _answer(judged: Judged) -> str:
     found = judged.found
-    return str(found) if isinstance(found, Missing) else f"{judged.holds}\n{found.text}\n{found.beside}"
+    return str(found) if isinstance(found, Missing) else f"{verdict(judged)}\n{found.text}\n{found.beside}"
 
 
 _COUNTED = {
-    Holds.YES: "hold here",
+    Holds.YES: "hold",
     Holds.NO: "do not",
-    Holds.NOT_ANY_MORE: "do not any more",
+    Holds.NOT_ANY_MORE: "no longer do",
     Holds.UNDECIDED: "undecided",
     None: "without an answer here",
 }
 
 
 def _sentence(every: Sequence[Judged]) -> str:
-    """How many claims hold: ``Of 15 claims 9 hold here, 2 do not, 4 without an answer here.``"""
+    """How many claims hold: ``15 claims: 9 hold, 2 do not, 4 without an answer here.``"""
     counts = Counter(one.holds for one in every)
     said = (f"{counts[held]} {words}" for held, words in _COUNTED.items() if counts[held])
-    return f"Of {len(every)} claims {', '.join(said)}."
+    return f"{number_of(len(every), 'claim')}: {', '.join(said)}."

@@ -45,12 +45,12 @@ def watch(*, verbose: bool = False) -> Watch:
 
     @contextmanager
     def told() -> Iterator[Begin]:
-        with steps() as step:
+        with steps(counted=False) as step:
 
             def begin(case: Case, number: int, of: int) -> None:
-                rounds.begin(case)
+                place = rounds.begin(case)
                 name = " ".join(str(part) for part in (case.kernel, case.block, case.size) if part is not None)
-                step(visible(name), number, of)
+                step(visible(f"{place}: {name}"), number, of)
 
             yield begin
         rounds.end()
@@ -77,20 +77,24 @@ class Rounds:
         self._note, self._show, self._clock = note, show, clock
         self._begun = clock()
         self._trials: list[Trial] = []
+        self._round = 0
 
     def add(self, trial: Trial) -> None:
         """Add a trial of the current round, or the first of the next."""
         if self._trials and trial.round > self._trials[-1].round:
             self._over()
         self._trials.append(trial)
+        self._round = trial.round
 
-    def begin(self, case: Case) -> None:
-        """Say that the round is over if it has this case already."""
+    def begin(self, case: Case) -> str:
+        """End the round if it has this case already; returns the place of the case: ``round 2, case 5``."""
         if any(trial.case == case for trial in self._trials):
             self._over()
+        return f"round {self._round + 1}, case {len(self._trials) + 1}"
 
     def _over(self) -> None:
         number, passed = self._trials[-1].round + 1, duration(self._clock() - self._begun)
+        self._round = number
         self._note(f"round {number} done after {passed}")
         few, long = len(self._trials) <= _FEW, sum(trial.seconds for trial in self._trials) >= _LONG
         if number == 1 and few and long:
@@ -104,6 +108,7 @@ class Rounds:
 
 def first_times(trials: Sequence[Trial], passed: str) -> Section:
     """The medians of a first round, without intervals: what differs between rounds is not in them yet."""
+    more = {"dtype": lambda trial: trial.case.dtype, "cache": lambda trial: trial.case.cache}
     return table(
         f"times of the first round, after {passed}; their intervals come with the next",
         sorted(trials, key=lambda trial: trial.case.id),
@@ -112,10 +117,11 @@ def first_times(trials: Sequence[Trial], passed: str) -> Section:
             "on": lambda trial: trial.case.device,
             "block": lambda trial: block(trial.case),
             "size": lambda trial: trial.case.size,
+            **{name: text for name, text in more.items() if len(set(map(text, trials))) > 1},
             "samples": lambda trial: str(len(trial.samples)),
             "elapsed ms": lambda trial: within(median(trial.samples), _UNSURE) if trial.samples else trial.status,
         },
-        words=("kernel", "on", "block", "size"),
+        words=("kernel", "on", "block", "size", *more),
     )
 
 

@@ -16,8 +16,9 @@ from smembench.stats.summary import MIN_ROUNDS, MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
+from smembench.studies.difference import comparable
 from smembench.toolchains.registry import compilers, is_port
-from smembench.views.columns import FIGURES, Column, compact, figures, percentage, some, value, within
+from smembench.views.columns import FIGURES, Column, compact, figures, in_tera, percentage, some, value, within
 from smembench.views.sentences import sentence, slowed_by_stride
 
 T = TypeVar("T")
@@ -173,7 +174,7 @@ def _section(run: Run, remarks: Sequence[str]) -> Section:
         "stride": lambda row: str(row.stride or "") if problem.texts.strides_in_rows else "",
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
         "95 % CI": interval,
-        **figures(problem, problem.texts.columns),
+        **figures(problem, problem.texts.columns, rows),
         # Loads before stores.
         "conflicts\nld / st": lambda row: _pair(row.predicted_load_conflict, row.predicted_store_conflict),
         "sectors\nld / st": lambda row: _pair(row.predicted_load_sectors, row.predicted_store_sectors),
@@ -197,8 +198,9 @@ def _pair(load: float | None, store: float | None) -> str:
 
 def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
     """A bar for each row that has this figure."""
+    unit, factor = ("TFLOP/s", 1e-3) if in_tera(figure, rows) else (FIGURES[figure].unit, 1.0)
     found = ((name, value(row, figure)) for name, row in zip(labels(rows), rows, strict=True) if row.ok)
-    return [Bar(name, rate, FIGURES[figure].unit) for name, rate in found if rate is not None]
+    return [Bar(name, factor * rate, unit) for name, rate in found if rate is not None]
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
@@ -206,7 +208,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in zip(labels(rows), rows, strict=True) if not row.ok]
     noted = [f"{name}: {row.notes}" for name, row in zip(labels(rows), rows, strict=True) if row.ok and row.notes]
     found = [*failed, *noted, *cautions(rows)]
-    if any(row.within_cache for row in rows if row.ok):
+    if any(row.within_cache and "effective_gb_s" in PROBLEMS[row.problem].texts.columns for row in rows if row.ok):
         found.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
     return found
 
@@ -223,7 +225,7 @@ def cautions(rows: Sequence[Row]) -> list[str]:
 
     if waited := {row: share for row in done if (share := row.cpu_waiting or 0.0) > CROWDED}:
         most = f"threads waited up to {100 * min(max(waited.values()), 1):.0f} % of the time for a core"
-        found.append(f"{those(waited)}: upper bounds, since the host was busy ({most})")
+        found.append(f"{those(waited)}: upper bounds, because the host was busy ({most})")
     if throttled := [row for row in done if row.throttle_reasons not in (None, "none")]:
         reasons = ", ".join(sorted({str(row.throttle_reasons) for row in throttled}))
         found.append(f"{those(throttled)}: the GPU throttled while they were measured ({reasons})")
@@ -236,6 +238,8 @@ def cautions(rows: Sequence[Row]) -> list[str]:
     known = [row for row in done if interval(row)]
     if few := {row: row.rounds for row in known if row.rounds is not None and row.rounds < MIN_ROUNDS}:
         found.append(f"{those(few)}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
+    if vague := [row for row in done if not comparable(row)]:
+        found.append(f"{those(vague)}: no ratios, because the 95 % interval is wider than ±20 %")
     if alone := [row for row in known if row.uncertainty is None and row not in few]:
         unknown = "no samples stored to tell how rounds differ"
         found.append(f"{those(alone)}: {unknown}, so the 95 % CI is that of samples alone")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import hypot
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
@@ -16,8 +17,9 @@ from smembench.model.clauses import time
 from smembench.model.text import capital
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import difference
+from smembench.studies.difference import comparable, difference
 from smembench.toolchains.registry import is_port
+from smembench.views.columns import number
 
 _WAY = 4096
 """Bytes after which addresses share a set of a usual L1 cache, which has 64 sets of 64 bytes."""
@@ -46,9 +48,18 @@ def compared(run: Run, result: Row, other: Row, called: str = "") -> str:
     if not effect.differs:
         return f"no different from {called} within the noise"
     ratio = time(other) / time(result)
+    if not comparable(other, result):
+        return f"{'slower' if ratio < 1 else 'faster'} than {called}"
     if ratio < 1:
-        return f"slower than {called}: it takes {1 / ratio:.2f} times as long"
-    return f"{ratio:.2f}× as fast as {called}" if ratio < 100 else f"{ratio:.0f}× as fast as {called}"
+        return f"slower than {called}: it takes {_digits(1 / ratio, other, result)} times as long"
+    return f"{_digits(ratio, other, result)}× as fast as {called}"
+
+
+def _digits(ratio: float, *rows: Row) -> str:
+    """A ratio of at least 1 with as many digits as keep it from being 1, and of a large one those that are certain."""
+    if ratio >= 100:
+        return f"{float(number(ratio, hypot(*(row.interval or 0.0 for row in rows)))):.0f}"
+    return f"{ratio:.2f}" if ratio >= 1.005 else f"{ratio:.3f}"
 
 
 def slowed_by_stride(run: Run, rows: Sequence[Row]) -> list[str]:

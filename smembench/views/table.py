@@ -40,7 +40,8 @@ def drawn(sections: Sequence[Section]) -> str:
 
 
 def _draw_section(console: Console, section: Section) -> None:
-    console.print(Text(plain(console, section.heading), style="bold"))
+    if section.heading:
+        console.print(Text(plain(console, section.heading), style="bold"))
     below: list[str] = []
     if section.cells:
         columns = [place for place, column in enumerate(section.columns) if not column.wide or console.width >= _WIDE]
@@ -53,9 +54,7 @@ def _draw_section(console: Console, section: Section) -> None:
             # In a pipe or a file names and figures stay on one line, for grep; only sentences are folded.
             table.width = min(max(console.width, _least_width(console, table)), _widths(console, table).maximum)
         console.print(table, crop=console.is_terminal)
-    if section.bars:
-        if not console.is_terminal:
-            console.print()
+    if section.bars and console.is_terminal:
         _draw_bars(console, section.bars)
     for text, style in [
         *((line, "") for line in below),

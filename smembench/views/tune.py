@@ -44,7 +44,7 @@ def finals(tuned: Tuned, among: str = "") -> Section:
         what: _label,
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval),
         "95 % CI": interval,
-        **figures(problem, problem.texts.columns),
+        **figures(problem, problem.texts.columns, rows),
     }
     return table(
         f"{problem.texts.title} {problem.texts.size(best)} {best.dtype} on {best.device}: {among or 'the finalists'}",

@@ -73,6 +73,18 @@ def test_every_command_has_help(program: Program) -> None:
         assert "Examples:" in shown or command in ("list", "doctor", "baseline")
 
 
+@pytest.mark.parametrize("command", ["", "transpose", "matmul", "explain", "ladder", "run", "compare", "fleet run"])
+def test_help_is_a_page_and_help_all_describes_every_option(program: Program, command: str) -> None:
+    page, everything = (program(*command.split(), option) for option in ("--help", "--help-all"))
+    assert len(page.stdout.splitlines()) <= 60
+    assert "[[" not in page.stdout
+    assert "[default" not in page.stdout + everything.stdout
+    if command:
+        assert "--json" in page.stdout
+        assert "Print JSON instead of tables." not in page.stdout
+        assert "Print JSON instead of tables." in everything.stdout
+
+
 def test_the_help_names_every_compiler(program: Program) -> None:
     shown = program("transpose", "--help").stdout
     assert [name for name in names() if name not in shown] == []
@@ -83,6 +95,16 @@ def test_help_breaks_its_lines_where_the_screen_ends_and_nowhere_else(program: P
     begin = next(place for place, line in enumerate(lines) if line.startswith("Each trial"))
     paragraph = lines[begin : lines.index("", begin)]
     assert all(len(f"{line} {after.split()[0]}") > 78 for line, after in pairwise(paragraph))
+
+
+def test_spellings_of_other_tools_are_taken(program: Program) -> None:
+    planned = program(
+        "matmul", "--size", 64, "--dtype", "fp32,bf16", "--kernel", "naive", "--device", "cpu", "--dry-run"
+    )
+    assert planned.returncode == 0
+    assert {line.split("/")[4] for line in planned.stdout.splitlines()} == {"float32", "bfloat16"}
+    assert {line.split("/")[5] for line in planned.stdout.splitlines()} == {"64x64x64"}
+    assert "h200" in program("list", "gpus").stdout
 
 
 def test_csv_to_stdout_is_nothing_but_csv(program: Program) -> None:
@@ -193,16 +215,29 @@ def test_a_stored_run_is_shown_without_a_device(program: Program, stored: Path) 
     assert program("show", stored / "cases.csv").stdout.count("✓") == shown.stdout.count("✓")
 
 
+@pytest.mark.parametrize("run", ["20261120T182903Z-nightly", "20261125T212335Z-limits", "20261126T162541Z-tensor"])
+def test_a_run_of_many_tables_is_summarised_on_a_screen(program: Program, run: str) -> None:
+    path = ROOT / "results/reference" / run
+    summary, tables = program("show", path).stdout, program("show", path, "--tables").stdout
+    assert len(summary.splitlines()) <= 60 < len(tables.splitlines())
+    assert all(
+        words in " ".join(summary.split()) for words in ("were checked before timing", "fastest kernel per size")
+    )
+    count = int(summary.split("tables: smembench show")[0].split()[-1])
+    assert tables.count("\n\n") + 1 >= count > 3
+    assert "█" not in summary + tables  # bars are for terminals
+
+
 def test_a_stored_run_in_other_forms(program: Program) -> None:
-    lines = program("show", DOCUMENTS, "--markdown").stdout.splitlines()
+    lines = program("show", DOCUMENTS, "--tables", "--markdown").stdout.splitlines()
     assert lines[2].startswith("| kernel | block | elapsed ms |")
     assert lines[3].startswith("| :--- | :--- | ---: |")
     assert {"| copyGmem", "| naiveGmem"} <= {line.split(" | ")[0] for line in lines[4:]}
-    typeset = program("show", DOCUMENTS, "--latex").stdout
+    typeset = program("show", DOCUMENTS, "--tables", "--latex").stdout
     assert typeset.count(r"\begin{tabular}") == typeset.count(r"\end{tabular}") == 10
     assert r"\caption{NVIDIA H200 $\cdot$ matrix transpose 4096$\times$4096 float32" in typeset
-    beside = program("show", DOCUMENTS, "--documents").stdout
-    for words in ("Tesla K40", "177.15 GB/s", "it says", "568.871 ms", "Of 15 claims"):
+    beside = program("show", DOCUMENTS, "--documents", "--why").stdout
+    for words in ("Tesla K40", "177.15 GB/s", "it says", "568.871 ms", "15 claims"):
         assert words in beside
     claims = json.loads(program("show", DOCUMENTS, "--documents", "--json").stdout)["claims"]
     (summary,) = (claim for claim in claims if claim["where"] == "6. Summary")
@@ -214,7 +249,7 @@ def test_a_run_that_was_cut_off_says_so(program: Program, tmp_path: Path) -> Non
     shutil.copytree(DOCUMENTS, cut)
     about = json.loads((cut / "run.json").read_text())
     (cut / "run.json").write_text(json.dumps(about | {"complete": False}))
-    shown, whole = program("show", cut), program("show", DOCUMENTS)
+    shown, whole = (program("show", path, "--tables") for path in (cut, DOCUMENTS))
     assert (shown.returncode, shown.stdout) == (0, whole.stdout)
     assert shown.stderr == f"{cut}: the run was cut off; this is what was measured until then\n"
     assert whole.stderr == ""

@@ -35,7 +35,7 @@ def test_what_would_run(program: Program) -> None:
 def test_what_a_step_changes(program: Program) -> None:
     ran = program("ladder", "transpose", "--diff", "transposesmempad", "--run", DOCUMENTS)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for words in ("-width = 32", "+width = 33", "wavefronts per shared load request", "occupancy", "1.", "×"):
+    for words in ("width: 32 -> 33", "wavefronts per shared load request", "occupancy", "1.", "×"):
         assert words in ran.stdout
     assert "\x1b" not in ran.stdout
     assert max(map(len, ran.stdout.splitlines())) <= 80

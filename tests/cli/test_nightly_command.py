@@ -144,7 +144,7 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
 
 def test_all_commands_that_compare_have_one_default_threshold(program: Program) -> None:
     shown = {
-        command: program(*command.split(), "--help", COLUMNS="200").stdout
+        command: program(*command.split(), "--help-all", COLUMNS="200").stdout
         for command in ("run", "compare", "history", "fleet show")
     }
     found = {
@@ -156,7 +156,7 @@ def test_all_commands_that_compare_have_one_default_threshold(program: Program) 
 
 
 def test_the_ready_files_use_options_that_exist(program: Program) -> None:
-    helped = program("run", "--help", COLUMNS="200").stdout
+    helped = program("run", "--help-all", COLUMNS="200").stdout
     for file in ("smembench.service", "crontab", "github-actions.yml"):
         text = re.sub(r"\\?\n\s+(?=--)", " ", (READY / file).read_text())
         (command,) = re.findall(r"bin/smembench (run .*?)(?: >>.*)?$", text, flags=re.MULTILINE)

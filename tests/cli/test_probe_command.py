@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conftest import Program, records
+from conftest import ROOT, Program, records
 from fake_driver.process import FakeDriver, ended
 from smembench.studies.probe import FAMILIES
 
@@ -32,7 +32,7 @@ SHEET = {
 def test_a_stored_sheet_is_shown_without_a_gpu(program: Program, tmp_path: Path) -> None:
     stored = tmp_path / "sheet.json"
     stored.write_text(json.dumps(SHEET))
-    shown = program("probe", "--run", stored)
+    shown = program("probe", "--run", stored, "--full")
     assert shown.returncode == 0
     for text in ("NVIDIA H200", "shared memory", "29", "±0.3 %", "29.9 (mt4g, H100)", "not on this device"):
         assert text in shown.stdout
@@ -40,6 +40,17 @@ def test_a_stored_sheet_is_shown_without_a_gpu(program: Program, tmp_path: Path)
     row, skipped = records(program("probe", "--run", stored, "--csv", "-").stdout)
     assert (row["family"], row["value"], row["low"], row["high"]) == ("latency", "29.0", "28.9", "29.1")
     assert (skipped["value"], skipped["status"]) == ("", "skipped")
+
+
+def test_a_data_sheet_fits_a_screen_and_its_methods_are_shown_on_demand(program: Program) -> None:
+    stored = ROOT / "results/reference/h200-probe.json"
+    sheet, family, full = (program("probe", *more, "--run", stored).stdout for more in ((), ("latency",), ("--full",)))
+    assert len(sheet.splitlines()) <= 40
+    for text in ("global memory", "32-way conflict", "clusters of 2: latency"):
+        assert text.split()[0] in sheet
+    assert "one thread per SM" not in sheet + family
+    assert "shared memory, clock to" in family
+    assert full.count("ne thread per SM") > 3
 
 
 def test_a_sheet_that_is_exported_is_read_again(program: Program, tmp_path: Path) -> None:

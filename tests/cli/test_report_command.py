@@ -297,6 +297,17 @@ def test_an_explanation_is_one_file_of_every_pad(program: Program, explanation: 
     assert "--force" in ran.stderr
 
 
+def test_an_explanation_opens_where_there_is_something_to_step_through(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "banks.html"
+    program("explain", "transposeSmemPad", "--block", "32x32", "--html", path)
+    text = path.read_text(encoding="utf-8")
+    (data,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', text)
+    steps = json.loads(data)
+    assert max(len(access["waves"]) for access in steps["pads"][str(steps["pad"])]) == 32
+    assert "move Pad to 1" in text
+    assert "<span hidden>" not in text
+
+
 @pytest.mark.parametrize("pad", [0, 2])
 def test_the_wavefronts_of_a_page_are_those_of_the_figures(program: Program, explanation: Path, pad: int) -> None:
     text = explanation.read_text(encoding="utf-8")
@@ -341,7 +352,7 @@ def test_an_explanation_steps_through_wavefronts_and_pads(explanation: Path, tmp
     first, second, lane, played, play, padded, lanes, last, rows = drive(explanation, tmp_path, script)
     assert first.startswith("Wavefront 1 of 32")
     assert second.startswith("Wavefront 2 of 32")
-    assert "lane 1 by bank 0" in second
+    assert "bank 0 serves the load of lane 1" in second
     assert (played.split(" of")[0], play) == ("Wavefront 3", "▶ Play")
     assert padded.startswith("Wavefront 1 of 1")
     assert (lane, lanes, last, rows) == (1, 32, True, 1)

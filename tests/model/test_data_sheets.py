@@ -39,6 +39,7 @@ def test_names_are_found_as_people_write_them(name: str) -> None:
 
 
 def test_an_unknown_name_lists_the_known() -> None:
+    assert data_sheet("H100 SXM5") is data_sheet("h100")
     with pytest.raises(UsageError, match=r"--gpu geforce: is not among .*a100, .*rtx5090; give --cc"):
         data_sheet("geforce")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.model.numbers import percent, seconds, size
+from smembench.model.numbers import capability, percent, seconds, size
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,15 @@ def test_any_text_is_a_number_or_a_reason(read: Callable[[object], float], text:
     except ValueError as error:
         found = str(error)
     assert found.startswith("is ") or float(found) < float("inf")
+
+
+@pytest.mark.parametrize("text", ["9.0", "90", "sm_90", "SM90", "sm_90a", "compute_90"])
+def test_a_compute_capability_is_taken_in_any_spelling(text: str) -> None:
+    assert capability(text) == "9.0"
+    assert capability("sm_120") == "12.0"
+
+
+@pytest.mark.parametrize("text", ["9", "sm_", "h100", "9.0.1"])
+def test_what_is_no_compute_capability_says_what_to_write(text: str) -> None:
+    with pytest.raises(ValueError, match=r"write 9\.0 or sm_90"):
+        capability(text)

@@ -113,3 +113,17 @@ def test_bad_integers_say_why(text: str, reason: str) -> None:
 def test_bad_blocks_say_what_to_write(text: str) -> None:
     with pytest.raises(UsageError, match=f"--block {text!r}.*write 32x32"):
         parse_blocks(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("fp32", "float32"), ("FP16", "float16"), ("half", "float16"), ("bf16", "bfloat16"), ("fp8", "float8_e4m3")],
+)
+def test_element_types_are_taken_as_they_are_spelled_elsewhere(text: str, expected: str) -> None:
+    allowed = ("float32", "float16", "bfloat16", "tf32", "float8_e4m3")
+    assert parse_names(text, allowed, name="--dtype", what="element type") == (expected,)
+
+
+def test_a_spelling_of_a_type_that_is_not_allowed_is_refused() -> None:
+    with pytest.raises(UsageError, match="'bf16': no such element type"):
+        parse_names("bf16", ("float32",), name="--dtype", what="element type")

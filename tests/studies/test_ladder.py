@@ -27,6 +27,7 @@ from smembench.store.schema import Row, row_of
 from smembench.studies.explain import Axes, cases
 from smembench.studies.ladder.climb import ceiling, climb, problems, steps
 from smembench.views.ladder import ladder
+from smembench.views.sections import sections
 
 TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]
 RUN = Description(devices=[DeviceInfo(name="cuda:0", model="H200")])
@@ -135,15 +136,33 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
     assert "transposeSmemPad, 4.00 times as fast as naiveGmem, at 50.0 % of memcpy" in section.sentence
 
 
+def test_steps_that_lose_have_a_table_of_their_own(rows: Rows) -> None:
+    times = {"naiveGmem": 4.0, "transposeSmem": 1.0, "transposeSmemPad": 2.0, "transposeCoarsened": 0.5}
+    main, lost = ladder(Run(rows({name: [ms] * 9 for name, ms in times.items()}, pad=1), RUN))
+    assert [line[0].split()[0] for line in main.cells] == ["naiveGmem", "transposeSmem", "transposeCoarsened"]
+    assert [line[0].split()[0] for line in lost.cells] == ["transposeSmemPad"]
+    assert "steps that lose" in lost.heading
+
+
+def test_times_with_wide_intervals_make_no_ratio(rows: Rows) -> None:
+    vague, sure = rows({"naiveGmem": [4.0] * 9, "transposeSmem": [1.0] * 9})
+    vague = replace(vague, uncertainty=0.21)
+    assert [rung.gain for rung in climb(Run([vague, sure]))] == [None, None]
+    assert [rung.gain for rung in climb(Run([replace(vague, uncertainty=0.2), sure]))] == [None, 4.0]
+    (section,) = sections(Run([vague, sure], RUN))
+    assert "×" not in section.sentence
+    assert section.notes == ["naiveGmem 32x32: no ratios, because the 95 % interval is wider than ±20 %"]
+
+
 def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
-    found = rows({"naive": [2.0, 3.0, 4.0], "tiled": [2.0, 2.9, 4.0]}, problem="matmul")
+    found = rows({"naive": [2.9, 3.0, 3.1], "tiled": [2.8, 2.9, 3.05]}, problem="matmul")
     assert climbed(found)["tiled 32x32"][2] == "(1.03×)"
     (section,) = ladder(Run(found, RUN))
     assert section.sentence.startswith(
         "The fastest step is tiled 32x32, no different from naive 32x32 within the noise."
     )
     assert section.sentence.endswith("gains in brackets are within the noise.")
-    assert [column.heading for column in section.columns] == ["step", "elapsed ms", "GFLOP/s", "gain", "what changes"]
+    assert [column.heading for column in section.columns] == ["step", "elapsed ms", "TFLOP/s", "gain", "what changes"]
 
 
 def test_no_gain_is_claimed_from_a_time_that_has_not_converged(rows: Rows) -> None:

@@ -17,11 +17,13 @@ from conftest import Rows
 from programs import cuda_kernel
 from smembench.explain.trace import traceable
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
 from smembench.studies.explain import Target, cases
-from smembench.studies.ladder.change import Change, change, listing
+from smembench.studies.ladder.change import Change, change
 from smembench.studies.ladder.climb import problems, steps
+from smembench.studies.ladder.listing import listing, parts
 from smembench.toolchains.machine_code import MachineCode
 from smembench.views.ladder_change import figures, print_change
 
@@ -33,7 +35,7 @@ PADDING = change("transpose", "transposeSmemPad")
 def source(kernel: Kernel) -> list[str]:
     """A kernel's lines at a size where those apply that are for special sizes."""
     ((case,),) = [cases(kernel.name, n=2**15 if kernel.problem == "transpose" else None)]
-    return listing(traceable(kernel, case).function)
+    return listing(parts(traceable(kernel, case).function))
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS, ids=[after.name for _, after in PAIRS])
@@ -66,7 +68,7 @@ def test_the_counters_of_padding() -> None:
     assert cells["wavefronts per shared load request"] == ("32.0", "1.00")
     assert cells["sectors per global store request"] == ("4.00", "4.00")
     assert "registers per thread" not in cells
-    assert "no installed compiler" in figures(PADDING, None).sentence
+    assert "no CUDA compiler found" in figures(PADDING, None).sentence
 
 
 def test_two_steps_are_held_against_each_other() -> None:
@@ -75,6 +77,28 @@ def test_two_steps_are_held_against_each_other() -> None:
     assert (changed.before.kernel.name, case.n, case.dtype) == ("naiveGmem", 512, "float64")
     known = {name for name, _, new in figures(changed, "9.0").cells if new}
     assert known >= {"occupancy", "sectors per global load request"}
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS, ids=[after.name for _, after in PAIRS])
+def test_what_a_step_changes_fits_two_screens(before: Kernel, after: Kernel) -> None:
+    text = StringIO()
+    if not before.takes((after.dtypes or PROBLEMS[after.problem].dtypes)[0]):
+        with pytest.raises(UsageError, match=rf"{after.name}: is the first step of the ladder in \w+; give "):
+            change(after.problem, after.name)
+        return
+    changed = change(after.problem, f"{before.name},{after.name}", n=2**10)
+    print_change(Console(file=text, width=80), changed, None)
+    assert 5 < len(text.getvalue().splitlines()) <= 100
+    assert changed.functions[0] == (changed.before.parts[0], changed.after.parts[0])
+    if changed.before.parts[0].source != changed.after.parts[0].source:
+        assert f"+++ {changed.after.parts[0].name} in" in text.getvalue()
+
+
+def test_the_constants_of_padding() -> None:
+    assert PADDING.constants == {"width": ("32", "33")}
+    text = StringIO()
+    print_change(Console(file=text, width=80), PADDING, None)
+    assert "width: 32 -> 33" in text.getvalue()
 
 
 def test_a_step_for_other_sizes_changes_nothing() -> None:
@@ -112,6 +136,7 @@ def test_the_gain_is_of_the_blocks_that_are_shown(rows: Rows) -> None:
 @pytest.mark.parametrize("no_color", [True, False])
 def test_lines_are_coloured_on_a_terminal(*, no_color: bool) -> None:
     text = StringIO()
-    print_change(Console(file=text, width=80, force_terminal=True, no_color=no_color), PADDING, None)
+    console = Console(file=text, width=80, force_terminal=True, no_color=no_color)
+    print_change(console, PADDING, None, full=True)
     (line,) = [line for line in text.getvalue().splitlines() if "-width = 32" in line]
     assert line.startswith("-") is no_color

@@ -103,7 +103,7 @@ def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> 
         "elapsed ms": "2.00",
         "95 % CI": "±5.0 %",
         "GB/s": "67.1",
-        "% of copyGmem": "50.0",
+        "% of copyGmem": "50",
         "✓": "✓",
     }
     assert copy["% of copyGmem"] == "100.0"
@@ -120,8 +120,8 @@ def test_a_product_shows_speed_ups_and_where_each_ran(rows: Rows) -> None:
     (section,) = sections(Run([*cpu, *rows({"naive": [2.0], "tiled": [1.0]}, problem="matmul")]))
     lines = tabulated(section)
     assert [line["on"] for line in lines] == ["cpu", "cuda:0", "cuda:0"]
-    assert [line["vs naive"] for line in lines] == ["", "1.00×", "2.00×"]
-    assert [line["GFLOP/s"] for line in lines] == ["137.4", "68719", "137439"]
+    assert [line["vs naive"] for line in lines] == ["", "1.00×", "2.0×"]
+    assert [line["GFLOP/s"] for line in lines] == ["140", "69000", "140000"]
 
 
 def test_a_failed_case_is_a_row_without_figures_and_a_note(rows: Rows) -> None:
@@ -290,7 +290,7 @@ def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
     found = rows({**TRANSPOSES, "naiveGmem": []}, block=Block(16, 16))
     other = rows({kernel: [2 * elapsed_ms[0]] for kernel, elapsed_ms in TRANSPOSES.items()}, block=Block(32, 32))
     samples = {row.case_id: {0: TRANSPOSES[row.kernel] * 6} for row in found if row.ok}
-    figures, slides, *others = reproduction(Run([*found, *other], RUN, samples))
+    figures, slides, *others = reproduction(Run([*found, *other], RUN, samples), why=True)
     copy, naive, *_ = figures.cells
     assert [column.heading for column in figures.columns] == [
         *("kernel", "Tesla M2090", "Tesla K40", "here, 16x16", "here, 32x32")
@@ -306,7 +306,7 @@ def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
     padded = claims["transposeSmemPad is faster than transposeSmem"]
     assert padded["here"].startswith("yes\n2.00×\n")
     assert padded["it says"].endswith("1.10× Tesla M2090, 1.04× Tesla K40\nassumed: 4096×4096, blocks of 16x16")
-    assert slides.sentence.startswith("Of 15 claims 1 hold here, 2 do not, 1 undecided, ")
+    assert slides.sentence.startswith("15 claims: 1 hold, 2 do not, 1 undecided, ")
     assert slides.notes == ["5 claims are about cases that are not in this run; smembench reproduce has them all"]
     assert len(others) == 2, "the programming guide and the blog"
 
@@ -317,8 +317,8 @@ def test_without_a_gpu_the_answers_of_a_stored_run_stand_beside(rows: Rows) -> N
     run = Run(here, RUN, samples)
     gpu = reference()
     assert gpu is not None
-    _, alone, *_ = reproduction(run)
-    _, slides, *_ = reproduction(run, reference=gpu)
+    _, alone, *_ = reproduction(run, why=True)
+    _, slides, *_ = reproduction(run, reference=gpu, why=True)
     headings = [column.heading for column in slides.columns]
     assert headings == ["where", "it says", "here", "NVIDIA H200", "why"]
     assert [column.heading for column in alone.columns] == ["where", "it says", "here", "why"]
@@ -332,7 +332,19 @@ def test_without_a_gpu_the_answers_of_a_stored_run_stand_beside(rows: Rows) -> N
     assert len(told) == 2 * sum(map(len, CLAIMS.values()))
     assert {one["device"] for one in records([Here(run, "cpu")])} == {"EPYC"}
     assert slides.notes[-1] == f"what needs a GPU is answered by the stored run {gpu.run.id}, on NVIDIA H200"
-    assert alone.notes[-1] == "what needs a GPU has one's answers in results/reference of smembench's repository"
+    assert alone.notes[-1] == "H200 answers for the GPU-only claims: results/reference/documents.md in the repository"
+
+
+def test_a_claim_is_one_line_of_a_terminal() -> None:
+    gpu = reference()
+    assert gpu is not None
+    for section in reproduction(gpu.run, [gpu])[2:]:
+        lines = drawn([section], width=80).splitlines()
+        assert len(lines) <= 3 + len(section.cells) + 2  # the heading, the columns' names, and how many hold
+        assert len({tuple(cells) for cells in section.cells}) == len(section.cells)
+    slides = tabulated(reproduction(gpu.run, [gpu])[2])
+    assert (slides[0]["holds"], slides[0]["here"]) == ("more", "30.39×")
+    assert slides[-6]["it says"] == "transposeSmemPad is faster than transposeSmem, 16x16"
 
 
 def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None:
@@ -346,7 +358,7 @@ def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None
         *rows(other, block=Block(16, 16), device="cpu"),
     ]
     samples = {row.case_id: {0: [row.elapsed_ms or 0.0] * 6} for row in found}
-    gpu, cpu, *claims = reproduction(Run(found, RUN, samples))
+    gpu, cpu, *claims = reproduction(Run(found, RUN, samples), why=True)
     for section, device, factor in ((gpu, "H200", 1), (cpu, "EPYC", 3)):
         assert section.heading.startswith(f"{device} · ")
         assert [line[0] for line in section.cells] == list(TRANSPOSES)

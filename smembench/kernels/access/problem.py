@@ -136,18 +136,19 @@ class AccessTexts(Texts):
 
     title = "shared-memory access"
     help = """
-    Time access patterns of shared memory, in bytes per clock of the 128 that the banks of a multiprocessor deliver.
+    Time access patterns of shared memory, in bytes per clock.
 
-    The default is the four patterns on a tile, setRowReadCol with padding, parallelAccess, serialAccess and
-    broadcastAccess. --kernel also takes each pattern as …Dyn (dynamic shared memory), …Pad and …DynPad; --stride alone
-    runs the kernel strided. Each thread stores and loads 32 bytes per pass, and only these bytes count. The sums are
-    checked bit for bit. It needs a GPU; smembench explain predicts the conflicts without one.
+    The banks of a multiprocessor deliver 128 bytes per clock. The default is the four patterns on a tile, setRowReadCol
+    with padding, parallelAccess, serialAccess and broadcastAccess. --kernel also takes each pattern as …Dyn (dynamic
+    shared memory), …Pad and …DynPad; --stride alone runs the kernel strided. Each thread stores and loads 32 bytes per
+    pass, and only these bytes count. The sums are checked bit for bit. It needs a GPU; smembench explain predicts the
+    conflicts without one.
 
     Examples:
 
       smembench access
       smembench access --stride 1:32 --export staircase.csv
-      smembench access --kernel setRowReadCol,setRowReadColPad --block 32x32,32x16,16x16 --pad-width 1,2
+      smembench access --kernel setRowReadColPad --block 32x32,16x16 --pad-width 1,2
       smembench access --kernel setColReadCol,setColReadColDynPad --dtype int32,int64
     """
     strides_in_rows = True

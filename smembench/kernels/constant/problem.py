@@ -97,18 +97,19 @@ class ConstantTexts(Texts):
 
     title = "1D stencil"
     help = """
-    Time a 1D stencil whose coefficients are in global, shared or constant memory.
+    Time a 1D stencil with coefficients in three kinds of memory.
 
-    Uniform: the lanes of a warp read the same coefficient at the same time, a broadcast. Diverging: they read nine
-    different ones, which the constant cache serves one after the other. The arithmetic is the same. The host copies the
-    coefficients to constant memory before the launch, as cudaMemcpyToSymbol does. The CPU runs one plain stencil.
+    They are in global, shared or constant memory. Uniform: the lanes of a warp read the same coefficient at the same
+    time, a broadcast. Diverging: they read nine different ones, which the constant cache serves one after the other.
+    The arithmetic is the same. The host copies the coefficients to constant memory before the launch, as
+    cudaMemcpyToSymbol does. The CPU runs one plain stencil.
 
     Examples:
 
       smembench constant
-      smembench constant --kernel constantUniform,constantDiverging --dtype float32,float64
+      smembench constant --kernel constantUniform --dtype float32,float64
       smembench constant --compiler numba,nvrtc
-      smembench constant --n 1048576:16777216:*4 --block 128x1,256x1 --export constant.csv
+      smembench constant --n 1m:16m:*4 --block 128x1,256x1
     """
     kernel_axes = (Axis("block", "Block dimensions in threads, counted in a row.", str(Constant.default_blocks[0])),)
     options = ("kernel", "dtype", "device", "cache", "compiler")

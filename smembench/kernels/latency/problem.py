@@ -89,11 +89,11 @@ class LatencyTexts(Texts):
 
     title = "latency"
     help = """
-    Time dependent loads: one thread follows a random chain through shared memory, or through global memory.
+    Time dependent loads from shared memory, L1, L2 and DRAM.
 
-    The size of the chain and the cache mode decide which memory answers: 1024 words lie in the L1 cache, some MB in the
-    L2, and with a cold cache every load comes from DRAM. Below the table stands the time per load. The word at which
-    the loads end is checked. Without a GPU the CPU runs the same loop.
+    One thread follows a random chain. The size of the chain and the cache mode decide which memory answers: 1024 words
+    lie in the L1 cache, some MB in the L2, and with a cold cache every load comes from DRAM. The time per load is below
+    the table. The word at which the loads end is checked. Without a GPU the CPU runs the same loop.
 
     Examples:
 

@@ -162,10 +162,12 @@ class MatmulTexts(Texts):
 
     title = "matrix multiplication"
     help = """
-    Time matrix multiplication: on the CPU, naive, and tiled through shared memory.
+    Time matrix products: on the CPU, naive, and tiled.
 
     Every result is checked against float64 before it is timed. The triple loop always runs on the CPU; speed-ups are
-    over it. Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are accumulated in float32. Their
+    over it.
+
+    Products of types for tensor cores (bfloat16, float16, tf32, float8_e4m3) are accumulated in float32. Their
     inputs are normal unless --inputs says otherwise: values decide the power, and with it the clock. tf32 is float32
     with 10 bits of fraction. The product of float8_e4m3 matrices is bfloat16. --b-layout columns stores B by columns,
     as neural networks store weights; tensor cores of compute capability 9.0 read tf32 and float8_e4m3 in no other way.
@@ -176,15 +178,15 @@ class MatmulTexts(Texts):
       smembench matmul --n 1024:4096:*2 --kernel naive,tiled --export matmul.csv
       smembench matmul --m 1000 --k 500 --n 2000 --dtype float64
       smembench matmul --n 1024 --stride 4096
-      smembench matmul --n 4096 --dtype bfloat16 --kernel mmaSwizzled --inputs normal,integers,zeros
-      smembench matmul --n 4096 --dtype bfloat16 --kernel wgmmaPersistent --b-layout rows,columns --peers
+      smembench matmul --n 4k --dtype bfloat16 --kernel wgmma --inputs normal,zeros
+      smembench matmul --n 4k --dtype bfloat16 --b-layout rows,columns --peers
     """
     kernel_axes = (
         Axis("stride", "Row stride of A, B and C in elements, each inside a wider matrix.", "dense"),
         BLOCK,
     )
     options = ("kernel", "dtype", "inputs", "b_layout", "device", "cache", "compiler", "peers")
-    columns = ("gflop_s", "effective_gb_s", "speedup_vs_cpu", "speedup_vs_naive")
+    columns = ("gflop_s", "speedup_vs_cpu", "speedup_vs_naive")
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """Tiled against naive, and the faster of them against the CPU's loop; the guide's kernels against both."""

@@ -83,10 +83,10 @@ class ReductionTexts(Texts):
 
     title = "sum"
     help = """
-    Time the sum of n elements: from a tree in shared memory with every fault to the bandwidth of the memory.
+    Time sums, from a naive tree in shared memory to full bandwidth.
 
-    Every sum is held to the exact one before it is timed. readGmem, which reads the elements and combines nothing, is
-    measured beside them as the ceiling, and a plain loop on one CPU thread.
+    Every sum is checked against the exact one before it is timed. readGmem, which reads the elements and combines
+    nothing, is measured beside them as the ceiling, and a plain loop on one CPU thread.
 
     Examples:
 

@@ -77,16 +77,17 @@ class TransferTexts(Texts):
 
     title = "host-device copy"
     help = """
-    Time copies between host and device, and the documents' add-one with its copies and without, against a CPU loop.
+    Time host-device copies, and add-one with its copies.
 
-    Host memory is pageable, as from malloc or NumPy, or page-locked (pinned). Times are measured on the host, from the
-    call until the copy is done. Without a GPU, a copy within host memory and the loop run.
+    Add-one, of the blog post, runs with and without copies, against a loop on the CPU. Host memory is pageable, as from
+    malloc or NumPy, or page-locked (pinned). Times are measured on the host, from the call until the copy is done.
+    Without a GPU, a copy within host memory and the loop run.
 
     Examples:
 
       smembench transfer
       smembench transfer --bytes 1024:1073741824:*4 --kernel h2dPageable,h2dPinned
-      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10 --export add_one.csv
+      smembench transfer --kernel addOne,addOnePinned --n 1000:100000000:*10
     """
     kernel_axes = ()
     columns = ("effective_gb_s",)

@@ -93,15 +93,15 @@ class TransposeTexts(Texts):
 
     title = "matrix transpose"
     help = """
-    Time the transpose kernels: copyGmem, naiveGmem, transposeSmem, transposeSmemPad.
+    Time matrix transposes, with and without shared memory.
 
-    Every kernel is checked bit for bit before it is timed. memcpy is measured beside them as the ceiling. The cases are
-    the product of all lists and ranges.
+    The default is copyGmem, naiveGmem, transposeSmem and transposeSmemPad, checked bit for bit before it is timed.
+    memcpy is measured as the ceiling. The cases are the product of all lists and ranges.
 
     Examples:
 
       smembench transpose --pad
-      smembench transpose --n 1024:8192:*2 --block 32x32,16x16 --export transpose.csv
+      smembench transpose --n 1k:8k:*2 --block 32x32,16x16 --export t.csv
       smembench transpose --nx 4000 --ny 3000 --dtype float64 --cache warm,cold
     """
     kernel_axes = (BLOCK, PAD, PAD_WIDTH)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from smembench.kernels import registry
-from smembench.kernels.problems import PROBLEMS
-from smembench.model.clauses import time
 from smembench.model.groups import grouped
-from smembench.model.problem import ITEMSIZE, Problem
 from smembench.model.text import capital
 from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
 from smembench.store.schema import Row
-from smembench.toolchains.registry import is_port
-from smembench.views.columns import FIGURES, figures, number, times, value
-from smembench.views.limits import is_own
-from smembench.views.sections import Section, label, table, unusual_inputs
+from smembench.views.columns import figures, number, times
+from smembench.views.families import LINE_BYTES, Family, aligned, families
+from smembench.views.sections import Section, label, table
 
-_LINE_BYTES = 128
-"""A cache line: the rows of an aligned matrix begin at one."""
-_APART = f"Aligned: the matrices' rows begin at cache lines of {_LINE_BYTES} bytes."
+_APART = f"Aligned: the matrices' rows begin at cache lines of {LINE_BYTES} bytes."
 _MOST = 6
 """Lines of a chart: the fastest kernels."""
 _TICKS = 7
@@ -28,103 +20,6 @@ _FAR = 1.5
 """Smallest ratio of the largest to the smallest size of a chart."""
 _WIDE = 20
 """Above this ratio of the largest to the smallest value, an axis is logarithmic."""
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Rows of at least two sizes that differ by nothing else but kernel and block, the fastest block of each.
-
-    Attributes:
-        best: by kernel and size.
-        beside: the kernel that the others are compared with; "" if none was measured.
-        subject: ``matrix transpose float32, warm cache, cuda:0``.
-        square: whether all matrices are.
-    """
-
-    best: Mapping[tuple[str, str], Row]
-    beside: str
-    subject: str
-    square: bool
-
-    def ratio(self, row: Row) -> float | None:
-        """How many times as fast a row is as ``beside`` at its size; None if that was not measured there."""
-        limit = self.best.get((self.beside, row.case.size))
-        return None if limit is None else time(limit) / time(row)
-
-    def figure(self, row: Row) -> float | None:
-        """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
-        return self.ratio(row) if self.beside else value(row, self.problem.texts.columns[0])
-
-    @property
-    def unit(self) -> str:
-        """The unit of ``figure``."""
-        return f"times as fast as {self.beside}" if self.beside else FIGURES[self.problem.texts.columns[0]].unit
-
-    @property
-    def first(self) -> Row:
-        """Any of the rows."""
-        return next(iter(self.best.values()))
-
-    @property
-    def problem(self) -> Problem:
-        """What all rows compute."""
-        return PROBLEMS[self.first.problem]
-
-    @property
-    def lines(self) -> dict[str, list[Row]]:
-        """The rows of each kernel but ports, by size: lines before single points, then the fastest first."""
-        rows = [row for row in self.best.values() if row.kernel != self.beside and not is_port(row.compiler)]
-        told = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
-        lines = grouped(told, lambda row: row.kernel)
-        most = {kernel: max(self.figure(row) or 0.0 for row in rows) for kernel, rows in lines.items()}
-        return {kernel: lines[kernel] for kernel in sorted(lines, key=lambda one: (len(lines[one]) == 1, -most[one]))}
-
-    @property
-    def fastest(self) -> list[Row]:
-        """Of each size that ``beside`` was measured at, the row of the fastest kernel written here, by size."""
-        own = [row for row in self.best.values() if self.ratio(row) is not None and is_own(row)]
-        by_size = grouped(sorted(own, key=self.size), lambda row: row.case.size)
-        return [min(rows, key=lambda row: (is_port(row.compiler), time(row))) for rows in by_size.values()]
-
-    def size(self, row: Row) -> int:
-        """What stands below a row: the side if all matrices are square, else bytes per launch."""
-        return row.n if self.square else row.bytes
-
-
-def families(rows: Sequence[Row]) -> list[Family]:
-    """The families of a run, GPUs before the CPU, those with the most sizes first."""
-    done = (row for row in rows if row.ok)
-    groups = grouped(done, lambda row: replace(row.case.setting, m=0, n=0, k=None)).values()
-    several = [members for members in groups if len({row.case.size for row in members}) > 1]
-    found = map(_family, several)
-    return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
-
-
-def _family(rows: Sequence[Row]) -> Family:
-    first, problem = rows[0], PROBLEMS[rows[0].problem]
-    best = {}
-    for row in sorted(rows, key=time, reverse=True):
-        best[f"{row.kernel} {row.compiler}" if is_port(row.compiler) else row.kernel, row.case.size] = row
-    names = dict.fromkeys(row.kernel for row in rows)
-    known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
-    subject = [
-        f"{problem.texts.title} {first.dtype}",
-        *(f"{name} {count}" for name, count in first.case.parameters),
-    ]
-    subject += unusual_inputs(first)
-    subject += [f"stride {first.stride}"] if first.stride else []
-    subject += [f"{first.cache} cache"] if "cache" in problem.texts.options else []
-    beside = next((kernel for kernel in known if kernel in names and len(names) > 1), None)
-    square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
-    return Family(best, beside or "", ", ".join([*subject, first.device]), square)
-
-
-def aligned(row: Row) -> str:
-    """``aligned`` if every row of a case's matrices begins at a cache line, else ``ragged``; "" without matrices."""
-    if row.m == 1:
-        return ""
-    sides = (row.n, row.k) if row.k else (row.m, row.n)
-    return "ragged" if any(side * ITEMSIZE[row.dtype] % _LINE_BYTES for side in sides) else "aligned"
 
 
 def best_over_sizes(family: Family) -> Chart | None:
@@ -156,7 +51,7 @@ def best_over_sizes(family: Family) -> Chart | None:
             {
                 "size": lambda row: row.case.size,
                 "kernel": label,
-                **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]]),
+                **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]], rows),
                 f"over {family.beside}": lambda row: times(family.ratio(row)),
                 "rows": aligned,
             },
@@ -238,7 +133,8 @@ def _one(y: Spec) -> Spec:
 def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
     every = sorted({family.size(row) for row in family.best.values()})
     sizes = sorted({family.size(row) for row in rows})
-    form, title = ("d", "side n") if family.square else (".3~s", "bytes per launch")
+    per_launch = f"{'floating-point operations' if family.by_operations else 'bytes'} per launch"
+    form, title = ("d", "side n") if family.square else (".3~s", per_launch)
     axis: Spec = {"values": _spaced(sizes), "format": form, "grid": False}
     domain = [every[0] / 1.1, every[-1] * 1.1]
     return number_axis("size", title, axis, type="log", base=2, domain=domain, nice=False)

@@ -1,42 +1,33 @@
-"""What a step of the ladder changes from the step before it: lines, machine code and predicted counters."""
+"""What a step of the ladder changes from the step before it: functions, machine code and predicted counters."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import unified_diff
-from pathlib import Path
-from pprint import pformat
-from textwrap import dedent
-from types import CodeType, FunctionType
-from typing import TypeGuard
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.trace import traceable
-from smembench.kernels import intrinsics, registry
+from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.formats import element_type
 from smembench.model.groups import grouped
-from smembench.run.axes import parse_names
+from smembench.run.axes import parse_names, split
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.explain import UNKNOWN, Axes, Target, cases, explained
 from smembench.studies.ladder import climb
-
-_WIDTH = 100
-"""Characters per line of a constant."""
+from smembench.studies.ladder.listing import Part, listing, parts
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step in one case: the file and the lines of its source, and its trace with the machine code."""
+    """A step in one case: its functions, the kernel first, and its trace with the machine code."""
 
     kernel: Kernel
-    file: str
-    source: tuple[str, ...]
+    parts: tuple[Part, ...]
     explained: Explanation
 
 
@@ -50,8 +41,34 @@ class Change:
     @property
     def lines(self) -> list[str]:
         """A unified diff of the sources; empty if they are equal."""
-        old, new = (f"{step.kernel.name} in {step.file}" for step in (self.before, self.after))
-        return list(unified_diff(self.before.source, self.after.source, old, new, lineterm=""))
+        old, new = (f"{step.kernel.name} in {step.parts[0].file}" for step in (self.before, self.after))
+        return list(unified_diff(listing(self.before.parts), listing(self.after.parts), old, new, lineterm=""))
+
+    @property
+    def functions(self) -> list[tuple[Part | None, Part]]:
+        """The functions whose lines differ, each with that of its name before, if any; the kernel first.
+
+        Next come those in the kernel's file, which the step is about.
+        """
+        known = {part.name: part for part in reversed(self.before.parts)}
+        kernel, *others = self.after.parts
+        pairs = [(known.get(part.name), part) for part in others if "as above" not in part.source[0]]
+        changed = [(old, new) for old, new in pairs if old is None or old.source != new.source]
+        changed.sort(key=lambda pair: pair[1].file != kernel.file)
+        return [(self.before.parts[0], kernel), *changed]
+
+    @property
+    def constants(self) -> dict[str, tuple[str, str]]:
+        """The constants whose values differ, of functions that both steps have, before and after."""
+        known = {part.name: part for part in reversed(self.before.parts)}
+        kernel, *others = self.after.parts
+        pairs = [(self.before.parts[0], kernel), *((known[part.name], part) for part in others if part.name in known)]
+        found: dict[str, tuple[str, str]] = {}
+        for old, new in pairs:
+            for name in old.constants.keys() & new.constants.keys():
+                if old.constants[name] != new.constants[name]:
+                    found.setdefault(name, (old.constants[name], new.constants[name]))
+        return dict(sorted(found.items()))
 
     @property
     def instructions(self) -> dict[str, tuple[int, int]]:
@@ -127,8 +144,13 @@ def change(
         raise UsageError(f"--diff {step}: is the first step of the ladder; give {names[1]} or a later one")
     wanted = dtype or (kernels[chosen[-1]].dtypes or PROBLEMS[problem].dtypes)[0]
     if len(chosen) == 1:
-        lower = names[: names.index(chosen[0])]
-        chosen = (next((name for name in reversed(lower) if kernels[name].takes(wanted)), lower[-1]), *chosen)
+        place, first = names.index(chosen[0]), element_type(split(wanted)[0].lower())
+        taking = [name for name in names if kernels[name].takes(first)]
+        lower = [name for name in taking if name in names[:place]]
+        if not lower:
+            later = next((f"; give {name} or a later one" for name in taking if name in names[place + 1 :]), "")
+            raise UsageError(f"--diff {step}: is the first step of the ladder in {first}{later}")
+        chosen = (lower[-1], *chosen)
     found = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, device=target.device) for name in chosen]
     if any(len(each) > 1 for each in found):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
@@ -138,40 +160,4 @@ def change(
 
 def _step(kernel: Kernel, case: Case, capability: str | None) -> Step:
     function = traceable(kernel, case).function
-    file = Path(function.__code__.co_filename).name
-    return Step(kernel, file, tuple(listing(function)), explained(case, capability))
-
-
-def listing(kernel: Callable[..., None]) -> list[str]:
-    """The lines of a kernel and of the device functions that it calls, without intrinsics.
-
-    Above each function are the constants that it closes over, and the functions that it calls by another name than
-    their own. Where one is made several times, such as per step along k, its lines are shown once, then its constants.
-    """
-    lines: list[str] = []
-    shown: set[tuple[CodeType, str]] = set()
-    functions: list[Callable[..., object]] = [kernel]
-    for function in functions:  # grows by what each calls
-        found = inspect.getclosurevars(function)
-        known = dict(sorted({**found.globals, **found.nonlocals}.items()))
-        constants = [f"{name} = {text}" for name, value in known.items() if (text := _text(value)) not in ("", name)]
-        above, code = "\n".join(constants), function.__code__
-        if (code, above) not in shown:
-            again = any(code is other for other, _ in shown)
-            source = f"def {function.__name__}: as above" if again else dedent(inspect.getsource(function))
-            lines += [*above.splitlines(), *source.splitlines(), ""]
-            shown.add((code, above))
-        functions += dict.fromkeys(value for value in known.values() if _is_shown(value) and value not in functions)
-    return lines[:-1]
-
-
-def _text(value: object) -> str:
-    """A constant, or a function's name; "" for modules, types and whatever else a kernel refers to."""
-    if isinstance(value, FunctionType):
-        return value.__name__
-    return pformat(value, width=_WIDTH, compact=True) if isinstance(value, (int, str, tuple)) else ""
-
-
-def _is_shown(value: object) -> TypeGuard[Callable[..., object]]:
-    """Whether a value is a function that is a part of the kernel, and no intrinsic."""
-    return isinstance(value, FunctionType) and not value.__module__.startswith((intrinsics.__name__, "numba"))
+    return Step(kernel, tuple(parts(function)), explained(case, capability))

@@ -9,24 +9,30 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
+from smembench.model.formats import element_type
 from smembench.run.axes import split, unknown
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import tells_apart
+from smembench.studies.difference import comparable, tells_apart
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
     """A step that was measured.
 
-    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest;
-    ``differs`` whether the gain is beyond the noise.
+    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest
+    and for times that make no ratio; ``differs`` whether the gain is beyond the noise.
     """
 
     kernel: Kernel
     row: Row
     gain: float | None
     differs: bool
+
+    @property
+    def loses(self) -> bool:
+        """Whether the step is slower than the best one before it."""
+        return self.differs and self.gain is not None and self.gain < 1
 
 
 def steps(problem: str, kind: str) -> tuple[Kernel, ...]:
@@ -51,7 +57,8 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     """
     check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
-    dtypes = split(str(given["dtype"]).lower()) if "dtype" in given else PROBLEMS[problem].dtypes[:1]
+    wanted = [element_type(dtype) for dtype in split(str(given.get("dtype", "")).lower()) if dtype]
+    dtypes = wanted or PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
         found = _steps(problem, _kind(device))
@@ -95,6 +102,6 @@ def climb(run: Run) -> list[Rung]:
         if done:
             row = min(done, key=times.__getitem__)
             below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)
-            gain = times[below] / times[row] if below else None
+            gain = times[below] / times[row] if below and comparable(below, row) else None
             rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
     return rungs

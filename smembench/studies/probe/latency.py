@@ -117,7 +117,7 @@ _CHAIN = (
     "one thread per SM, each load's address from the load before; two chain lengths' difference per load, median of SMs"
 )
 _CLOCKED = (
-    "one thread per SM; cycles between two readings of the clock around a load and a store of its result, with a store "
+    "one thread per SM; clock read before and after one load and a dependent store, with a store "
     "of the cycles before in front"
 )
 _OTHERS = "mt4g, H100; Luo et al. 2024, H800"

@@ -46,8 +46,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Shared memory versus global memory",
         "shared memory's latency is 20 to 30 times lower than DRAM's",
         Latency("global memory", over="shared memory"),
-        "A load from DRAM crosses the chip and the L2 on its way, one from shared memory stays in its SM; more than 30 "
-        "times is lower still than claimed.",
+        "A load from DRAM crosses the chip and the L2 on its way, one from shared memory stays in its SM; at over 30 "
+        "times, the latency is even lower than claimed.",
         Bounds(20, 30),
     ),
     Claim(

@@ -1,0 +1,108 @@
+"""Help of commands: a page with the command's own options; ``--help-all`` describes every option."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from smembench.cli.signature import keyword, sign
+
+_ALL = "smembench.help_all"
+_EXAMPLES = 5
+"""Most examples on the page."""
+
+
+class _OneStyle:
+    """Commands whose help shows defaults in one style, and no type beside a flag, which takes no value."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        found: list[Any] = super().get_params(context)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+            elif getattr(option, "show_default", False) and option.default not in (None, (), []):
+                option.show_default = False
+                if "(default: " not in (option.help or ""):
+                    option.help = f"{option.help or ''} (default: {_text(option.default)})".strip()
+        return found
+
+
+def _text(default: object) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+class Group(_OneStyle, TyperGroup):
+    """A group of commands."""
+
+
+class Command(_OneStyle, TyperCommand):
+    """A command whose help names the options of panels, which ``--help-all`` describes."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help: on a page, unless all is asked for."""
+        if ctx.meta.get(_ALL):
+            super().format_help(ctx, formatter)
+            return
+        shown = self.help, self.epilog
+        options = [one for one in self.get_params(ctx) if not getattr(one, "hidden", True)]
+        panels: dict[str, list[Any]] = {}
+        for option in options:
+            if panel := getattr(option, "rich_help_panel", None):
+                panels.setdefault(panel, []).append(option)
+        try:
+            self.help = _page(self.help or "")
+            names = "; ".join(f"{panel}: {', '.join(one.opts[0] for one in of)}" for panel, of in panels.items())
+            self.epilog = f"More options (--help-all describes them). {names}." if names else self.epilog
+            _hide(panels, hidden=True)
+            super().format_help(ctx, formatter)
+        finally:
+            _hide(panels, hidden=False)
+            self.help, self.epilog = shown
+
+
+def _hide(panels: dict[str, list[Any]], *, hidden: bool) -> None:
+    for options in panels.values():
+        for option in options:
+            option.hidden = hidden
+
+
+def _page(text: str) -> str:
+    """A command's summary, the first paragraph below it, and the first examples."""
+    prose, mark, examples = text.partition("Examples:")
+    lines = [line for line in examples.split("\n") if line.strip()]
+    return "\n\n".join([*prose.strip().split("\n\n")[:2], *([mark, "\n".join(lines[:_EXAMPLES])] if mark else [])])
+
+
+def described(command: Callable[..., Any]) -> str:
+    """A command's docstring without its line breaks, which Typer would keep at any screen width."""
+    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(text if text.startswith(" ") else text.replace("\n", " ") for text in paragraphs)
+
+
+def with_help_all(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with ``--help-all``."""
+
+    @functools.wraps(command)
+    def wrapper(*, help_all: bool, **values: Any) -> None:
+        command(**values)
+
+    kind = Annotated[
+        bool, typer.Option("--help-all", is_eager=True, callback=_show_all, help="Describe every option and exit.")
+    ]
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    sign(wrapper, [*parameters, keyword("help_all", kind, default=False)])
+    delattr(wrapper, "__wrapped__")
+    return wrapper
+
+
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.meta[_ALL] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
