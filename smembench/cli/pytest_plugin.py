@@ -39,8 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Result]]:
     """Time a kernel as ``smembench.time`` does; the case is named after the test."""
-    import smembench
     from smembench.devices.cuda import why_unusable
+    from smembench.report.notebook import Result
+    from smembench.studies.time_call import time_call
 
     if reason := why_unusable():
         pytest.skip(reason)
@@ -50,7 +51,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Resu
 
     def measure(kernel: Any, *args: Any, **keys: Any) -> Result:
         again = f".{len(own) + 1}" if own else ""
-        result = smembench.time(kernel, *args, **{"name": f"{name}{again}", **keys})
+        result = Result(time_call(kernel, args, {"name": f"{name}{again}", **keys}))
         own.append(result)
         results.append(result)
         for row in result.run.failed:
@@ -60,9 +61,16 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Resu
     yield measure
     against = request.config.getoption("--smembench-compare")
     for result in own if against else ():
-        compared = smembench.read(against).compare(result)
+        compared = _stored(against).compare(result)
         if compared.regressions:
             pytest.fail("\n".join(map(str, compared.regressions)), pytrace=False)
+
+
+def _stored(path: Path) -> Result:
+    from smembench.report.notebook import Result
+    from smembench.store.load import load
+
+    return Result(load(path))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
