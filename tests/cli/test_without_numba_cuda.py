@@ -106,6 +106,17 @@ def test_a_kernel_of_the_users_that_needs_it_is_refused_with_the_way_to_install_
 
 
 @pytest.mark.slow
+def test_an_exercise_is_written_and_not_graded(program: Program, site: Path, tmp_path: Path) -> None:
+    path = f"{site}{os.pathsep}{ROOT}"
+    assert program("lesson", "solve", "race", cwd=tmp_path, PYTHONPATH=path).returncode == 0
+    run = program("lesson", "solve", "race", cwd=tmp_path, PYTHONPATH=path)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith("smembench: grading needs NVIDIA's compiler libraries: ")
+    assert HOW in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
 def test_a_gpu_runs_what_nvrtc_and_libraries_made_and_numbas_kernels_are_skipped_with_the_way_to_install_it(
     fake_driver: FakeDriver, site: Path, tmp_path: Path
 ) -> None:

@@ -31,56 +31,71 @@ _SHARED = r"\b_cudapy_smem_(\d+)\b"
 """Numba's names of shared arrays in PTX."""
 
 
-def run_numba(
-    kernel: Any,
-    arrays: Sequence[NDArray[Any]],
-    *,
-    grid: Dimensions,
-    block: Dimensions,
-    capability: str = "9.0",
-    most_steps: int | None = None,
-) -> Costs:
-    """Run all blocks of a launch, one after the other, on arrays by rows, which are changed in place.
+class NumbaPtx:
+    """A Numba kernel of arrays as PTX, compiled once for launches on arrays of the same types.
 
     Args:
-        kernel: a function with or without ``cuda.jit``, whose parameters are all arrays.
-        arrays: in the order of the parameters.
-        grid, block: in 1 to 3 dimensions.
-        capability: the compute capability that the PTX is for.
-        most_steps: instructions that a block may run, for a kernel that may never end.
+        kernel: a function with or without ``cuda.jit``.
+        arrays: by rows, one per parameter.
+        capability: the compute capability to compile for.
+
+    Attributes:
+        parameters: their names.
 
     Raises:
-        UsageError: for what Numba does not compile, another number of arrays, and as ``trace``.
+        UsageError: for what Numba does not compile, and for another number of arrays.
     """
-    check_launch(grid, block)
-    function: FunctionType = getattr(kernel, "py_func", kernel)
-    names = [*inspect.signature(function).parameters]
-    if len(names) != len(arrays):
-        taken = number_of(len(arrays), "array")
-        raise UsageError(f"{function.__name__}: takes ({', '.join(names)}); it is launched with {taken}")
-    path = Path(function.__code__.co_filename)
-    (found,) = parse(_named(function_ptx(kernel, arrays, capability), function)).kernels.values()
-    found.name = function.__name__
-    placed = [
-        GlobalArray(name, number * SPACING, each.nbytes, each.reshape(-1).view(np.uint8), "global", each.shape, True)
-        for number, (name, each) in enumerate(zip(names, arrays, strict=True), 1)
-    ]
-    values = [value for at, each in zip(placed, arrays, strict=True) for value in _descriptor(at, each)]
-    parameters = {
-        each.name: value.to_bytes(each.bytes, "little") for each, value in zip(found.parameters, values, strict=True)
-    }
-    x, y, z = (*grid, 1, 1)[:3]
-    width, height, depth = (*block, 1, 1)[:3]
-    launch = Launch((x, y, z), (width, height, depth), parameters, most_steps=most_steps)
-    traced = trace(found, launch, placed, str(path))
-    return costs_of(
-        traced,
-        f"{function.__name__} in {path.name} · grid {as_text(grid)} · block {as_text(block)}",
-        sizes={at.name: at.bytes for at in placed},
-        shared_bytes=found.shared_bytes,
-        launched=(prod(grid), prod(block)),
-        code=(capability, None),
-    )
+
+    def __init__(self, kernel: Any, arrays: Sequence[NDArray[Any]], capability: str = "9.0") -> None:
+        self._function: FunctionType = getattr(kernel, "py_func", kernel)
+        self.parameters = [*inspect.signature(self._function).parameters]
+        self._capability = capability
+        name = self._function.__name__
+        if len(self.parameters) != len(arrays):
+            given = number_of(len(arrays), "array")
+            raise UsageError(f"{name}: takes ({', '.join(self.parameters)}); it is launched with {given}")
+        ptx = _named(function_ptx(kernel, arrays, capability), self._function)
+        (self._kernel,) = parse(ptx).kernels.values()
+        self._kernel.name = name
+
+    def run(
+        self, arrays: Sequence[NDArray[Any]], *, grid: Dimensions, block: Dimensions, most_steps: int | None = None
+    ) -> Costs:
+        """Run all blocks, one after the other; the arrays are changed in place.
+
+        Args:
+            arrays: of the types that it is compiled for.
+            grid, block: in 1 to 3 dimensions.
+            most_steps: instructions that a block may run, for a kernel that may never end.
+
+        Raises:
+            UsageError: for a grid or a block that no GPU takes, and as ``trace``.
+        """
+        check_launch(grid, block)
+        placed = [
+            GlobalArray(
+                name, number * SPACING, array.nbytes, array.reshape(-1).view(np.uint8), "global", array.shape, True
+            )
+            for number, (name, array) in enumerate(zip(self.parameters, arrays, strict=True), 1)
+        ]
+        values = [value for at, array in zip(placed, arrays, strict=True) for value in _descriptor(at, array)]
+        parameters = {
+            parameter.name: value.to_bytes(parameter.bytes, "little")
+            for parameter, value in zip(self._kernel.parameters, values, strict=True)
+        }
+        x, y, z = (*grid, 1, 1)[:3]
+        width, height, depth = (*block, 1, 1)[:3]
+        launch = Launch((x, y, z), (width, height, depth), parameters, most_steps=most_steps)
+        path = Path(self._function.__code__.co_filename)
+        traced = trace(self._kernel, launch, placed, str(path))
+        return costs_of(
+            traced,
+            f"{self._kernel.name} in {path.name} · grid {as_text(grid)} · block {as_text(block)}",
+            sizes={at.name: at.bytes for at in placed},
+            shared_bytes=self._kernel.shared_bytes,
+            launched=(prod(grid), prod(block)),
+            code=(self._capability, None),
+        )
 
 
 def _descriptor(at: GlobalArray, array: NDArray[Any]) -> Sequence[int]:

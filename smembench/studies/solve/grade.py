@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from smembench.explain.costs import Costs
 from smembench.explain.ptx.content import element
-from smembench.explain.ptx.numba_launch import run_numba
+from smembench.explain.ptx.numba_launch import NumbaPtx
 from smembench.launches.python_file import kernel_in
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.studies.solve.exercise import Array, Exercise, Fault, Launch
@@ -63,7 +62,9 @@ def graded(exercise: Exercise, path: Path) -> Grade:
 
 
 def _graded(exercise: Exercise, kernel: Any) -> Grade:
-    ran = [_launched(kernel, launch) for launch in exercise.launches(np.random.default_rng())]
+    launches = exercise.launches(np.random.default_rng())
+    ptx = NumbaPtx(kernel, [_poisoned(launches[0]), *launches[0].inputs])
+    ran = [_launched(ptx, launch) for launch in launches]
     wrong = next(filter(None, (wrong for _, wrong in ran)), None)
     mistakes = next(filter(None, (costs.trace.mistakes for costs, _ in ran)), ())
     unknown = {left_out for costs, _ in ran for left_out in costs.trace.unfollowed}
@@ -80,16 +81,20 @@ def _graded(exercise: Exercise, kernel: Any) -> Grade:
     return Grade(not wrong, sourced, figures)
 
 
-def _launched(kernel: Any, launch: Launch) -> tuple[Costs, str]:
+def _launched(ptx: NumbaPtx, launch: Launch) -> tuple[Costs, str]:
     """The costs of a launch, and what is wrong with its result, "" for nothing."""
-    out = np.full(launch.expected.shape, _POISON).view(np.float32)
+    out = _poisoned(launch)
     inputs = [array.copy() for array in launch.inputs]
-    costs = run_numba(kernel, [out, *inputs], grid=launch.grid, block=launch.block, most_steps=_MOST_STEPS)
-    name, *read = signature(kernel).parameters
+    costs = ptx.run([out, *inputs], grid=launch.grid, block=launch.block, most_steps=_MOST_STEPS)
+    name, *read = ptx.parameters
     for argument, before, after in zip(read, launch.inputs, inputs, strict=True):
         if not np.array_equal(before, after):
             return costs, f"wrong result: {argument} is changed, which the kernel should only read"
     return costs, _wrong(name, out, launch)
+
+
+def _poisoned(launch: Launch) -> Array:
+    return np.full(launch.expected.shape, _POISON).view(np.float32)
 
 
 def _wrong(name: str, out: Array, launch: Launch) -> str:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import cuda, float32, int32
 
-from smembench.explain.ptx.numba_launch import run_numba
+from smembench.explain.costs import Costs
+from smembench.explain.ptx.numba_launch import NumbaPtx
 from smembench.model.errors import UsageError
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 
 RANDOM = np.random.default_rng(1)
+
+
+def run_numba(kernel: Any, arrays: Sequence[Any], **launch: Any) -> Costs:
+    return NumbaPtx(kernel, arrays).run(arrays, **launch)
 
 
 def histogram(counts: Any, values: Any) -> None:
