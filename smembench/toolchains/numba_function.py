@@ -69,6 +69,7 @@ def function_ptx(function: Any, arguments: Sequence[object], capability: str) ->
 
 _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
 """What says most in a report of overloads that Numba has tried: why one was refused, or what was called."""
+_NEEDS_GPU = "it uses what Numba compiles only where there is a GPU, such as functions of NumPy"
 _NOT_CONSTANT = (
     "the shape of a shared or local array has to be constant: give numbers, such as (32, 33), or global names"
 )
@@ -87,6 +88,8 @@ def _reason(error: Exception, function: FunctionType) -> str:
     said = next(filter(None, inner[0])) if inner else "".join(lines[:1])
     if said.startswith("array("):
         said = _NOT_CONSTANT
+    if type(error).__name__ == "CudaSupportError":
+        said = _NEEDS_GPU
     return f"{f', line {line}' if line else ''}: Numba does not compile it: {said or type(error).__name__}"
 
 

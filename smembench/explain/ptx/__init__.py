@@ -7,4 +7,5 @@ what ptxas made of accesses. ``trace`` asks ``kinds`` which blocks differ, and `
 ``windows``) as ``records``. ``waits``, ``mbarriers`` and ``spins`` say which threads wait, ``joins`` where they meet
 again, ``steady`` which iterations need not be run. ``copy_groups``, ``fragments`` and ``tile_accesses`` have what more
 than one thread accesses; ``clusters`` and ``lifetimes`` are of blocks that reach each other's shared memory.
+``numba_launch`` runs whole launches of Numba kernels on real values, and follows all that is stored.
 """

@@ -254,7 +254,7 @@ class Memory:
 
     def outside(self, line: int, space: str, kind: str, addresses: Integers, width: int) -> Mistake | None:
         """The mistake of the first thread that accesses what belongs to no array; NOWHERE for inactive ones."""
-        active = addresses >= 0
+        active = addresses != NOWHERE
         numbers = _number(addresses, space)
         for number in np.unique(numbers[active]):  # threads of one access may reach different arrays
             who = active & (numbers == number)

@@ -126,6 +126,12 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
     alignment: list[Hashable] = []
     for (site, times), records in sites.items():
         rows = np.stack([record.addresses for record in records])
+        if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
+            first = rows[np.argmax(below.any(1))]
+            found.mistakes.update(
+                filter(None, [machine.memory.outside(site.line, site.space, site.kind, first, site.width)])
+            )
+            rows = np.where(below, NOWHERE, rows)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())

@@ -73,6 +73,14 @@ def beyond(out: Any, inp: Any) -> None:
     out[cuda.threadIdx.x, 0] = inp[cuda.threadIdx.x, 0] - inp[cuda.threadIdx.x, 0]
 
 
+def before(out: Any, inp: Any) -> None:
+    tile = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    tile[t] = inp[t]
+    cuda.syncthreads()
+    out[t] = tile[t - 65]
+
+
 def endless(out: Any) -> None:
     while out[0] < 2:
         out[0] = 1
@@ -116,6 +124,16 @@ def test_what_is_outside_is_named_by_its_index_and_its_value_is_not_known() -> N
     assert mistake.text == "thread 3 loads inp[3, 0], and inp has 3x5 elements"
     assert out[:3, 0].tolist() == [0, 0, 0]
     assert np.isnan(out[3, 0])
+
+
+def test_what_is_before_shared_memory_is_outside_and_in_no_bank() -> None:
+    """-65 + 32 is where Numba's index from the end begins."""
+    inp, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+    costs = run_numba(before, [out, inp], grid=(1,), block=(32,))
+    (mistake,) = costs.trace.mistakes
+    assert mistake.text == "thread 0 loads 4 bytes at byte -132 of shared memory, which has 128 bytes"
+    assert np.isnan(out).all()
+    assert costs.worst() == 1
 
 
 @pytest.mark.parametrize(
