@@ -17,10 +17,14 @@ README = ROOT / "README.md"
 KERNELS = ROOT / "smembench/kernels/README.md"
 PAGES = (
     README,
+    ROOT / "configs/README.md",
     ROOT / "configs/nightly/README.md",
     ROOT / "results/reference/README.md",
+    ROOT / "smembench/README.md",
     ROOT / "smembench/explain/README.md",
     KERNELS,
+    ROOT / "smembench/run/README.md",
+    ROOT / "smembench/store/README.md",
     ROOT / "smembench/studies/fleet/README.md",
 )
 FILLED = re.compile(

@@ -24,7 +24,7 @@ ROOMS = (
     "report",
     "cli",
 )
-FACE = ("__init__.py", "__main__.py", "py.typed")
+FACE = ("README.md", "__init__.py", "__main__.py", "py.typed")
 MODULES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
 
 

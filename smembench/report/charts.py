@@ -38,6 +38,13 @@ THEMES: Mapping[str, Mapping[str, str]] = {
     "dark": {name: dark for name, (_, dark) in _COLOURS.items()},
 }
 """Every colour but that of lines has a contrast of 4.5:1 on the theme's paper."""
+_DARK = "@media (prefers-color-scheme: dark) {{{}}}".format(
+    " ".join(
+        f'[{part}="{light}"] {{{part}: {dark}}}'
+        for light, dark in dict(_COLOURS.values()).items()
+        for part in ("fill", "stroke")
+    )
+)
 SERIES = [f"var(--series-{place})" for place in range(6)]
 """Distinguishable with protanopia, deuteranopia and tritanopia."""
 _CONFIG = {
@@ -130,12 +137,13 @@ def names_axis(field: str, names: Sequence[str], /, **more: object) -> Spec:
 
 
 def rendered(chart: Chart, kind: Literal["png", "svg"]) -> bytes:
-    """The bytes of a file that stands alone: titled, on white."""
+    """The bytes of a file that stands alone: titled, on white; an SVG is dark where its reader's pages are."""
     import vl_convert
 
     if kind == "png":
         return vl_convert.vegalite_to_png(chart.alone, scale=2)
-    return vl_convert.vegalite_to_svg(chart.alone).encode()
+    head, end, rest = vl_convert.vegalite_to_svg(chart.alone).partition(">")
+    return f"{head}{end}<style>{_DARK}</style>{rest}".encode()
 
 
 def file_name(text: str) -> str:

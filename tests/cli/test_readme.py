@@ -70,6 +70,26 @@ def test_the_explain_sentence_counts_the_table() -> None:
     assert f"over {len({row['case_id'] for row in rows})} combinations of kernel, block, dtype and pad" in UNFOLDED
 
 
+def test_public_kernels_are_those_of_the_table() -> None:
+    rows = records((ROOT / "results/reference/h200-public-kernels.csv").read_text())
+    agrees = [row["agrees"] for row in rows if row["agrees"]]
+    says("public-figures", f"{agrees.count('true'):,} of {len(agrees):,}")
+    says("public-kernels", str(len({(row["language"], row["kernel"]) for row in rows})))
+
+
+PRINTED = re.findall(
+    r"^<!-- prints (smembench .*?) -->\n```\n(.*?)^```\n<!-- end -->", TEXT, flags=re.DOTALL | re.MULTILINE
+)
+
+
+@pytest.mark.parametrize(("command", "shown"), PRINTED, ids=[command for command, _ in PRINTED])
+def test_a_command_prints_what_a_page_quotes(program: Program, command: str, shown: str) -> None:
+    """Some of its lines, in their order."""
+    printed = iter(line.rstrip() for line in program(*shlex.split(command)[1:]).stdout.splitlines())
+    for line in filter(None, map(str.rstrip, shown.splitlines())):
+        assert line in printed
+
+
 @pytest.mark.parametrize("gpu", ["h200", "h100"])
 def test_the_sentence_on_the_ladders_counts_their_tables(gpu: str) -> None:
     """All that are judged agree, as many on both GPUs."""
@@ -282,7 +302,7 @@ LINKS = [(page.parent, link) for page, text in TEXTS.items() for link in re.find
 
 @pytest.mark.parametrize(("folder", "link"), LINKS, ids=[link for _, link in LINKS])
 def test_links_lead_somewhere(folder: Path, link: str) -> None:
-    assert (folder / link).exists()
+    assert (folder / link.partition("#")[0]).exists()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != README], ids=str)
