@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from smembench.cli.explain_layouts import show_layouts, show_pads
 from smembench.cli.explain_options import Chosen, Launch, Pages, Task
+from smembench.cli.options import written
 from smembench.cli.output import opened
 from smembench.model.errors import UsageError
 
@@ -40,5 +43,6 @@ def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, output
         sections=tables(found, shown, cures),
         data=lambda: {"title": found.title, **costs_dict(found), **roofs_dict(found, device)},
     )
-    target.show(result, lambda: print_explanation(stdout, found, shown, cures))
+    following = "" if found.trace.mistakes else f"smembench time {quote(kernel)} {written(launch)}"
+    target.show(result, lambda: print_explanation(stdout, found, shown, cures, following))
     return len(found.trace.mistakes)

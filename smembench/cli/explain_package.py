@@ -38,7 +38,7 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
 def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     """Explain a case; with ``page`` only a page is written, and mistakes are not counted."""
     from smembench.explain.record import to_dict
-    from smembench.studies.explain import explained, measured
+    from smembench.studies.explain import explained, measured, next_command
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import explanation, print_explanation, tables
     from smembench.views.explain_cure import cure_lines, cure_sections
@@ -63,7 +63,8 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     if page is not None:
         target.show(result, lambda: say(stderr, f"wrote {page}"))
         return 0
-    target.show(result, lambda: print_explanation(stdout, said, shown, cures))
+    following = next_command(case, conflicts=bool(cures))
+    target.show(result, lambda: print_explanation(stdout, said, shown, cures, following))
     return len(said.trace.mistakes)
 
 

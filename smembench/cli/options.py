@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
@@ -293,6 +294,16 @@ def changed(group: Any, *, but: str = "") -> list[str]:
     """The options of a group that were given, other than ``but``: those that are not their defaults."""
     names = [field.name for field in fields(group) if getattr(group, field.name) != field.default]
     return [f"--{name}".replace("_", "-") for name in names if name != but]
+
+
+def written(group: Any) -> str:
+    """The options of a group that were given, for a shell."""
+    words = []
+    for field in fields(group):
+        if (value := getattr(group, field.name)) != field.default:
+            for each in value if isinstance(value, list) else (value,):
+                words += [f"--{field.name.replace('_', '-')}", *([] if each is True else [quote(str(each))])]
+    return " ".join(words)
 
 
 def one_of(**flags: bool) -> str:

@@ -208,3 +208,18 @@ def counted(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     """
     with locked({case.device for case in cases}):
         return counters.compare(cases, capability, multiprocessors)
+
+
+def next_command(case: Case, *, conflicts: bool) -> str:
+    """The command that shows a reader of an explanation the way on; "" for none.
+
+    Of a kernel with bank conflicts it explains its padded twin, of another step of a ladder it shows the next step.
+    """
+    ladder = registry.ladder_of(case.problem)
+    if conflicts and (padded := f"{case.kernel}Pad") in ladder:
+        block = f" --block {case.block}" if case.block is not None else ""
+        return f"smembench explain {padded}{block}"
+    later = ladder[ladder.index(case.kernel) + 1 :] if case.kernel in ladder else ()
+    steps = (registry.find(case.problem, name, "cuda") for name in later)
+    step = next((kernel for kernel in steps if kernel is not None and kernel.ladder), None)
+    return f"smembench ladder {case.problem} --diff {step.name}" if step else ""

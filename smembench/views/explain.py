@@ -32,9 +32,12 @@ _SITE: dict[str, Callable[[Access], str]] = {
 
 
 def print_explanation(
-    console: Console, explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()
+    console: Console, explained: Costs, sections: Sequence[Section], cures: Sequence[str] = (), following: str = ""
 ) -> None:
-    """Mistakes if there are any, what was not followed, the tables of ``sections``, a picture of the tile, cures."""
+    """Mistakes if there are any, what was not followed, the tables of ``sections``, a picture of the tile, cures.
+
+    ``following`` is the command that shows a reader the way on.
+    """
     for remark, style in _remarks(explained):
         console.print(Text(remark, style), soft_wrap=True)
     draw(console, sections)
@@ -45,6 +48,8 @@ def print_explanation(
         console.print(line, soft_wrap=True)
     for remedy in cures:
         console.print(Text(plain(console, remedy), "bold green"))
+    if following:
+        console.print(Text(plain(console, f"next: {following}")), soft_wrap=True)
 
 
 def tables(explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()) -> list[Section]:

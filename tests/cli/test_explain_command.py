@@ -185,3 +185,16 @@ def test_the_roofs_of_a_gpu_that_is_not_here(program: Program) -> None:
     assert "Peaks by NVIDIA L4 Tensor Core GPU data sheet (2023)" in said
     unknown = " ".join(program("explain", "tiled", "--gpu", "b200").stdout.split())
     assert "Which roof limits it is not known: not all peaks are on the data sheet." in unknown
+
+
+@pytest.mark.parametrize(
+    ("kernel", "following"),
+    [
+        ("transposeSmem", "smembench explain transposeSmemPad --block 32x32"),
+        ("naiveGmem", "smembench ladder transpose --diff transposeSmem"),
+        ("transposePaired", ""),
+    ],
+)
+def test_an_explanation_ends_with_the_next_command(program: Program, kernel: str, following: str) -> None:
+    *_, last = program("explain", kernel, "--n", "256").stdout.splitlines()
+    assert last.removeprefix("next: ") == following if following else not last.startswith("next: ")
