@@ -12,10 +12,12 @@ from subprocess import DEVNULL, PIPE, Popen
 from pydantic import TypeAdapter
 
 from smembench.explain.occupancy import occupancy
+from smembench.launches.live import is_token
 from smembench.model.case import UNIFORM, Case
 from smembench.model.child import child_command
 from smembench.model.measurement import Prediction
 from smembench.model.progress import unseen
+from smembench.model.text import one_line
 from smembench.model.user_launch import UNCHECKED
 from smembench.store.assemble import Predict
 
@@ -49,8 +51,8 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
     if key not in _traced:
         _traced[key] = _figures(key)
     figures = _traced[key]
-    if figures is None:
-        return Prediction()
+    if figures is None or figures.prediction.unexplained:
+        return figures.prediction if figures else Prediction()
     try:
         resident = occupancy(capability or "", figures.threads, figures.shared_bytes, registers).fraction
     except ValueError:  # a capability whose limits are not known
@@ -66,7 +68,8 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
     is called with each traced case, its number and the number of cases. If a process ends early, ``predict`` traces
     what is missing.
     """
-    missing = [key for key in dict.fromkeys(_key(case) for case in cases if case.kind == "cuda") if key not in _traced]
+    keys = dict.fromkeys(_key(case) for case in cases if case.kind == "cuda")
+    missing = [key for key in keys if key not in _traced and not (key.launch and is_token(key.launch.target))]
     processes = min(_cores(), len(missing), _MOST_PROCESSES)
     imports = any(case.launch is not None for case in missing)  # a file of the user's, which this process does not
     if (len(missing) < _WORTH_IT or processes < 2) and not imports:
@@ -142,8 +145,10 @@ def _figures(case: Case) -> Figures | None:
             from smembench.explain.analysis import explain  # imports Numba, which a run on the CPU has no use for here
 
             explained = explain(case)
-    except Exception:
-        return None
+    except Exception as error:
+        if case.launch is None:
+            return None
+        return Figures(Prediction(unexplained=f"not explained: {one_line(error)}"), 0, 0)
     predicted = Prediction(
         load_conflict=explained.degree("load"),
         store_conflict=explained.degree("store"),

@@ -50,12 +50,10 @@ class Subject(ABC):
     Attributes:
         names: of its arguments, in order.
         captured: whether a graph can hold it for certain.
-        unexplained: why nothing of it can be explained, "" if it can.
     """
 
     names: Sequence[str]
     captured = True
-    unexplained = ""
 
     @abstractmethod
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
@@ -80,7 +78,6 @@ class _Code(NamedTuple):
     names: Sequence[str] = ()
     shared_bytes: int = 0
     block: tuple[int, ...] = ()
-    explained: bool = True
 
 
 def subject_of(launch: UserLaunch, capability: str) -> Subject:
@@ -157,7 +154,7 @@ def _of_cubin(target: str, arguments: Sequence[Argument]) -> _Code:
     parameters = [
         Parameter(f"{number}", f"b{8 * size}" if size in (1, 2, 4, 8) else "b8", size) for number, size in sizes
     ]
-    return _Code(_cubin(code), entry, parameters, [*enumerate(arguments)], explained=False)
+    return _Code(_cubin(code), entry, parameters, [*enumerate(arguments)])
 
 
 def _of_triton(function: Any, launch: Launch, capability: str) -> _Code:
@@ -189,8 +186,6 @@ class _Launched(Subject):
         self._entry, self._object = code.entry, code.object_code
         self._parameters = code.parameters
         self._arguments = code.arguments
-        if not code.explained:
-            self.unexplained = "not explained: a cubin has no PTX"
         self.names = code.names or [each.name for each in self._parameters]
         if len(self._arguments) != len(self._parameters):
             given = number_of(len(self._arguments), "argument")
@@ -285,7 +280,6 @@ class _Function(Subject):
     """Any function of Python's that enqueues work."""
 
     captured = False
-    unexplained = "not explained: a function has no PTX"
 
     def __init__(
         self, function: Callable[..., Any], launch: UserLaunch, arguments: Sequence[Argument], named: Mapping[str, Any]

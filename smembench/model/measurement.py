@@ -187,6 +187,7 @@ class Prediction:
         load_sectors, store_sectors: 32-byte sectors per global request.
         occupancy: theoretical occupancy, a fraction.
         constant_addresses: distinct addresses per constant request.
+        unexplained: why a kernel of the user's cannot be traced, if it cannot.
     """
 
     load_conflict: float | None = None
@@ -195,6 +196,7 @@ class Prediction:
     store_sectors: float | None = None
     occupancy: float | None = None
     constant_addresses: float | None = None
+    unexplained: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,4 +102,5 @@ def _measurement(
         percent_of_peak=peak_percent(measured, info),
         bytes_per_clock=bytes_per_clock(measured, info),
         prediction=predicted,
+        notes="; ".join(filter(None, (measured.notes, predicted.unexplained))) or None,
     )

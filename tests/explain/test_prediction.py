@@ -51,6 +51,7 @@ def test_every_kernel_with_source_can_be_predicted(kernel: Kernel) -> None:
     usual = str(kernel.default_blocks[0]) if kernel.default_blocks else "16x16"
     planned = case(kernel.name, usual, dtype=first_dtype(kernel), n=1152)
     predicted = asdict(predict(planned, "9.0"))
+    assert predicted.pop("unexplained") is None
     absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
     if not kernel.name.startswith("constant"):
         absent.add("constant_addresses")
