@@ -1,4 +1,4 @@
-"""Names of devices as users write them (auto, cuda, cuda:1, cpu), and the devices they stand for."""
+"""Names of devices as users write them (auto, cuda, cuda:1, GPU-1a2b, cpu), and the devices they stand for."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ CPU = "cpu"
 
 
 def canonical(name: str) -> str:
-    """The full name of a device: ``cuda`` is ``cuda:0``.
+    """The full name of a device: ``cuda`` is ``cuda:0``; a GPU's UUID, or how it begins, stays as it is.
 
     Raises:
-        UsageError: for anything but auto, cpu, cuda and cuda:<index>.
+        UsageError: for anything but auto, cpu, cuda, cuda:<index> and GPU-<UUID>.
     """
     name = name.strip().lower()
-    if name in (AUTO, CPU):
+    if name in (AUTO, CPU) or re.fullmatch(r"gpu-[0-9a-f][0-9a-f-]*", name):
         return name
     match = re.fullmatch(r"cuda(?::([0-9]{1,4}))?", name)
     if match is None:
-        raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1 or cpu")
+        raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1, GPU-1a2b… or cpu")
     return f"cuda:{int(match[1] or 0)}"
 
 
 def resolve(name: str) -> tuple[str, str | None]:
-    """The device that a name stands for, and a note for the user where ``auto`` is the CPU."""
+    """The device that a name stands for, and a note for the user where ``auto`` is the CPU.
+
+    Raises:
+        DeviceUnavailable: for a UUID that no GPU here has, or several.
+    """
     name = canonical(name)
+    if name.startswith("gpu-"):
+        return _of_uuid(name), None
     if name != AUTO:
         return name, None
     from smembench.devices.cuda import why_unusable
@@ -37,6 +43,17 @@ def resolve(name: str) -> tuple[str, str | None]:
     if why_unusable():
         return CPU, "no GPU is usable, so this runs on the CPU (see: smembench doctor)"
     return "cuda:0", None
+
+
+def _of_uuid(name: str) -> str:
+    from smembench.devices.cuda import gpu_count, gpu_uuid
+
+    uuids = [gpu_uuid(index) or "" for index in range(gpu_count())]
+    found = [f"cuda:{index}" for index, uuid in enumerate(uuids) if uuid.lower().startswith(name)]
+    if len(found) != 1:
+        several = "several GPUs have it" if found else "no GPU here has it"
+        raise DeviceUnavailable(f"device {name}: {several} (there are: {', '.join(uuids) or 'none'})")
+    return found[0]
 
 
 def uuid_of(name: str) -> str | None:

@@ -297,6 +297,14 @@ def test_the_fastest_of_several_macros_is_found(fake_driver: FakeDriver, kernels
     assert "1 candidate failed, the first" in err  # the host form has blocks of 128 threads
 
 
+def test_a_gpu_goes_by_its_uuid(fake_driver: FakeDriver, kernels: Path, folder: Path) -> None:
+    command = (folder / "scale.cu:scale", *LAUNCH, "--check", folder / "mine.py:doubled", "--device")
+    (row,), _ = timed(fake_driver, kernels, *command, "GPU-74686520", devices=1)
+    assert (row["status"], row["device"]) == ("ok", "cuda:0")
+    _, err = timed(fake_driver, kernels, *command, "gpu-99", code=4)
+    assert "device gpu-99: no GPU here has it (there are: GPU-74686520-" in err
+
+
 def test_without_a_gpu_the_kernel_is_explained(program: Program, folder: Path) -> None:
     ran = program("time", f"{folder}/scale.cu:scale", *map(str, LAUNCH))
     assert ran.returncode == 4

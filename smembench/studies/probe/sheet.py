@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from smembench.devices.select import AUTO, CPU, canonical, uuid_of
+from smembench.devices.select import AUTO, CPU, canonical, resolve, uuid_of
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.run.axes import split, unknown
@@ -65,7 +65,7 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
     name = canonical(device)
     if name == CPU:
         raise UsageError(f"--device {device}: shared memory is a GPU's; write cuda or cuda:1, or --run FILE")
-    name = "cuda:0" if name == AUTO else name
+    name = "cuda:0" if name == AUTO else resolve(name)[0]
     uuid = uuid_of(name)
     if uuid is None:
         from smembench.devices.cuda import why_unusable
