@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,29 +34,18 @@ class Cluster:
         str,
         typer.Option(metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file."),
     ] = ""
-    slurm: Annotated[bool, typer.Option("--slurm", help="Start workers by Slurm: --jobqueue slurm.")] = False
-    jobqueue: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Start workers by slurm, pbs, sge, lsf, htcondor, oar or moab.",
-        ),
-    ] = ""
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs to submit, one per host.")] = 1
-    job_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="An option of dask-jobqueue, such as queue=gpu, walltime=00:20:00, "
-            "job_extra_directives=['--gpus-per-node=8'].",
-        ),
-    ] = None
+    hosts: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --scheduler: hosts to wait for, each with a Dask worker.")
+    ] = 1
+    script: Annotated[
+        bool, typer.Option("--script", help="Print a job for Slurm's sbatch that measures on all its hosts.")
+    ] = False
     host_timeout: Annotated[
         float,
         typer.Option(
             metavar="TIME",
             parser=SECONDS,
-            help="How long a host may take to join, waiting in a queue included, and to answer. (default: 60s)",
+            help="How long a host may take to join, and to answer. (default: 60s)",
             show_default=False,
         ),
     ] = 60.0
@@ -69,47 +57,22 @@ class Cluster:
         """The Dask workers that these options mean.
 
         Raises:
-            UsageError: for options that do not go together, an unknown queueing system, and a file that is not there.
+            UsageError: for options that do not go together, and a file that is not there.
         """
-        from smembench.studies.fleet.cluster import SYSTEMS, Where
+        from smembench.studies.fleet.cluster import Where
 
-        one_of(scheduler=bool(self.scheduler), slurm=self.slurm, jobqueue=bool(self.jobqueue))
-        jobqueue, job_options = "slurm" if self.slurm else self.jobqueue, self.job_option or ()
+        one_of(scheduler=bool(self.scheduler), script=self.script)
         tls = given(ca=self.tls_ca, cert=self.tls_cert, key=self.tls_key)
-        if jobqueue and jobqueue not in SYSTEMS:
-            raise UsageError(f"--jobqueue {jobqueue}: not one of {', '.join(SYSTEMS)}")
-        if job_options and not jobqueue:
-            raise UsageError(f"--job-option {job_options[0]}: goes with --slurm or --jobqueue")
-        if self.jobs > 1 and not jobqueue:
-            raise UsageError(f"--jobs {self.jobs}: goes with --slurm or --jobqueue")
-        if tls and not (self.scheduler or jobqueue):
-            raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler, --slurm or --jobqueue")
+        if self.hosts > 1 and not self.scheduler:
+            raise UsageError(f"--hosts {self.hosts}: goes with --scheduler; sbatch takes --nodes for a job of --script")
+        if tls and not (self.scheduler or self.script):
+            raise UsageError("--tls-ca, --tls-cert, --tls-key: go with --scheduler or --script")
         if "key" in tls and "cert" not in tls:
             raise UsageError("--tls-key: goes with --tls-cert")
         for name, path in tls.items():
             if not path.is_file():
                 raise UsageError(f"--tls-{name} {path}: there is no such file")
-        return Where(self.scheduler, jobqueue, self.jobs, _job_options(job_options), tls)
-
-
-def _job_options(given: Sequence[str]) -> dict[str, object]:
-    """The values of ``key=value`` options, as Python reads them.
-
-    Raises:
-        UsageError: for one that is no key with a value.
-    """
-    import ast
-
-    found = {}
-    for option in given:
-        name, equals, text = option.partition("=")
-        if not equals or not name.isidentifier():
-            raise UsageError(f"--job-option {option}: write key=value, such as queue=gpu")
-        try:
-            found[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):  # a text without quotes
-            found[name] = text
-    return found
+        return Where(self.scheduler, self.hosts, tls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +123,7 @@ def run(
             "max_seconds, and 60s)",
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases, or the job script.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases.")] = False,
     cluster: Cluster,
     sampling: Sampling,
     outputs: Judged,
@@ -168,10 +131,8 @@ def run(
     """Measure a config on every GPU at once.
 
     A process per GPU measures into one folder, DIR/<UTC time>-<config>-fleet: on this host, or with --scheduler
-    on the hosts of a running Dask cluster, with --slurm or --jobqueue on those of jobs that are submitted.
-
-    All hosts need this version of smembench and the same DIR. What uses
-    the hosts' memory, such as copies, is measured on one GPU of a host at a time.
+    on the hosts of a running Dask cluster. --script prints the same as a job for Slurm. All hosts need this version of
+    smembench and the same DIR. What uses the hosts' memory, such as copies, is measured on one GPU of a host at a time.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
     --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed. That there is
@@ -182,12 +143,13 @@ def run(
       smembench fleet run fleet
       smembench fleet run fleet --device cuda:0,cuda:3 --output /shared/results
       smembench fleet run fleet --scheduler tcp://10.0.0.1:8786
-      smembench fleet run fleet --slurm --jobs 16 --job-option queue=gpu
+      smembench fleet run fleet --script | sbatch --nodes 16 --partition gpu
       smembench fleet run --resume results/20260101T020000Z-fleet
       smembench fleet run quick --device cpu --workers 4
     """
     from smembench.run.config import from_toml
     from smembench.store.run_folder import made
+    from smembench.studies.fleet.cluster import slurm_script
     from smembench.studies.fleet.options import Devices, Options
     from smembench.studies.fleet.run import begin, run_fleet
     from smembench.views.fleet_progress import QUIET, watch
@@ -204,6 +166,10 @@ def run(
     chosen = from_toml(config, set_ or (), flags) if config is not None else None
     if chosen is None and (set_ or flags or devices != Devices() or anonymous):
         raise UsageError(f"--resume {resume}: continues with the fleet's config and devices; leave out their options")
+    if cluster.script:
+        words = [word for word in sys.argv[1:] if word != "--script"]
+        typer.echo(slurm_script(where, words, output if resume is None else resume), nl=False)
+        return
     if dry_run:
         with made(output) if chosen is not None else nullcontext():
             _dry_run(chosen, resume, where, devices, cluster.host_timeout)
@@ -263,16 +229,10 @@ def _devices(device: str | None, workers: int) -> Devices:
 def _dry_run(config: Config | None, resume: Path | None, where: Where, devices: Devices, limit: float) -> None:
     from smembench.run.config import from_stored
     from smembench.store.fleet_json import read_fleet_file
-    from smembench.studies.fleet.cluster import job_cluster
     from smembench.studies.fleet.run import would_measure
     from smembench.views.console import say, stderr
     from smembench.views.fleet_progress import planned
 
-    if where.jobqueue:
-        with job_cluster(where, dry=True) as cluster:
-            typer.echo(cluster.job_script(), nl=False)
-        say(stderr, f"{where.jobs} of these would be submitted, with the scheduler's address; nothing was")
-        return
     if resume is not None:
         content = read_fleet_file(resume)
         config = from_stored(content.config.data)

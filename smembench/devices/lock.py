@@ -2,6 +2,9 @@
 
 The name is that of a Unix socket in Linux's abstract namespace. It is no file, so all users share it and nobody can
 plant a link. The system releases it however the process ends, and tells others which process holds it.
+
+The name is one of a network namespace. A container has its own unless it was started in the host's, and nothing else
+that all engines share with the host: a file lies in the container, as do device nodes where the engine makes them anew.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from pathlib import Path
 from smembench.model.errors import DeviceUnavailable
 
 _POLL_SECONDS = 1.0
+_SETTINGS = Path("/proc/sys/net/core")
+"""Of the network; ``netdev_max_backlog`` is one of the whole machine, which only the host's namespace has."""
 _ASKING = 4096
 """How many processes can ask at once who holds it; the system may lower it."""
 
@@ -45,6 +50,16 @@ def device_lock(
                 told = True
             time.sleep(_POLL_SECONDS)
         yield
+
+
+def unseen_runs() -> str | None:
+    """Which runs hold locks that this process does not see; None if it is in the host's network namespace."""
+    if not _SETTINGS.is_dir() or (_SETTINGS / "netdev_max_backlog").exists():
+        return None
+    return (
+        "runs outside of this container are neither seen nor waited for, since it has a network of its own; "
+        "start the containers that share a GPU with --network host"
+    )
 
 
 def _take(held: socket.socket, address: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from smembench.devices.lock import device_lock
+from smembench.devices.lock import device_lock, unseen_runs
 from smembench.devices.select import CPU, open_device, resolve, uuid_of
 from smembench.kernels import registry
 from smembench.model.device import DeviceInfo
@@ -90,6 +90,8 @@ def open_session(
             # Lock before a worker opens the device: that calibrates it, which would disturb another run.
             if lock:
                 held.enter_context(locked(names, wait=wait, waiting=waiting))
+                if wait and any(map(uuid_of, names)) and (unseen := unseen_runs()):
+                    notes = (*notes, unseen)
             worker = hire(names)
             held.callback(worker.kill)
             items = list(plan.cases(worker.limits))

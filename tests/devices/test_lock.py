@@ -7,10 +7,12 @@ import pwd
 import signal
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from fake_driver.process import FEW, FakeDriver, ended
 from smembench.devices.lock import device_lock
 from smembench.model.errors import DeviceUnavailable
 
@@ -65,3 +67,17 @@ def test_all_users_of_a_host_share_it_and_a_killed_holder_loses_it(uuid: str) ->
             except DeviceUnavailable as error:
                 os._exit(0 if f"process {os.getppid()} of root" in str(error) else 2)
         assert os.waitpid(refused, 0)[1] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can have a network of its own")
+def test_in_a_container_wait_says_that_other_containers_are_not_waited_for(
+    fake_driver: FakeDriver, tmp_path: Path
+) -> None:
+    new_network = "import ctypes\nassert ctypes.CDLL(None).unshare(0x40000000) == 0\n"
+    (tmp_path / "sitecustomize.py").write_text(new_network)
+    said = "runs outside of this container are neither seen nor waited for"
+    command = ["smembench", "transpose", "--device", "cuda", "--n", "16", "--kernel", "memcpy", *FEW]
+    for options, lines in ((["--wait"], 1), ([], 0)):
+        _, err = ended(fake_driver(*command, *options, site=tmp_path))
+        assert err.count(said) == lines

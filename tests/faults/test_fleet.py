@@ -324,115 +324,43 @@ def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, 
     assert_whole(fleet_folder(tmp_path / "results"), 1, {})
 
 
-SBATCH = """#!/bin/sh
-cd "$(dirname "$0")"
-mkdir taken || { echo "sbatch: error: there is room for one job" >&2; exit 1; }
-cp "$1" job
-setsid bash job >/dev/null 2>&1 </dev/null &
-echo "Submitted batch job $!"
+SRUN = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/srun.log"
+shift
+exec "$@"
 """
-SCANCEL = """#!/bin/sh
-cd "$(dirname "$0")"
-kill -- "-$1" || kill "$1"
-rmdir taken
-echo "$1" >> cancelled
-"""
-JOBS = ("--slurm", "--job-option", "interface=lo", "--job-option", "cores=2", "--job-option", "memory=1GB")
-
-
-@pytest.fixture
-def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a queueing system with Slurm's commands, which starts one job at a time and refuses others."""
-    folder = tmp_path / "queue"
-    folder.mkdir()
-    command(folder / "sbatch", SBATCH)
-    command(folder / "scancel", SCANCEL)
-    monkeypatch.setitem(ENV, "PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
-    return folder
-
-
-def command(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
-
-
-def cancelled(queue: Path) -> int:
-    """How many jobs were cancelled."""
-    return len((queue / "cancelled").read_text().splitlines())
 
 
 @pytest.mark.slow
-def test_ctrl_c_cancels_the_job_of_a_fleet_and_a_resume_submits_another(
-    queue: Path, config: Path, tmp_path: Path
+def test_a_job_of_slurm_measures_and_says_which_hosts_did_not_start(
+    program: Program, config: Path, tmp_path: Path
 ) -> None:
-    root = tmp_path / "results"
-    process = start(config, "--device", "cpu", "--output", root, *JOBS)
-    until(lambda: trials(root))
-    process.send_signal(signal.SIGINT)
-    _, err = ended(process, 130)
+    """srun as on a job of two hosts of which one never starts."""
+    root, srun = tmp_path / "results", tmp_path / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text(SRUN)
+    srun.chmod(0o755)
+    options = ("--device", "cpu", "--output", root, "--host-timeout", "5s", "--script")
+    script = program("fleet", "run", config, *options, SMEMBENCH_KERNELS=FAULTS).stdout
+    path = os.pathsep.join((str(srun.parent), os.environ["PATH"]))
+    env = {**ENV, "SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2", "PATH": path}
+    ran = subprocess.run(["bash"], input=script, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 1, ran.stderr
+    assert (srun.parent / "srun.log").read_text().startswith("--cpu-bind=none ")
     folder = fleet_folder(root)
-    assert f"--resume {folder}" in err.splitlines()[-1]
-    assert reasons(folder) == ["interrupted"]
-    assert cancelled(queue) == 1
-    before = stored(folder)
-    assert before
-
-    ended(start("--resume", folder, *JOBS), 0)
-    assert_whole(folder, 1, before)
-    assert cancelled(queue) == 2
-
-
-def test_jobs_that_are_refused_are_one_line_and_the_others_are_cancelled(
-    queue: Path, config: Path, tmp_path: Path
-) -> None:
-    _, err = ended(start(config, "--device", "cpu", "--output", tmp_path / "results", "--jobs", 3, *JOBS), 2)
-    (line,) = err.splitlines()
-    assert line.endswith("sbatch: error: there is room for one job")
-    assert cancelled(queue) == 1
-    assert not list((tmp_path / "results").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [("echo queue is closed; exit 3", "queue is closed"), ("exit 3", "its command ended with exit code 3")],
-    ids=["a reason on stdout", "no reason"],
-)
-def test_a_refused_job_is_told_by_whatever_its_command_said(
-    queue: Path, config: Path, tmp_path: Path, script: str, words: str
-) -> None:
-    command(queue / "sbatch", f"#!/bin/sh\n{script}\n")
-    _, err = ended(start(config, "--device", "cpu", "--output", tmp_path / "results", *JOBS), 2)
-    assert err.splitlines()[-1].endswith(words)
-
-
-def test_ctrl_c_while_a_job_is_submitted_is_one_line_and_leaves_nothing(
-    queue: Path, config: Path, tmp_path: Path
-) -> None:
-    command(queue / "sbatch", f"#!/bin/sh\ntouch {queue / 'asked'}\nexec sleep 60\n")
-    process = start(config, "--device", "cpu", "--output", tmp_path / "results", *JOBS)
-    until((queue / "asked").exists)
-    os.killpg(process.pid, signal.SIGINT)
-    assert ended(process, 130, 30) == ("", "smembench: interrupted\n")
-    assert not list((tmp_path / "results").iterdir())
+    silent, measured = read_fleet_file(folder).devices
+    assert (silent.host, silent.reason) == ("1 of 2 hosts", "did not start within 5 s")
+    assert (measured.device, measured.state) == ("cpu", "complete")
+    assert not list(root.glob("dask-*"))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif("SMEMBENCH_SLURM" not in os.environ, reason="SMEMBENCH_SLURM names no partition to submit jobs to")
-def test_a_job_of_slurm_that_is_cancelled_is_two_rows_and_the_next_job_goes_on(config: Path, tmp_path: Path) -> None:
-    config.write_text(CONFIG.replace("samples = 12", "samples = 100"))
-    root = tmp_path / "results"
-    given = (f"queue={os.environ['SMEMBENCH_SLURM']}", "cores=2", "memory=1GB", f"log_directory={tmp_path}")
-    options = ("--slurm", "--host-timeout", "2min", *(word for one in given for word in ("--job-option", one)))
-    process = start(config, "--device", "cpu", "--workers", 2, "--output", root, *options)
-    until(lambda: len(trials(root)) == 2)
-    subprocess.run(["scancel", "-n", "smembench"], check=True)
-    ended(process, 1)
-    folder = fleet_folder(root)
-    assert reasons(folder) == ["the Dask worker of its host was lost"] * 2
-    before = stored(folder)
-
-    ended(start("--resume", folder, *options), 0)
-    assert_whole(folder, 2, before)
+def test_a_job_of_slurm_is_measured_by_its_hosts(program: Program, config: Path, tmp_path: Path) -> None:
+    script = program("fleet", "run", config, "--device", "cpu", "--output", tmp_path, "--script", **ENV).stdout
+    submit = ["sbatch", "--wait", "--nodes", "2", "--partition", os.environ["SMEMBENCH_SLURM"]]
+    subprocess.run(submit, input=script, env=ENV, text=True, check=True)
+    assert_whole(fleet_folder(tmp_path), 2, {})
 
 
 @pytest.mark.slow

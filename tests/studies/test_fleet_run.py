@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -22,7 +23,6 @@ from smembench.store.csv_files import CASES
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
 from smembench.store.run_folder import RUN, RunFolder, read_description
 from smembench.studies.fleet.ask import add_host
-from smembench.studies.fleet.cluster import SYSTEMS
 from smembench.studies.fleet.hosts import Host, ask_host
 from smembench.studies.fleet.plan import again, entries_of
 from smembench.studies.fleet.read import read_fleet
@@ -252,17 +252,15 @@ def _begin_and_end(path: Path) -> tuple[datetime, datetime]:
     [
         (["quick", "--workers", 2], "--device cpu"),
         (["quick", "--device", "auto"], "all GPUs are the default"),
-        (["quick", "--jobqueue", "cron"], "not one of slurm"),
-        (["quick", "--job-option", "queue=gpu"], "goes with --slurm"),
-        (["quick", "--slurm", "--job-option", "queue"], "write key=value"),
-        (["quick", "--slurm", "--job-option", "colour=red", "--dry-run"], "argument 'colour'\n"),
-        (["quick", "--jobs", 3], "goes with --slurm"),
+        (["quick", "--hosts", 3], "goes with --scheduler"),
+        (["quick", "--script", "--hosts", 3], "sbatch takes --nodes"),
+        (["nothing", "--script"], "nothing"),
         (["quick", "--tls-ca", "ca.pem"], "go with --scheduler"),
-        (["quick", "--slurm", "--tls-ca", __file__, "--dry-run"], "TLS needs --tls-ca and --tls-cert, or distributed"),
-        (["quick", "--slurm", "--tls-ca", __file__, "--tls-key", __file__], "goes with --tls-cert"),
-        (["quick", "--slurm", "--tls-ca", "ca.pem", "--tls-cert", "cert.pem"], "ca.pem: there is no such file"),
+        (["quick", "--script", "--tls-ca", __file__], "TLS needs --tls-ca and --tls-cert, or distributed"),
+        (["quick", "--script", "--tls-ca", __file__, "--tls-key", __file__], "goes with --tls-cert"),
+        (["quick", "--script", "--tls-ca", "ca.pem", "--tls-cert", "cert.pem"], "ca.pem: there is no such file"),
         (["quick", "--device", "cpu", "--stall-timeout", 0], "give a time above 0"),
-        (["quick", "--slurm", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
+        (["quick", "--script", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
         (["quick", "--resume", "results/x"], "not both"),
         ([], "give a CONFIG"),
         (["--resume", "results/x", "--device", "cpu"], "fleet's config and devices"),
@@ -306,32 +304,27 @@ def test_a_dry_run_of_a_fleet_that_goes_on_counts_what_failed_before(program: Pr
     ]
 
 
-def test_a_job_script_is_dask_jobqueues_and_nothing_is_submitted(program: Program) -> None:
-    options = ("queue=gpu", "walltime=00:20:00", "job_extra_directives=['--gpus-per-node=8']", "cores=9")
-    chosen = [word for option in options for word in ("--job-option", option)]
-    ran = program("fleet", "run", "quick", "--slurm", "--jobs", 16, *chosen, "--dry-run")
+def test_a_script_is_a_job_of_slurm_that_measures_the_same_by_its_workers(program: Program, tmp_path: Path) -> None:
+    folder, pem = tmp_path / "a b", tmp_path / "c.pem"
+    pem.touch()
+    tls = ("--tls-ca", pem, "--tls-cert", pem)
+    ran = program("fleet", "run", "quick", "--script", "--output", folder, "--samples", 5, *tls)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert subprocess.run(["bash", "-n"], input=ran.stdout, text=True, check=False).returncode == 0
     lines = ran.stdout.splitlines()
     assert lines[0] == "#!/usr/bin/env bash"
-    for line in ("-J smembench", "-p gpu", "-t 00:20:00", "--gpus-per-node=8", "--cpus-per-task=9"):
-        assert f"#SBATCH {line}" in lines
-    assert "--nthreads 9" in lines[-1]
-    assert ran.stderr == "16 of these would be submitted, with the scheduler's address; nothing was\n"
-
-
-def test_a_text_for_a_list_of_a_job_is_one_line_and_dasks_polling_stays_off(program: Program) -> None:
-    options = ("job_extra_directives=--exclusive", "job_script_prologue=module load cuda")
-    chosen = [word for option in options for word in ("--job-option", option)]
-    *header, off, prologue, _ = program("fleet", "run", "quick", "--slurm", *chosen, "--dry-run").stdout.splitlines()
-    assert header[-1] == "#SBATCH --exclusive"
-    assert off == "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False"
-    assert prologue == "module load cuda"
-
-
-@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "slurm"])
-def test_each_queueing_system_has_a_job_script(program: Program, system: str) -> None:
-    ran = program("fleet", "run", "quick", "--jobqueue", system, "--dry-run")
-    assert ran.returncode == 0, ran.stderr
-    assert "distributed.cli.dask_worker tcp://127.0.0.1:" in ran.stdout
+    assert "#SBATCH --ntasks-per-node=1" in lines
+    (off,) = (place for place, line in enumerate(lines) if line == "export DASK_DISTRIBUTED__DIAGNOSTICS__NVML=False")
+    scheduler, worker = (line for line in lines if "distributed.cli" in line)
+    assert off < lines.index(scheduler)
+    assert worker.startswith("srun ")
+    for line in (scheduler, worker):
+        assert f"--protocol tls --tls-ca-file {pem} --tls-cert {pem}" in line
+    assert lines[-1].endswith(
+        f"-m smembench fleet run quick --output '{folder}' --samples 5 {' '.join(map(str, tls))} "
+        '--scheduler "$file" --hosts "$SLURM_JOB_NUM_NODES"'
+    )
+    assert not folder.exists()
 
 
 @pytest.mark.slow

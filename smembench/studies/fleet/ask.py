@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def ask_hosts(
-    client: Client, folder: str, devices: Sequence[str], *, anonymous: bool, limit: float, jobs: int
+    client: Client, folder: str, devices: Sequence[str], *, anonymous: bool, limit: float, count: int
 ) -> list[Host]:
     """What each host of a cluster says of itself, by name; one that does not answer is named by its address.
 
-    Waits ``limit`` seconds for ``jobs`` workers, and as long for the answers.
+    Waits ``limit`` seconds for ``count`` workers, one per host, and as long for the answers.
 
     Raises:
         SmembenchError: if there is no worker at all.
@@ -33,7 +33,7 @@ def ask_hosts(
 
     with interruptible():
         try:
-            client.wait_for_workers(jobs, timeout=limit)
+            client.wait_for_workers(count, timeout=limit)
         except TimeoutError:
             if not client.nthreads():
                 late = f"no Dask worker came within {duration(limit)}; --host-timeout waits longer"
@@ -47,8 +47,8 @@ def ask_hosts(
         }
         until = monotonic() + limit
         hosts: dict[str, Host] = {}
-        if missing := max(0, jobs - len(came)):
-            name = f"{missing} of {jobs} jobs"
+        if missing := max(0, count - len(came)):
+            name = f"{missing} of {count} hosts"
             hosts[name] = Host(name, (Entry(host=name, reason=f"did not start within {duration(limit)}"),))
         for place, future in asked.items():
             host = _answer(place, future, max(0.0, until - monotonic()), limit, anonymous)

@@ -77,7 +77,7 @@ def run_fleet(folder: Path, options: Options, watch: Watch) -> Finished:
     count = content.workers * len(here.devices) if here else 0
     with connected(where, count) as client:
         path = str(folder.resolve())
-        hosts = [here] if here else ask_hosts(client, path, content.chosen, jobs=where.jobs, **asking)
+        hosts = [here] if here else ask_hosts(client, path, content.chosen, count=where.hosts, **asking)
         now = [entry for host in hosts for entry in entries_of(host, content.workers)]
         content = content.model_copy(update={"devices": tuple(again(content.devices, now))})
         _note_threads(client, hosts, content.devices, watch)
@@ -98,7 +98,7 @@ def ask_here(devices: Sequence[str], *, anonymous: bool, limit: float) -> Host:
         return host
     raise DeviceUnavailable(
         f"no GPU is usable on this host: {host.devices[0].reason} (see: smembench doctor); "
-        "--device cpu --workers 2 tries a fleet on the CPU, --scheduler and --jobqueue find other hosts"
+        "--device cpu --workers 2 tries a fleet on the CPU, --scheduler and --script find other hosts"
     )
 
 
@@ -152,5 +152,5 @@ def would_measure(where: Where, devices: Devices, limit: float) -> list[Entry]:
     if where.here:
         return entries_of(ask_here(devices.names, anonymous=False, limit=limit), devices.workers)
     with connected(where, 0) as client:
-        hosts = ask_hosts(client, "", devices.names, anonymous=False, limit=limit, jobs=1)
+        hosts = ask_hosts(client, "", devices.names, anonymous=False, limit=limit, count=where.hosts)
     return [entry for host in hosts for entry in entries_of(host, devices.workers)]
