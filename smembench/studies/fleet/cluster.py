@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import UsageError
+from smembench.model.install import extra
 from smembench.model.text import one_line, visible
 from smembench.store.files import read_whole
 
@@ -278,4 +279,4 @@ def check_installed(*, jobqueue: bool) -> None:
             finally:  # once imported, it has Ctrl-C end the process at once, with exit code 0
                 signal.signal(signal.SIGINT, on_interrupt)
     except ImportError as error:
-        raise UsageError(f"fleet run needs the package {error.name}: pip install 'smembench[fleet]'") from None
+        raise UsageError(f"fleet run needs the package {error.name}: {extra('fleet')}") from None
