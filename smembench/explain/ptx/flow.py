@@ -34,3 +34,15 @@ def successors(kernel: PtxKernel, extents: Sequence[Extent]) -> list[list[int]]:
             after += [at[kernel.labels[label]] for label in kernel.tables.get(last.operands[1], ())]
         found.append(after or [len(extents)])
     return found
+
+
+def behind(after: Sequence[Sequence[int]], number: int) -> frozenset[int]:
+    """The pieces to which threads come from the end of a piece before they come to it again."""
+    found: set[int] = set()
+    left = [*after[number]]
+    while left:
+        piece = left.pop()
+        if piece not in found and piece != number and piece < len(after):
+            found.add(piece)
+            left += after[piece]
+    return frozenset(found)

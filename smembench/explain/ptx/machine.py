@@ -8,10 +8,12 @@ is noted and left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from smembench.explain.ptx.accesses import Accesses
-from smembench.explain.ptx.flow import pieces, successors
+from smembench.explain.ptx.flow import behind, pieces, successors
 from smembench.explain.ptx.joins import Joins, computes
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.memory import Memory
@@ -67,7 +69,12 @@ class Machine:
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()
         extents = pieces(kernel)
-        self._joins = Joins([kernel.code[begin:end] for begin, end in extents], successors(kernel, extents))
+        after = successors(kernel, extents)
+        code = [kernel.code[begin:end] for begin, end in extents]
+        self._joins = Joins(code, after)
+        barriers = (number for number, each in enumerate(code) if each[-1].root in ("bar", "barrier"))
+        self._behind = {number + 1: behind(after, number) for number in barriers}
+        self._accessing = [any(one.root in MEMORY and not one.by_name for one in each) for each in code]
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
         self._skipped = skipped(kernel, merging.guarded)
@@ -152,18 +159,24 @@ class Machine:
                 line = (last or inside[-1][0]).called_from.line
                 what = f"a block runs more than {self._most} instructions; end the loop or give less work"
                 raise UsageError(f"{readable(self._kernel.name)}, line {line}: {what}")
-            whole = None if mask.all() else mask
-            for instruction, run in inside:
-                guarded = self._taken(instruction, whole)
-                if id(instruction) in self._guarded:
-                    if instruction.guard:
-                        self._accesses.note_branch(instruction, mask)
-                    self._accesses.note_made(instruction, mask if guarded is None else guarded)
-                if guarded is None or guarded.any():
-                    run(guarded)
-                for load in self._sunk.get(id(instruction), ()):
-                    self._accesses.keep(load, guarded)
+            if self._waits and self._accessing[number]:
+                self._waits.passing(number, mask, self._behind)
+            self._straight(inside, mask)
             self._go_on(number, last, mask, running)
+
+    def _straight(self, inside: Sequence[tuple[Instruction, Run]], mask: Mask) -> None:
+        """Run straight code for the threads of a mask."""
+        whole = None if mask.all() else mask
+        for instruction, run in inside:
+            guarded = self._taken(instruction, whole)
+            if id(instruction) in self._guarded:
+                if instruction.guard:
+                    self._accesses.note_branch(instruction, mask)
+                self._accesses.note_made(instruction, mask if guarded is None else guarded)
+            if guarded is None or guarded.any():
+                run(guarded)
+            for load in self._sunk.get(id(instruction), ()):
+                self._accesses.keep(load, guarded)
 
     def _taken(self, given: Instruction, mask: Mask | None) -> Mask | None:
         """The threads of a mask whose predicate is true; None for all."""

@@ -49,6 +49,7 @@ class Waits:
         self._looked: Counter[int] = Counter()
         self._arrived = np.zeros(registers.threads, np.int64)  # how often at the barrier of the cluster
         self._behind: dict[_Name, int] = {}
+        self._passed: dict[_Name, Mask] = {}
 
     def __bool__(self) -> bool:
         return bool(self._at or self._phases or self._spinning)
@@ -61,6 +62,17 @@ class Waits:
         self._looked.clear()
         self._arrived[:] = 0
         self._behind.clear()
+        self._passed.clear()
+
+    def passing(self, number: int, mask: Mask, behind: Mapping[int, frozenset[int]]) -> None:
+        """Threads access memory in a piece of code: some may have left out a barrier that others wait at.
+
+        ``behind`` are the pieces to which threads come from a barrier, by the piece that begins behind it.
+        """
+        for barrier in self._at:
+            if not barrier.threads and barrier.name.block != _CLUSTER and number in behind[barrier.behind]:
+                past = self._passed.get(barrier.name, np.zeros_like(mask))
+                self._passed[barrier.name] = past | mask & self._of(barrier.name)
 
     def to_spin(self, begin: int, behind: int, mask: Mask) -> None:
         """Threads would repeat a loop that waits for a store: it begins at piece ``begin``, ``behind`` is after it."""
@@ -177,11 +189,12 @@ class Waits:
         self._accesses.found.barriers += self._registers.blocks if name.block == _CLUSTER else 1
 
     def _check(self, name: _Name, groups: Mapping[_Barrier, tuple[Instruction, Mask]]) -> None:
-        """Note a mistake if threads come to a barrier in several lines, or wait elsewhere."""
+        """Note a mistake if threads come to a barrier in several lines, wait elsewhere, or have gone on without it."""
         others = [mask for barrier, (_, mask) in self._at.items() if barrier.name != name]
         others += [mask for _, mask in self._phases.values()]
         everyone, of_cluster = self._of(name), name.block == _CLUSTER
-        missing = np.logical_or.reduce([np.zeros_like(everyone), *others]) & everyone & ~self._come(name)
+        past = self._passed.pop(name, np.zeros_like(everyone))
+        missing = np.logical_or.reduce([past, *others]) & everyone & ~self._come(name)
         lines = {given.called_from.line for given, _ in groups.values()}
         apart = len(lines) > 1 and not of_cluster  # threads of different roles may wait in lines of their own
         if apart or (missing.any() and not any(barrier.threads for barrier in groups)):

@@ -120,6 +120,36 @@ extern "C" __global__ void last_block(float *x, unsigned *count) {
     __syncthreads();
     if (last) x[threadIdx.x] += x[threadIdx.x + blockDim.x];
 }
+extern "C" __global__ void goes_on(float *out, const float *in, int n) {
+    __shared__ float tile[64];
+    int i = threadIdx.x;
+    tile[i] = in[min(i, n - 1)];
+    if (i < n)
+        __syncthreads();
+    out[min(i, n - 1)] = tile[i];
+}
+extern "C" __global__ void ends_sooner(float *out, const float *in, int n) {
+    __shared__ float tile[64];
+    float total = 0;
+    for (int i = threadIdx.x; i < n; i += 64) {
+        tile[threadIdx.x] = in[i];
+        __syncthreads();
+        total += tile[63 - threadIdx.x];
+        __syncthreads();
+    }
+    out[threadIdx.x] = total + in[0];
+}
+extern "C" __global__ void stores_and_returns(float *out, const float *in, int n) {
+    __shared__ float tile[64];
+    int i = threadIdx.x;
+    if (i >= n) {
+        out[i] = 0;
+        return;
+    }
+    tile[i] = in[i];
+    __syncthreads();
+    out[i] = tile[n - 1 - i];
+}
 extern "C" __global__ void textured(float *out, unsigned long long texture) {
     out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
 }
@@ -162,6 +192,20 @@ def test_loads_of_nothing_and_divergent_barriers_are_mistakes(module: Module, na
 def test_threads_that_have_returned_need_not_reach_a_barrier(module: Module) -> None:
     found = run(module, "returned", [ArrayArgument((40,), np.dtype("float32")), 40])
     assert found.trace.mistakes == ()
+
+
+@pytest.mark.parametrize(("name", "n", "reach"), [("goes_on", 40, 40), ("ends_sooner", 100, 36), ("goes_on", 64, 0)])
+def test_threads_that_go_on_without_a_barrier_are_a_mistake(module: Module, name: str, n: int, reach: int) -> None:
+    arrays = [ArrayArgument((128,), np.dtype("float32"))] * 2
+    texts = [each.text for each in run(module, name, [*arrays, n]).trace.mistakes if each.kind == "barrier"]
+    said = f"{reach} of the block's 64 threads reach this barrier; all must that have not returned"
+    assert texts == [said] * bool(reach)
+
+
+@pytest.mark.parametrize("n", [40, 64])
+def test_threads_that_store_and_return_before_a_barrier_are_no_mistake(module: Module, n: int) -> None:
+    arrays = [ArrayArgument((128,), np.dtype("float32"))] * 2
+    assert run(module, "stores_and_returns", [*arrays, n]).trace.mistakes == ()
 
 
 def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: Module) -> None:
