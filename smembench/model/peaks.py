@@ -7,8 +7,10 @@ from smembench.model.device import DeviceInfo
 from smembench.model.formats import FLOAT8, HALVES, NARROW, TF32
 
 # Results per clock and multiprocessor for 32-bit and 64-bit floating-point multiply-add: CUDA C++ Programming Guide,
-# "Arithmetic Instructions", table of throughputs by compute capability.
-_FMA_PER_CLOCK = {
+# "Arithmetic Instructions", table of throughputs by compute capability. That of 10.3, 11.0 and 12.1 is from NVIDIA's
+# figures of their only GPUs: 75 TFLOPS in float32 and 1.25 in float64 (HGX B300 data sheet, per GPU), 128 cores per
+# multiprocessor (Thor SoC Technical Reference Manual), 6144 cores in 48 (DGX Spark data sheet). None: not published.
+_FMA_PER_CLOCK: dict[str, tuple[int, int | None]] = {
     "7.0": (64, 32),
     "7.5": (64, 2),
     "8.0": (64, 32),
@@ -16,7 +18,10 @@ _FMA_PER_CLOCK = {
     "8.9": (128, 2),
     "9.0": (128, 64),
     "10.0": (128, 64),
+    "10.3": (128, 2),
+    "11.0": (128, None),
     "12.0": (128, 2),
+    "12.1": (128, None),
 }
 
 # The same for products of 16-bit types that tensor cores add up in float32, not sparse: 1024 in NVIDIA A100 Tensor

@@ -32,6 +32,13 @@ def test_the_numbers_of_a_row_fit_each_other(sheet: DataSheet) -> None:
     assert sheet.tflops.get("bfloat16", sheet.tflops["float16"]) == sheet.tflops["float16"]
 
 
+def test_rates_of_gpus_without_a_row_fit_what_nvidia_publishes() -> None:
+    b300 = [flops_per_clock(dtype, "10.3") or 0 for dtype in ("float32", "float64")]
+    assert b300[0] / b300[1] == pytest.approx(75 / 1.25, rel=0.07)  # TFLOPS, rounded
+    assert flops_per_clock("float32", "12.1") == 2 * 6144 / 48  # cores, multiprocessors
+    assert flops_per_clock("float64", "12.1") is None
+
+
 @pytest.mark.parametrize("name", ["rtx4090", "RTX 4090", "RTX-4090"])
 def test_names_are_found_as_people_write_them(name: str) -> None:
     sheet = data_sheet(name)
