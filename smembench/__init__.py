@@ -63,6 +63,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)
+
+
 def measure(
     config: str | Path | Mapping[str, Any] | None = None,
     overrides: Sequence[str] = (),

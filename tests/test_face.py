@@ -50,6 +50,10 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+def test_completion_shows_the_public_names_only() -> None:
+    assert dir(smembench) == sorted(smembench.__all__)
+
+
 def test_the_examples_of_its_documentation_hold() -> None:
     assert doctest.testmod(smembench).failed == 0
 

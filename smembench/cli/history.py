@@ -81,5 +81,5 @@ def history(
         raise UsageError(f"{folder}: {no_series(nights)}")
     target.show(result(nights, skipped, series))
     if fail_on_change and (slower := sum(one.newest is Newest.SLOWER for one in series)):
-        say(stderr, f"slower, and not accepted: {slower} of {number_of(len(series), 'case')}")
+        say(stderr, f"unaccepted slowdowns: {slower} of {number_of(len(series), 'case')}")
         raise typer.Exit(REGRESSION)

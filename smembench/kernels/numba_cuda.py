@@ -25,6 +25,7 @@ from numba.core import config
 from smembench.kernels.types import Index
 from smembench.model.errors import UsageError
 from smembench.model.formats import carried
+from smembench.model.install import CUDA
 
 __all__ = [
     "INSTALL",
@@ -51,11 +52,7 @@ DeviceFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=DeviceFunction)
 
 
-INSTALL = (
-    "pip install 'smembench[cu13]', or [cu12] for a driver of CUDA 12"
-    if sys.version_info < (3, 15)
-    else "it has no release for Python 3.15 and later; use 3.14"
-)
+INSTALL = CUDA if sys.version_info < (3, 15) else "it has no release for Python 3.15 and later; use 3.14"
 INSTALLED = find_spec("numba_cuda") is not None
 """Whether numba-cuda is there. Numba has a module of the same name, which it replaces, and which is not used here."""
 

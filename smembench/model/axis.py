@@ -22,5 +22,5 @@ class Axis:
 
 DEFAULT_BLOCKS = (Block(32, 32), Block(16, 16))
 BLOCK = Axis("block", "Block dimensions in threads.", f"{','.join(map(str, DEFAULT_BLOCKS))} or the kernel's")
-PAD = Axis("pad", "Run the padded twin beside each kernel that has one, or only unpadded kernels.")
+PAD = Axis("pad", "Run the padded twin beside each kernel that has one; --no-pad: skip the padded kernels.")
 PAD_WIDTH = Axis("pad_width", "Extra columns of a padded tile.", "1")

@@ -124,7 +124,8 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
     slower = [one for one in series if one.slowed]
     runs = len(runs_of(series))
     among = number_of(runs, "run") if runs == len(ordered) else f"{runs} of {len(ordered)} runs"
-    text = f"Slower over {among}, and not accepted: {len(slower) or 'none'} of {number_of(len(series), 'case')}"
+    count = number_of(len(slower), "unaccepted slowdown") if slower else "No unaccepted slowdowns"
+    text = f"{count} in {number_of(len(series), 'case')} over {among}"
     if slower and (turn := slower[0].slowed):
         text += (
             f"; {series_names(series)[series.index(slower[0])]} {percent(slower[0].ratio)} since {turn.night.run_id}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.install import extra
 from smembench.model.progress import Step, unseen
 from smembench.report.charts import Chart, rendered
 from smembench.run.axes import split, unknown
@@ -23,11 +24,13 @@ def check_extra(what: str, *modules: str) -> None:
     """
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        raise UsageError(f'{what} needs {" and ".join(missing)}: pip install "smembench[report]"')
+        raise UsageError(f"{what} needs {' and '.join(missing)}: {extra('report')}")
 
 
-def chosen(charts: Sequence[Chart], patterns: str | None) -> list[Chart]:
+def chosen(charts: Sequence[Chart], patterns: str | None, *, asked: str = "--figure ") -> list[Chart]:
     """The charts whose names match one of the patterns, separated by commas, in which ``*`` matches anything.
+
+    ``asked`` is what a message calls the patterns.
 
     Raises:
         UsageError: for a pattern that no name matches.
@@ -39,7 +42,7 @@ def chosen(charts: Sequence[Chart], patterns: str | None) -> list[Chart]:
     for pattern in split(patterns):
         matching = {chart.name: chart for chart in charts if fnmatchcase(chart.name, pattern)}
         if not matching:
-            raise UsageError(f"--figure {pattern!r}: {unknown(pattern, names, 'figure')}")
+            raise UsageError(f"{asked}{pattern!r}: {unknown(pattern, names, 'figure')}")
         found |= matching
     return list(found.values())
 

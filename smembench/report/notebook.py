@@ -144,10 +144,12 @@ class Result(Shown):
         ]
         return pd.DataFrame(found, columns=["case_id", "round", "sample", "elapsed_ms"])
 
-    def chart(self, name: str | None = None) -> Chart:
+    def chart(self, figure: str | None = None) -> Chart:
         """The chart that a report of this run begins with, or the first whose name matches; ``*`` matches anything.
 
-        Needs the report extra. It shows itself in a notebook; ``alone`` is its Vega-Lite specification.
+        An unknown name is answered with the names of all charts. Needs the report extra.
+
+        It shows itself in a notebook; ``alone`` is its Vega-Lite specification.
 
         Raises:
             UsageError: without the report extra, for a name that nothing matches, and if there is nothing to draw.
@@ -158,7 +160,7 @@ class Result(Shown):
         found = contents([self.run]) if self.run.rows else None
         if found is None or found.headline.chart is None:
             raise UsageError(f"{self.run.id}: nothing was measured that a chart could show")
-        return found.headline.chart if name is None else chosen(found.charts, name)[0]
+        return found.headline.chart if figure is None else chosen(found.charts, figure, asked="figure=")[0]
 
     def compare(self, new: Side, *, threshold: float | None = None, across: Collection[str] = ()) -> Compared:
         """Compare this run with one that was measured later; the rest is as in ``smembench.compare``."""

@@ -92,7 +92,7 @@ def left_out(sweeps: Sequence[Placed]) -> str | None:
         for problem, names in missing.items()
         if names
     ]
-    return f"left out, since it runs only on a GPU: {'; '.join(lines)}" if lines else None
+    return f"skipped (GPU only): {'; '.join(lines)}" if lines else None
 
 
 def _chosen(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:

@@ -12,6 +12,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
+from smembench.model.install import CUDA
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import Config
 from smembench.run.environment import git_revision, versions
@@ -129,7 +130,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     if all(pair.ours.registers is None and pair.port.registers is None for pair in pairs):
         raise UsageError(
             "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "
-            f'{capability}; install them with: pip install "smembench[cu13]"'
+            f"{capability}: {CUDA}"
         )
     return pairs
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TextIO
 from smembench.kernels.program import CudaCKernel
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
+from smembench.model.install import CUDA
 from smembench.toolchains.compile_errors import first_error
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.registry import Toolchain
@@ -85,7 +86,7 @@ def compile_source(
 
         error, program = nvrtc.nvrtcCreateProgram(source.encode(), str(path).encode(), 0, [], [])
     except Exception:  # no package, or no library
-        raise UsageError(f"{path}: compiling CUDA C++ needs nvcc, or NVRTC: pip install 'smembench[cu13]'") from None
+        raise UsageError(f"{path}: compiling CUDA C++ needs nvcc, or NVRTC: {CUDA}") from None
     for name in names:
         nvrtc.nvrtcAddNameExpression(program, name.encode())
     architecture = f"--gpu-architecture=sm_{capability.replace('.', '')}"

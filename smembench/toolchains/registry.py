@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import smembench.toolchains
 from smembench.kernels.program import GpuKernel, Program
 from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.install import extra
 from smembench.model.measurement import Resources
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Toolchain(ABC, Generic[P]):
     @property
     def install(self) -> str:
         """The command that installs it."""
-        return f"pip install 'smembench[{self.name}]'"
+        return extra(self.name)
 
     def not_installed(self) -> str:
         """That it is not installed, and how to install it; empty if it is."""

@@ -82,8 +82,8 @@ def times(value: float | None, relative: float | None = None) -> str:
 
 
 def some(names: Sequence[str], what: str = "cases") -> str:
-    """Names of cases in a note; their number if they are many."""
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} {what}, the first of them {names[0]}"
+    """Names of cases in a note; of many their number and the first: ``4 cases (memcpy, …)``."""
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} {what} ({names[0]}, …)"
 
 
 def compact(value: float | None, missing: str = "-") -> str:

@@ -15,6 +15,7 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
 from smembench.explain.counters import Comparison
 from smembench.model.groups import grouped
+from smembench.model.install import CUDA
 from smembench.views.columns import Column, compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
@@ -261,8 +262,8 @@ def _times(count: float) -> str:
 def _registers(explained: Costs) -> str:
     """The registers that the occupancy counts, and spills."""
     if explained.code is None:
-        reason = ", since no installed compiler makes code of it" if isinstance(explained, Explanation) else ""
-        return f"; registers are not counted{reason}"
+        reason = f": no CUDA compiler found: {CUDA}" if isinstance(explained, Explanation) else ""
+        return f"; registers unknown{reason}"
     spilled = explained.code.spilled_bytes
     return f", at {explained.code.registers} registers per thread" + (
         f" and {spilled} bytes spilled" if spilled else ""

@@ -17,8 +17,8 @@ from smembench.views.columns import milliseconds, number, scaled, within
 from smembench.views.sections import Section, table
 
 _UNLESS = {
-    MEMORY: " or more where a cache holds its arrays",
-    ON_CHIP: " or more where the compiler merges loads",
+    MEMORY: " (higher if a cache holds its arrays)",
+    ON_CHIP: " (higher if the compiler merges loads)",
 }
 
 
@@ -72,21 +72,19 @@ def _sentences(
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         merging_known = limit.name == ON_CHIP and explained.code is not None
         unless = "" if merging_known else _UNLESS.get(limit.name, "")
-        reached = "It hits the roof"
+        reached = "Tightest bound:"
         if measured is not None and measured.elapsed_ms is not None:
             reached = (
                 f"Measured: {within(measured.elapsed_ms, measured.interval)} ms, "
                 f"{number(amount / measured.elapsed_ms / 1e6)} {unit}, {100 * ms / measured.elapsed_ms:.0f} % of the "
-                "lowest roof, that"
+                "tightest bound:"
             )
-        said.append(f"{reached} of {limit.name}, at {number(amount / ms / 1e6)} {unit}{unless}.")
+        said.append(f"{reached} {limit.name}, {number(amount / ms / 1e6)} {unit}{unless}.")
     if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."
         )
-    if not work.flops:
-        said.append("Arithmetic intensity: none, since the kernel computes nothing.")
-    else:
+    if work.flops:
         edge = None if device is None else ridge(work.dtype, device)
         beside = "" if edge is None else f", the ridge {number(edge)}"
         said.append(f"Arithmetic intensity: {number(explained.intensity)} FLOP per compulsory byte{beside}.")
@@ -94,8 +92,8 @@ def _sentences(
         share = on_chip_share(work, capability)
         if share is not None and share < 1:
             said.append(
-                f"L1 and shared memory, at one wavefront per clock, leave {100 * share:.1f} % of the arithmetic peak "
-                f"of compute capability {capability}."
+                f"At one wavefront per clock, shared memory limits this kernel to {100 * share:.1f} % of the "
+                f"arithmetic peak (compute capability {capability})."
             )
         if isinstance(device, DataSheet):
             said.append("Which roof limits it is not known: not all peaks are on the data sheet.")

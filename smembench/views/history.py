@@ -149,7 +149,7 @@ def _section(name: str, series: Sequence[Series]) -> Section:
         words=("case", "oldest to newest", "since"),
         wide=("runs", "since"),
     ).below(
-        sentence=f"Slower, and not accepted: {len(slower)} of {number_of(len(series), 'case')}.",
+        sentence=f"Unaccepted slowdowns: {len(slower)} of {number_of(len(series), 'case')}.",
         notes=[
             *change_notes(series),
             *unusable_notes(series),

@@ -30,7 +30,7 @@ def change_notes(series: Sequence[Series]) -> list[str]:
                 said.append(f"{len(those)} {word}, {short(one.case_id)} by {percent(most.change.ratio)}{drift}")
         changed = dict.fromkeys(what for _, turn in found for what in turn.changed)
         if not all(turn.change.drift for _, turn in found):
-            said.append("; ".join(changed) if changed else "no difference in run.json")
+            said.append("; ".join(changed) if changed else "driver, clocks, versions and code unchanged")
         lines.append("; ".join([f"{run_id}: {said[0]}", *said[1:], *([f"accepted: {reason}"] if reason else [])]))
     return lines
 

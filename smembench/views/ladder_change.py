@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.install import CUDA
 from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.studies.ladder.change import Change, Step
@@ -140,8 +141,4 @@ def figures(change: Change, capability: str | None, *, full: bool = True) -> Sec
             change.after.kernel.name: lambda line: line[2],
         },
         words=("figure",),
-    ).below(
-        sentence="Instructions and registers unknown: no CUDA compiler found (pip install 'smembench[cu13]')."
-        if missing
-        else ""
-    )
+    ).below(sentence=f"Instructions and registers unknown: no CUDA compiler found: {CUDA}." if missing else "")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.data_sheets import data_sheets
 from smembench.model.device import DeviceInfo
@@ -14,22 +16,36 @@ from smembench.studies.lesson import LESSONS
 from smembench.toolchains import registry as toolchains
 from smembench.views.records import Record
 
+_VARIED = re.compile(r"(Unroll|Dyn|Pad)+")
+
 
 def kernels() -> list[Record]:
-    """Kernels, problem by problem, with the element types that they take and the compilers of their ports."""
+    """Kernels, problem by problem, with the element types that they take and the compilers of their ports.
+
+    Those of GPUs come first. ``variant_of`` names the kernel of which one is a variant for special purposes.
+    """
     return [
         {
             "problem": problem,
             "kernel": kernel.name,
+            "variant_of": _base(kernel),
             "on": kernel.kind,
             "what": kernel.summary,
             "dtypes": list(kernel.dtypes or PROBLEMS[problem].dtypes),
             "ports": [port.compiler for port in registry.of_name(problem, kernel.name, kernel.kind) if port.port],
         }
         for problem in PROBLEMS
-        for kernel in registry.kernels()
+        for kernel in sorted(registry.kernels(), key=lambda kernel: kernel.kind != "cuda")
         if kernel.problem == problem and not kernel.port
     ]
+
+
+def _base(kernel: Kernel) -> str | None:
+    """The kernel of whose name a kernel's is an extension, unless it is measured by default or a step of a ladder."""
+    if kernel.standard or kernel.ladder:
+        return None
+    names = [name for name in registry.names(kernel.problem) if _VARIED.fullmatch(kernel.name.removeprefix(name))]
+    return min(names, key=len, default=None)
 
 
 def compilers() -> list[Record]:
@@ -69,12 +85,14 @@ def lines(part: str, records: Sequence[Record]) -> Iterator[str]:
         for name, of_problem in grouped(records, lambda record: str(record["problem"])).items():
             problem = PROBLEMS[name]
             yield f"{name}: {problem.texts.title}, {', '.join(problem.dtypes)}"
-            for record in of_problem:
+            variants = [str(record["kernel"]) for record in of_problem if record["variant_of"]]
+            for record in (record for record in of_problem if not record["variant_of"]):
                 dtypes, ports = record["dtypes"], record["ports"]
                 also = f"; also by {', '.join(ports)}" if isinstance(ports, list) and ports else ""
                 if isinstance(dtypes, list) and problem.dtypes[0] not in dtypes:
                     also = f" ({', '.join(dtypes)}){also}"
-                yield f"  {record['on']:<5} {record['kernel']:<23} {record['what']}{also}"
+                yield f"  {record['on']:<5} {record['kernel']:<19} {record['what']}{also}"
+            yield from [f"  and variants: {', '.join(variants)}"] if variants else []
         return
     yield f"{part}:"
     named = [(str(next(iter(record.values()))), record["what"]) for record in records]

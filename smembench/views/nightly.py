@@ -67,9 +67,10 @@ def _listed(lines: Iterable[str]) -> str:
 def summarise(found: Finished, folder: Path) -> Summary:
     """One page about a night's run in a folder."""
     run, failed = found.run, found.run.failed
-    verdicts = [f"{len(failed)} failed" if failed else "nothing failed"]
+    measured = number_of(sum(row.ok for row in run.rows), "case")
+    verdicts = [*([f"{len(failed)} failed"] if failed else []), f"{measured} measured"]
     verdicts += [_verdict(asked, comparison) for asked, comparison in found.compared]
-    verdicts += ["compared with nothing"] if found.compare_to and not found.compared else []
+    alone = "; no earlier run to compare with" if found.compare_to and not found.compared else ""
     name = namer([row.case for row in run.rows])
     statuses = Counter(row.status for row in run.rows)
     lines = [
@@ -86,7 +87,7 @@ def summarise(found: Finished, folder: Path) -> Summary:
         verdict_section(comparison, f"Compared with {asked}", most=_MOST) for asked, comparison in found.compared
     ]
     return Summary(
-        headline=f"{run.description.config.name}: {', '.join(verdicts)}",
+        headline=f"{run.description.config.name}: {', '.join(verdicts)}{alone}",
         lines=[*lines, *found.held.notes, *found.problems],
         sections=[section for section in sections if section.cells or section.notes],
         steps=next_steps(found, folder),
@@ -143,14 +144,22 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     cases = len(comparison.cases) + len(comparison.only_base)
     judged = comparison.judged
     if not judged:
-        return f"nothing comparable with {asked}"
+        return f"none comparable with {_runs(asked)}"
     among = f", {judged} of {cases} cases compared" if judged < cases else ""
     if missed := sum(case.open for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE):
         among += f", without {missed} that changed before"
     unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
     stand_out = f", {hidden} of them by no more than what recovered before" if hidden else ""
     ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""
-    return f"{len(comparison.regressions) or 'nothing'} slower than {asked}{ambiguous}{among}"
+    return f"{len(comparison.regressions) or 'none'} slower than {_runs(asked)}{ambiguous}{among}"
+
+
+def _runs(asked: str) -> str:
+    """``the last 7 runs`` for last:7."""
+    last, _, count = asked.partition(":")
+    if last != "last":
+        return asked
+    return f"the last {number_of(int(count), 'run')}" if count.isdigit() else "the last run"
 
 
 def _ids(runs: Sequence[str]) -> str:

@@ -224,7 +224,7 @@ def cautions(rows: Sequence[Row]) -> list[str]:
         return f"{every} cases" if len(rows) == len(done) > 1 else some([named[row] for row in rows])
 
     if waited := {row: share for row in done if (share := row.cpu_waiting or 0.0) > CROWDED}:
-        most = f"threads waited up to {100 * min(max(waited.values()), 1):.0f} % of the time for a core"
+        most = f"threads waited for a core up to {100 * min(max(waited.values()), 1):.0f} % of the time"
         found.append(f"{those(waited)}: upper bounds, because the host was busy ({most})")
     if throttled := [row for row in done if row.throttle_reasons not in (None, "none")]:
         reasons = ", ".join(sorted({str(row.throttle_reasons) for row in throttled}))

@@ -18,8 +18,8 @@ from smembench.views.limits import limits
 from smembench.views.sections import Section, device_names, groups, labels, subject
 from smembench.views.sentences import sentence
 
-_TABLES = 3
-"""Most tables of a run that is shown whole; more do not fit a screen."""
+_SCREEN, _AROUND = 60, 5
+"""Most lines of the tables of a run that is shown whole, and how many each has besides its cases."""
 _FINDINGS, _FAILED = 4, 3
 """Most findings of a summary, and most failed cases that it names."""
 _LINES = 16
@@ -27,8 +27,9 @@ _LINES = 16
 
 
 def brief(run: Run) -> list[Section]:
-    """All tables of a run that has few, else its summary."""
-    return tables(run) if len(groups(run.rows)) <= _TABLES else summary(run)
+    """The only table of a run, or all that fit a screen, else its summary."""
+    count = len(groups(run.rows))
+    return tables(run) if count == 1 or len(run.rows) + count * _AROUND <= _SCREEN else summary(run)
 
 
 def summary(run: Run) -> list[Section]:

@@ -15,7 +15,9 @@ import pytest
 from conftest import DOCUMENTS, QUICK, ROOT, Program, records
 from smembench import __version__
 from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
+from smembench.studies.doctor.installation import examine
 from smembench.toolchains.registry import compilers, names
+from smembench.views import doctor
 
 CONFIG = """
 samples = 3
@@ -95,6 +97,30 @@ def test_help_breaks_its_lines_where_the_screen_ends_and_nowhere_else(program: P
     begin = next(place for place, line in enumerate(lines) if line.startswith("Each trial"))
     paragraph = lines[begin : lines.index("", begin)]
     assert all(len(f"{line} {after.split()[0]}") > 78 for line, after in pairwise(paragraph))
+
+
+def test_variants_of_kernels_are_folded_and_gpus_come_first(program: Program) -> None:
+    lines = program("list", "kernels").stdout.splitlines()
+    transposes = lines[: lines.index(next(line for line in lines if line.startswith("matmul:")))]
+    assert transposes[1].split()[:2] == ["cuda", "memcpy"]
+    assert "transposeSmemUnrollPad" in transposes[-1]
+    assert transposes[-1].startswith("  and variants: ")
+    assert any(line.split()[:2] == ["cuda", "transposeSmemPad"] for line in transposes)
+    assert not any(line.split()[:2] == ["cuda", "transposeSmemDyn"] for line in transposes)
+    every = json.loads(program("list", "kernels", "--json").stdout)["kernels"]
+    assert {"transposeSmemDyn", "setRowReadRowDynPad"} <= {kernel["kernel"] for kernel in every}
+
+
+def test_each_missing_nvidia_library_has_the_one_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise RuntimeError("no such library")
+
+    for function in ("nvrtc.nvrtcVersion", "nvvm.version", "nvjitlink.version"):
+        monkeypatch.setattr(f"cuda.bindings.{function}", missing)
+    said = doctor.lines(examine())
+    for library in ("NVRTC", "NVVM", "nvJitLink"):
+        place = said.index(f"--   {library}: not found")
+        assert said[place + 1] == "       fix: pip install 'smembench[cu13]' (cu12 with a CUDA 12 driver)"
 
 
 def test_spellings_of_other_tools_are_taken(program: Program) -> None:

@@ -9,7 +9,7 @@ from conftest import NIGHTLY, Program
 def test_all_codes_without_a_gpu(program: Program, problem: str, kernel: str) -> None:
     done = program("compilers", problem, "--static", "--kernel", kernel, "--block", "16x16")
     if done.returncode == 2:
-        assert 'pip install "smembench[cu13]"' in done.stderr
+        assert "pip install 'smembench[cu13]'" in done.stderr
         pytest.skip("needs NVIDIA's compiler libraries")
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith(kernel)]

@@ -68,7 +68,7 @@ def test_many_nights_are_read_quickly_and_the_slower_case_comes_first(program: P
     assert lines[0] == "NVIDIA H200 · 120 runs, 2026-01-01 to 2026-04-30"
     assert lines[3].startswith("naiveGmem float32 4096x4096 b32x32")
     assert lines[3].endswith("2026-04-26")
-    assert "Slower, and not accepted: 1 of 199 cases." in lines
+    assert "Unaccepted slowdowns: 1 of 199 cases." in lines
     (change,) = (line for line in lines if line.startswith("20260426T020000Z-nightly: "))
     assert "1 slower, naiveGmem float32 4096x4096 b32x32 by +" in change
     assert "cuda:0 driver was 580.159.04, is 590.10" in change

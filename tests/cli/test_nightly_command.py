@@ -70,7 +70,7 @@ def test_nights_are_compared_summarised_told_and_kept(program: Program, tmp_path
     (kept, newest) = runs(tmp_path)
     assert kept == old
     page = (newest / "summary.md").read_text()
-    assert page.startswith("# tiny: nothing failed, ")
+    assert page.startswith("# tiny: 2 cases measured")
     for text in (page, second.stdout):
         assert f"compared with last ({before.name}): " in text
         assert f"compared with baseline ({old.name}): " in text
@@ -119,7 +119,7 @@ def test_a_night_that_fails_says_so_on_stderr(program: Program, tmp_path: Path) 
     (tmp_path / "tiny.toml").write_text(CONFIG.replace("copyGmem", "wrong"))
     night = ("run", "tiny.toml", "--compare-to", "last", "--output", "results")
     ran = program(*night, cwd=tmp_path, SMEMBENCH_KERNELS=ROOT / "tests/faults/kernels/cpu_faults.py")
-    headline = "tiny: 1 failed, compared with nothing"
+    headline = "tiny: 1 failed, 1 case measured; no earlier run to compare with"
     assert ran.returncode == 1
     assert headline in ran.stdout.splitlines()
     assert headline in ran.stderr.splitlines()

@@ -80,7 +80,7 @@ def test_without_the_extra_the_way_out_is_named(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert ran.returncode == 2
-    assert ran.stderr == 'smembench: report needs vl_convert: pip install "smembench[report]"\n'
+    assert ran.stderr == "smembench: report needs vl_convert: pip install 'smembench[report]'\n"
 
 
 def test_a_folder_of_runs_is_read_whole(program: Program, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_gain_of_a_step_is_measured_in_the_blocks_shown(fake_driver: FakeDri
     both = {(row["kernel"], row["block_x"], row["status"]) for row in records(out)}
     assert both >= {("transposeSmem", "32", "ok"), ("transposeSmemPad", "32", "ok")}
     assert len(both) == 3  # and the ceiling
-    assert "+width = 33" in err
+    assert "width: 32 -> 33" in err
     assert "gain" in err
 
 
@@ -249,7 +249,10 @@ def test_doctor_describes_the_fake_driver(fake_driver: FakeDriver) -> None:
     assert "fake driver, no GPU, compute capability 9.0, 1 GiB" in out
     assert "driver: fake, CUDA" in out
     assert "clocks, temperature and power are recorded" in out
-    assert "ok   nvJitLink: " in out
+    for library in ("NVRTC", "NVVM", "nvJitLink"):
+        assert f"ok   {library}: " in out
+    assert "sudo nvidia-smi -i 0 --lock-gpu-clocks=MHZ" in out
+    assert "--reset-gpu-clocks undoes it" in out
 
 
 # Runs the child, and counts what is predicted, but for the first request of each part.

@@ -388,15 +388,15 @@ def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it(
 def test_roofs_of_a_device_as_a_table() -> None:
     table = drawn("tiled", "9.0", H200)
     assert "memory 201.3 MB 4814 GB/s 0.04182 L1 and shared memory 584.2 GB 33454 GB/s 17.4622" in table
-    assert "arithmetic 137.4 GFLOP 66908 GFLOP/s 2.0541 It hits the roof of L1 and shared memory, at 7871" in table
+    assert "arithmetic 137.4 GFLOP 66908 GFLOP/s 2.0541 Tightest bound: L1 and shared memory, 7871" in table
     assert "682.7 FLOP per compulsory byte, the ridge 13.9" in table
-    assert "hits the roof of memory" in drawn("copyGmem", "9.0", H200)
+    assert "Tightest bound: memory" in drawn("copyGmem", "9.0", H200)
 
 
 def test_roofs_without_a_device_say_what_is_needed() -> None:
     text = drawn("tiled", "8.0", None)
     assert "least ms" not in text
-    assert "leave 23.5 % of the arithmetic peak of compute capability 8.0" in text
+    assert "limits this kernel to 23.5 % of the arithmetic peak (compute capability 8.0)" in text
     assert "--run" in text
 
 

@@ -43,7 +43,7 @@ def test_cublas_is_skipped_where_its_library_is_not(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(cublas, "_path", nowhere)
     *_, item = planned("matmul", kernel="naive,cublas")
-    assert item.skip == 'cuBLAS is not installed: pip install "smembench[peers]"'
+    assert item.skip == "cuBLAS is not installed: pip install 'smembench[peers]'"
 
 
 class ColumnMajor:

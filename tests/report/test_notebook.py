@@ -91,7 +91,7 @@ def test_a_chart_is_a_specification_and_a_picture(result: Result) -> None:
 
 def test_a_chart_is_chosen_by_its_name(result: Result) -> None:
     assert result.chart("samples-*").name.startswith("samples-transpose")
-    with pytest.raises(UsageError, match="nothing-like-it"):
+    with pytest.raises(UsageError, match=r"^figure='nothing-like-it': no such figure .*\(there are: ladder-"):
         result.chart("nothing-like-it")
 
 

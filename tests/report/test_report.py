@@ -466,7 +466,7 @@ def test_runs_that_cannot_be_compared_are_not_called_the_same(stored: Run) -> No
 
 def test_many_runs_have_a_history(nights: list[Run]) -> None:
     report = contents(nights)
-    assert "Slower over 8 runs, and not accepted: 2 of 7 cases" in report.headline.sentences[0]
+    assert "2 unaccepted slowdowns in 7 cases over 8 runs" in report.headline.sentences[0]
     assert "since day 5" in report.headline.sentences[0]
     chart = report.headline.chart
     assert chart is not None
@@ -496,7 +496,7 @@ def test_each_gpu_has_its_own_lines_and_the_counts_of_runs_agree() -> None:
         assert len(moments) == len(set(moments)) == 6
     assert len(history.data.cells) == len(runs) == 12
     assert " · 12 runs · 20 cases " in report.headline.facts
-    assert report.headline.sentences[0] == "Slower over 12 runs, and not accepted: none of 20 cases."
+    assert report.headline.sentences[0] == "No unaccepted slowdowns in 20 cases over 12 runs."
     (overview,) = report.chapters[-1].topics[0].sections
     assert len({cells[0] for cells in overview.cells}) == 12
     assert not any("no case in common" in text for topic in report.chapters[0].topics for text in topic.text)
@@ -520,7 +520,7 @@ def test_runs_of_two_gpus_with_one_name_stay_apart(stored: Run) -> None:
 
     runs = [run(day, f"GPU-{1 + day % 2}", 1 + day % 2) for day in range(1, 11)]
     report = contents(runs)
-    assert "none of" in report.headline.sentences[0]
+    assert report.headline.sentences[0].startswith("No unaccepted slowdowns in ")
     history = next(chart for chart in report.charts if chart.name == "history")
     assert {dot["case"].rpartition(" on ")[2] for dot in dots_of(history)} == {
         "cuda:0 GPU-1",

@@ -263,10 +263,11 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     assert slower.cells == [
         ["copyGmem float32 4096x4096 b32x32", "30", "▁" * 11 + "█" * 5, "1.1000", "1.1000", "+10.0 %", "2026-01-26"]
     ]
-    assert slower.sentence == "Slower, and not accepted: 1 of 1 case."
+    assert slower.sentence == "Unaccepted slowdowns: 1 of 1 case."
     change, then = slower.notes
     assert change == (
-        "20260126T020000Z-nightly: 1 slower, copyGmem float32 4096x4096 b32x32 by +10.0 %; no difference in run.json"
+        "20260126T020000Z-nightly: 1 slower, copyGmem float32 4096x4096 b32x32 by +10.0 %; "
+        "driver, clocks, versions and code unchanged"
     )
     assert f"smembench accept {tmp_path}/c/20260130T020000Z-nightly --case {CASE} " in then
     assert faster.cells[0][5] == "-10.0 %"
@@ -398,7 +399,7 @@ def test_a_slower_level_is_news_until_it_is_accepted_or_gone(
     assert series.newest is newest
     assert len({turn.change.index for turn in series.turns}) == len(series.turns)
     (section,) = history_sections([series])
-    assert section.sentence.startswith(f"Slower, and not accepted: {int(newest is Newest.SLOWER)} of 1")
+    assert section.sentence.startswith(f"Unaccepted slowdowns: {int(newest is Newest.SLOWER)} of 1")
     assert any("as agreed" in note for note in section.notes) == any(turn.accepted for turn in series.turns)
 
 

@@ -66,7 +66,7 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
         name="history",
         title="Time over runs",
         caption=(
-            f"Time of the {which}{left_out}, in % from its oldest level, a point per run. A dashed line marks the "
+            f"Time of the {which} relative to their first level{left_out}; one point per run. A dashed line marks the "
             "first run after a change. Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
         ),
         spec={

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from smembench.model.case import DEFAULT_COMPILER
+from smembench.model.install import CUDA, extra
 from smembench.run.environment import versions
+from smembench.toolchains.cuda_libraries import cuda_libraries
 from smembench.toolchains.registry import compilers
 from smembench.toolchains.settings import settings, unoptimised
 
@@ -38,6 +40,13 @@ def _software() -> Iterator[Check]:
     for toolchain in compilers():
         if not toolchain.installed:
             yield Check(f"compiler {toolchain.name}", "not installed", False, toolchain.install)
+    yield from _libraries()
+
+
+def _libraries() -> Iterator[Check]:
+    """NVIDIA's compiler libraries, without which no kernel is compiled for a GPU, nor explained with its registers."""
+    for name, found in cuda_libraries().items():
+        yield Check(name, found or "not found", bool(found), CUDA)
 
 
 def _settings() -> Iterator[Check]:
@@ -73,6 +82,9 @@ def _gpu() -> Iterator[Check]:
         has_clock = info.sm_clock_max_mhz is not None
         telemetry = "clocks, temperature and power are recorded" if has_clock else "no telemetry"
         yield Check("NVML", telemetry, has_clock, "pip install nvidia-ml-py")
+        if has_clock:
+            lock = f"sudo nvidia-smi -i {index} --lock-gpu-clocks=MHZ, at most {info.sm_clock_max_mhz}"
+            yield Check("clocks", f"for steadier times: {lock}; --reset-gpu-clocks undoes it")
     yield from _compilers()
 
 
@@ -82,15 +94,12 @@ def _compilers() -> Iterator[Check]:
     from smembench.kernels.driver import checked
 
     major = checked(driver.cuDriverGetVersion()) // 1000
-    fix = f"pip install 'smembench[cu{major}]', or install the CUDA {major} toolkit"
+    fix = f"{extra(f'cu{major}')}, or install the CUDA {major} toolkit"
     for toolchain in (each for each in compilers() if each.installed):
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
         fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
         yield Check(f"compiler {toolchain.name}", found, reason is None, fix, fatal=fatal)
-    linker = versions(cuda=True).get("nvjitlink")
-    missing = "not found: Numba's kernels are not optimised at link time"
-    yield Check("nvJitLink", linker or missing, linker is not None, fix)
 
 
 def _cpu() -> Iterator[Check]:

@@ -13,6 +13,7 @@ from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import UsageError
+from smembench.model.install import extra
 from smembench.model.text import one_line
 from smembench.store.files import read_whole
 
@@ -187,4 +188,4 @@ def check_installed() -> None:
         dask.config.set(_BEFORE_IMPORT)
         import distributed  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"fleet run needs the package {error.name}: pip install 'smembench[fleet]'") from None
+        raise UsageError(f"fleet run needs the package {error.name}: {extra('fleet')}") from None

@@ -21,6 +21,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import LibraryCall
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, TF32, WIDE
+from smembench.model.install import extra
 
 _AS_IT_IS, _TRANSPOSED = 0, 1
 """CUBLAS_OP_N and CUBLAS_OP_T."""
@@ -112,7 +113,7 @@ def unsupported(case: Case) -> str | None:
     try:
         _path()
     except RuntimeError:
-        return 'cuBLAS is not installed: pip install "smembench[peers]"'
+        return f"cuBLAS is not installed: {extra('peers')}"
     return None
 
 
