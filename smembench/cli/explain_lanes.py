@@ -75,7 +75,7 @@ def refuse_others(asked: Layout, kernel: str | None, others: list[str]) -> None:
     """Raise UsageError for what does not go with an access without a kernel."""
     option = "--layout" if asked.layout is not None else "--store"
     if kernel is not None:
-        raise UsageError(f"{kernel}: {option} stands in place of a kernel; give one of them")
+        raise UsageError(f"{kernel}: {option} replaces a kernel; give one of them")
     if others:
         named = {"--capability": "--cc"}.get(others[0], others[0])
         raise UsageError(f"{named}: goes with a kernel, not with {option}")

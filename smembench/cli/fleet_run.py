@@ -135,8 +135,8 @@ def run(
     smembench and the same DIR. What uses the hosts' memory, such as copies, is measured on one GPU of a host at a time.
 
     A GPU that fails has a line with the reason, and the others finish. Each GPU has a run's folder with a journal:
-    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed. That there is
-    nothing yet to compare a GPU with is said; `smembench fleet show` ends with 5 then.
+    --resume continues what is not complete. Exit code 3: a GPU is slow; 1: a case or a GPU failed. If there
+    is nothing yet to compare a GPU with, `smembench fleet show` ends with 5.
 
     Examples:
 

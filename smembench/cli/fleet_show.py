@@ -43,10 +43,10 @@ def show(
 ) -> None:
     """Show which GPUs of a fleet are slow: each beside the others of its model, metric by metric.
 
-    The runs may be of `smembench fleet run`, or of `smembench run` on each host with one --output. A strip shows where
-    all GPUs of a model stand in a metric, and a table by how many percent each is slower than their median. A line per
-    slow GPU says which it is, in what and how far, and what else was seen there; others say what failed and what
-    cannot be known. Exit code 3: a GPU is slow; 1: one failed; 5: there is nothing to compare one with.
+    The runs may be of `smembench fleet run`, or of `smembench run` on each host with one --output. A strip shows the
+    GPUs of a model by metric, and a table how many percent each is slower than their median. A line per slow GPU names
+    its metrics, by how much it is slower, and what else was seen there; others name failures and unknowns. Exit code 3:
+    a GPU is slow; 1: one failed; 5: there is nothing to compare one with.
 
     Examples:
 

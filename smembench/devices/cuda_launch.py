@@ -241,7 +241,7 @@ class LaunchPrepared(Prepared):
         except Exception as error:
             if self._subject.captured:
                 raise
-            self._notes.append(f"timed by events, since no graph can hold it: {one_line(error)}")
+            self._notes.append(f"timed by events, because no graph can capture it: {one_line(error)}")
 
             def before() -> None:
                 restore()

@@ -75,7 +75,7 @@ def read_columns(
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
     if checksum and checksum != checksum_of(text.getvalue().encode()):
-        warn(f"{path}: was edited after the run; its figures are used as they stand", Dropped, stacklevel=2)
+        warn(f"{path}: was edited after the run; its figures are used as they are", Dropped, stacklevel=2)
 
 
 def read_rows(path: Path, checksum: str = "") -> list[Row]:

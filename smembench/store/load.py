@@ -78,7 +78,7 @@ def _check_medians(path: Path, rows: Sequence[Row], samples: Mapping[str, Sample
             others.append(f"{row.case_id} {row.elapsed_ms:g} ms, its samples {median(values):g}")
     if others:
         what = f"{len(others)} of {number_of(len(rows), 'median')} differ from those of {SAMPLES}: {others[0]}"
-        warn(f"{path}: {what}; one of the files was edited, and figures are used as they stand", Dropped, stacklevel=3)
+        warn(f"{path}: {what}; one of the files was edited, and figures are used as they are", Dropped, stacklevel=3)
 
 
 def _with_uncertainty(row: Row, samples: Mapping[str, Samples]) -> Row:

@@ -27,7 +27,7 @@ def cure_sections(lines: Sequence[str]) -> list[Section]:
 def cure_line(cure: Cure, *, python: bool) -> str:
     """What removes the conflicts of an array, written as its source is: ``tile[r, c]`` or ``tile[r][c]``."""
     if cure.fixed:
-        return f"Cure: none is tried, since the TMA or tensor cores access {cure.tile.array.name} as tiles, too."
+        return f"Cure: none tried, because the TMA or tensor cores access {cure.tile.array.name} as tiles, too."
     bad = [change for change in cure.changes if change.before > change.ideal]
     if cure.best is None or not cure.cures:
         turns = f"{_mean(bad, 'before')} wavefronts per request, at best {_mean(bad, 'after')}"

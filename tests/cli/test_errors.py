@@ -167,7 +167,7 @@ REFUSED = [
     ("explain naive --gpu l4 --measure", "--gpu and --measure: counters are those of the GPU here"),
     ("explain naive --gpu l4 --run {documents}", "--gpu and --run: give one"),
     ("explain", "KERNEL: name a kernel --layout"),
-    ("explain naive --layout lane", "naive: --layout stands in place of a kernel"),
+    ("explain naive --layout lane", "naive: --layout replaces a kernel"),
     ("explain --layout lane/2", "--layout 'lane/2' Div //"),
     ("explain --store lane**2", "--store 'lane**2' Pow"),
     ("explain --layout lane --cc 9.0", "--cc: goes with a kernel, not with --layout"),

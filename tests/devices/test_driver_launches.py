@@ -236,7 +236,7 @@ def test_functions_get_the_stream_and_what_no_graph_holds_is_timed_by_events(row
         assert (rows[name]["status"], rows[name]["verified"]) == ("ok", "true"), rows[name]["reason"]
         assert float(rows[name]["elapsed_ms"]) > 0
     assert rows["captured"]["notes"] == "not explained: a function has no PTX"
-    assert "timed by events, since no graph can hold it: " in rows["waits"]["notes"]
+    assert "timed by events, because no graph can capture it: " in rows["waits"]["notes"]
 
 
 def test_a_stored_run_has_the_files_and_is_read_by_every_command(

@@ -190,7 +190,7 @@ def test_tiles_of_the_tma_are_left_as_they_are(explained: Explain) -> None:
     found = explained(("square", "float32", 1024, (32, 32)))
     copied = TileAccess(1, "copy", "in", "tile", 32, 32, 4096)
     (line,) = cure_lines(replace(found, trace=replace(found.trace, tiles={copied: 1})))
-    assert line == "Cure: none is tried, since the TMA or tensor cores access tile as tiles, too."
+    assert line == "Cure: none tried, because the TMA or tensor cores access tile as tiles, too."
 
 
 def test_a_swizzle_is_named_where_a_pad_would_cost_a_resident_block(explained: Explain) -> None:

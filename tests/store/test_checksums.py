@@ -49,7 +49,7 @@ def test_an_edited_file_is_named_with_what_was_used(runs: list[Path], name: str)
     assert [said(run) for run in runs] == [[], []]
     before = load(runs[1]).rows
     edit(runs[1] / name)
-    assert said(runs[1]) == [f"{runs[1] / name}: was edited after the run; its figures are used as they stand"]
+    assert said(runs[1]) == [f"{runs[1] / name}: was edited after the run; its figures are used as they are"]
     assert (load_silently(runs[1]) != before) == (name == CASES)
 
 

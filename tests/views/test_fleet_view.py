@@ -96,7 +96,7 @@ def test_no_deviation_is_minus_zero() -> None:
 
 def test_what_two_gpus_cannot_tell_is_said_with_the_short_name_of_the_metric() -> None:
     (line,) = fleet_lines(verdict_of(2, gpu1=Special(slow={"memcpy": 0.2})))
-    assert "% slower than node0 cuda:0 in memcpy: which of two devices" in line
+    assert "% slower than node0 cuda:0 in memcpy: earlier runs of both" in line
 
 
 def test_a_large_fleet_names_those_that_stand_out_and_counts_the_others() -> None:
@@ -118,7 +118,7 @@ def test_of_one_gpu_the_times_are_shown_and_nothing_is_called_fast_or_slow() -> 
 def test_equal_failures_of_many_gpus_are_one_line() -> None:
     gone = {f"gpu{place}": Special(cut_off=True) for place in range(8)}
     (line,) = (line for line in fleet_lines(verdict_of(16, **gone)) if line.startswith("failed"))
-    assert line == "failed: 8 devices, the first of them node0 cuda:0: the run was cut off"
+    assert line == "failed: 8 devices (node0 cuda:0, …): the run was cut off"
 
 
 def test_a_kernel_with_several_metrics_has_what_tells_them_apart() -> None:
@@ -210,5 +210,5 @@ def test_a_fleet_without_figures_is_shown(fleet: Verdict) -> None:
     found = judge(replace(fleet.fleet, members=silent))
     assert fleet_sections(found, fine=True) == []
     assert headline(found) == "16 GPUs on 2 hosts: nothing to compare with, 16 failed"
-    assert fleet_lines(found) == ["failed: 16 devices, the first of them node0 cuda:0: no answer"]
+    assert fleet_lines(found) == ["failed: 16 devices (node0 cuda:0, …): no answer"]
     assert records(result(found).text("csv")) == []

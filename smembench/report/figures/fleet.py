@@ -64,7 +64,7 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         caption=(
             "How many per cent slower than the median each device is, a line per metric; a larger point is several "
             "devices. Triangles are slow; the slowest has its name."
-            + (" Beyond the upright line a device is told from the others." if limits else "")
+            + (" Beyond the upright line a device differs from the others." if limits else "")
         ),
         spec={
             "height": 1.4 * ROW * len(of),

@@ -66,7 +66,7 @@ def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules:
         reach = " to ".join(dict.fromkeys(ends))
         yield (
             f"{what}: between {len(group.members)} devices {_some(list(blind))} vary so much that a "
-            f"device less than {reach} % slower in one of them alone is not told from the others"
+            f"device less than {reach} % slower in one of them alone goes unreported"
         )
 
 
@@ -82,8 +82,8 @@ def _of_two(group: Group, held: Mapping[str, History], rules: Rules) -> Iterator
         slower, faster = (other, one) if size > 0 else (one, other)
         more = f", and in {len(differing) - 1} more metrics they differ" if len(differing) > 1 else ""
         yield (
-            f"{slower} is {100 * math.expm1(abs(size)):.1f} % slower than {faster} in {worst.name}{more}: which of two "
-            "devices is the normal one cannot be told without earlier runs of both"
+            f"{slower} is {100 * math.expm1(abs(size)):.1f} % slower than {faster} in {worst.name}{more}: earlier "
+            "runs of both would show which is normal"
         )
     else:
         yield f"{one} and {other} do not differ: both may be slow, which only earlier runs or a third device would tell"

@@ -200,7 +200,7 @@ def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
             "case, remove it from the config"
         )
     if left:
-        held.notes.append(f"no longer measured, since the config or the code changed: {_folded(left, newest)}")
+        held.notes.append(f"no longer measured, because the config or the code changed: {_folded(left, newest)}")
 
 
 def _still_planned(before: Run, device: str, new: Run) -> bool:
