@@ -28,7 +28,6 @@ _LEADING: Mapping[str, Sequence[str]] = {
     "matrices": ("ldmatrix.x4: latency", "ldmatrix.x4: throughput"),
     "copies": (
         "cp.async of 16 bytes: latency of 128 B",
-        "cp.async.bulk: latency of 128 B",
         "load and store: all SMs together",
     ),
     "clusters": ("clusters of 2: latency", "clusters of 2: bandwidth"),

@@ -20,9 +20,9 @@ from smembench.views.sentences import sentence
 
 _SCREEN, _AROUND = 60, 5
 """Most lines of the tables of a run that is shown whole, and how many each has besides its cases."""
-_FINDINGS, _FAILED = 4, 3
+_FINDINGS, _FAILED = 3, 3
 """Most findings of a summary, and most failed cases that it names."""
-_LINES = 16
+_LINES = 12
 """Most sizes in a table of a summary."""
 
 

@@ -47,8 +47,11 @@ def _draw_section(console: Console, section: Section) -> None:
         columns = [place for place, column in enumerate(section.columns) if not column.wide or console.width >= _WIDE]
         table = _table(console, section, columns)
         if console.is_terminal:
+            near = _table(console, section, columns, near=True)
             if _widths(console, table).minimum > console.width:
                 table, below = _narrow(console, section, columns)
+            elif _widths(console, near).maximum <= console.width < _widths(console, table).maximum:
+                table = near  # nothing is folded then
             _fit(console, table)
         else:
             # In a pipe or a file names and figures stay on one line, for grep; only sentences are folded.
