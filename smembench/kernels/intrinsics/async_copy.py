@@ -12,21 +12,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.lowering import (
+from smembench.kernels.intrinsics.declaration import (
     BYTES,
     BYTES_IF,
     GLOBAL,
     LITERAL,
     SHARED,
-    WIDE,
-    WORD,
-    Code,
     Ptx,
     Type,
-    Value,
     register,
     types,
 )
+from smembench.kernels.intrinsics.lowering import WIDE, WORD, Code, Value
 from smembench.kernels.intrinsics.vector import clear_vector, copy_vector, same_vectors
 from smembench.kernels.numba_cuda import DeviceFunction, uint32, uint64
 from smembench.kernels.types import Array, Index

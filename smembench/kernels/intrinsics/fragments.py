@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.lowering import WIDE, Code, Ptx, Value, changed, loaded, register, types
+from smembench.kernels.intrinsics.declaration import Ptx, changed, loaded, register, types
+from smembench.kernels.intrinsics.lowering import WIDE, Code, Value
 from smembench.kernels.intrinsics.vector import copy_vector, emit_copy
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import FLOAT, VALUE, Code, Ptx, Value, register, types
+from smembench.kernels.intrinsics.declaration import VALUE, Ptx, register, types
+from smembench.kernels.intrinsics.lowering import FLOAT, Code, Value
 from smembench.kernels.numba_cuda import DeviceFunction, device, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats

@@ -29,23 +29,21 @@ from typing import Any
 
 import numpy as np
 
-from smembench.kernels.intrinsics.halves import PTX
-from smembench.kernels.intrinsics.lowering import (
+from smembench.kernels.intrinsics.declaration import (
     BYTES,
     PLACE,
     SHARED,
     UNUSED,
-    WORD,
-    Code,
     Ptx,
     Type,
-    Value,
     changed,
     loaded,
     register,
     types,
     written,
 )
+from smembench.kernels.intrinsics.halves import PTX
+from smembench.kernels.intrinsics.lowering import WORD, Code, Value
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats

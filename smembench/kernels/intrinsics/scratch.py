@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from smembench.kernels.intrinsics.lowering import ARRAY, GLOBAL, INTEGER, Code, Ptx, Value, register, types
+from smembench.kernels.intrinsics.declaration import ARRAY, GLOBAL, INTEGER, Ptx, register, types
+from smembench.kernels.intrinsics.lowering import Code, Value
 from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.numba_cuda import DeviceFunction, number
 from smembench.kernels.types import Array, Index

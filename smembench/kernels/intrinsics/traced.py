@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.intrinsics.declaration import register, types
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 

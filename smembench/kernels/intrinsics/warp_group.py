@@ -21,17 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES
+from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, Ptx, changed, register, types
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
-from smembench.kernels.intrinsics.lowering import (
-    INTEGER,
-    LITERAL,
-    Code,
-    Ptx,
-    Value,
-    changed,
-    register,
-    types,
-)
+from smembench.kernels.intrinsics.lowering import Code, Value
 from smembench.kernels.intrinsics.operands import (
     STEP_BYTES,
     Operand,
