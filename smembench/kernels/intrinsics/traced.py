@@ -28,4 +28,4 @@ def load_waiting(array: Array, index: Index) -> Any:
     return array[index]
 
 
-register(traced, lambda code: code.context.get_constant(types.boolean, False), result=types.boolean)
+register(traced, (), result=types.boolean, constant=False)
