@@ -24,6 +24,7 @@ have by shuffles; in a trace they access the same addresses, and values mean not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -37,6 +38,7 @@ from smembench.kernels.intrinsics.declaration import (
     Ptx,
     Type,
     changed,
+    in_order,
     loaded,
     register,
     types,
@@ -129,10 +131,7 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
     The sums of the product of A's i-th and B's j-th begin at ``4 * (i * across + j)`` in ``accumulators``.
     """
 
-    instruction = Ptx(
-        _MULTIPLY.replace("%s", PTX[dtype]), changed(SUMS), loaded(A_REGISTERS), loaded(B_REGISTERS), memory=False
-    )
-
+    @in_order(*_multiplications(dtype, down, across))
     def multiply(accumulators: Array, a: Array, b: Array, lane: Index) -> None:
         mine = [tuple(a[i] for i in range(A_REGISTERS * down)), tuple(b[i] for i in range(B_REGISTERS * across))]
 
@@ -151,12 +150,16 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
 
-    def lower(code: Code, sums: Value, a: Value, b: Value, lane: Value) -> None:
-        for i in range(down):
-            for j in range(across):
-                code.emit(instruction, sums, SUMS * (i * across + j), a, A_REGISTERS * i, b, B_REGISTERS * j)
+    return multiply
 
-    return register(multiply, lower, *[types.Array] * 3, types.Integer)
+
+def _multiplications(dtype: str, down: int, across: int) -> Iterator[Ptx]:
+    """One instruction per pair of fragments."""
+    text = _MULTIPLY.replace("%s", PTX[dtype])
+    for i in range(down):
+        for j in range(across):
+            a, b = loaded(A_REGISTERS, A_REGISTERS * i), loaded(B_REGISTERS, B_REGISTERS * j)
+            yield Ptx(text, changed(SUMS, SUMS * (i * across + j)), a, b, UNUSED, memory=False)
 
 
 @cache
