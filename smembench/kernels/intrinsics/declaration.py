@@ -1,8 +1,8 @@
 """The table of intrinsics: what each compiles to, as data that ``lowering`` reads, beside its Python body.
 
 Most are PTX text, declared by ``Ptx``, the decorator of the Python body: the name and the arguments are the function's,
-and of each operand the declaration has what it is and which arguments give it. ``in_order`` declares one of several
-instructions. Where PTX text would cost speed a function emits LLVM IR by ``lowering.Code``, declared by ``register``.
+and of each operand the declaration has what it is and which arguments give it. ``register`` declares one of several
+instructions, and where PTX text would cost speed what emits LLVM IR by ``lowering.Code``.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class Ptx:
 
     def __call__(self, function: Function) -> Function:
         """Make a function callable from kernels as this text."""
-        return in_order(self)(function)
+        arguments = [kind for operand in self.operands for kind in operand.arguments]
+        return register(function, (self,), *arguments, **self.typing)
 
     def filled(self, kinds: Sequence[Type]) -> str:
         """The text for arguments of these types."""
@@ -164,16 +165,6 @@ def register(
     """Make a function callable from kernels; the parameters are the fields of ``Intrinsic``."""
     TABLE.append(Intrinsic(function, emits, arguments, **typing))
     return function
-
-
-def in_order(*instructions: Ptx) -> Callable[[Function], Function]:
-    """Make a function callable from kernels as these instructions, each with all of the arguments."""
-
-    def declare(function: Function) -> Function:
-        arguments = [kind for operand in instructions[0].operands for kind in operand.arguments]
-        return register(function, instructions, *arguments, **instructions[0].typing)
-
-    return declare
 
 
 def _suits(kind: Type, wanted: Wanted) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.declaration import Ptx, changed, in_order, loaded, register, types
+from smembench.kernels.intrinsics.declaration import Ptx, changed, loaded, register, types
 from smembench.kernels.intrinsics.lowering import WIDE, Code, Value
 from smembench.kernels.intrinsics.vector import copy_vector, emit_copy
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
@@ -48,17 +48,14 @@ def outer_product(
     B's element is the first factor. Each multiply-add is volatile inline assembly, which NVVM does not reorder.
     """
 
-    factors = "$2, $1" if b_first else "$1, $2"
-    text = f"fma.rn.f%bits $0, {factors}, $0;"
-
-    @in_order(
-        *(
-            Ptx(text, changed(1, i * across + j), loaded(1, first_a + i), loaded(1, first_b + j), memory=False)
-            for i, j in results
-        )
-    )
     def product(accumulators: Array, a: Array, b: Array) -> None:
         for i, j in results:
             accumulators[i * across + j] += a[first_a + i] * b[first_b + j]
 
-    return product
+    factors = "$2, $1" if b_first else "$1, $2"
+    text = f"fma.rn.f%bits $0, {factors}, $0;"
+    instructions = (
+        Ptx(text, changed(1, i * across + j), loaded(1, first_a + i), loaded(1, first_b + j), memory=False)
+        for i, j in results
+    )
+    return register(product, tuple(instructions), *[types.Array] * 3)

@@ -134,8 +134,15 @@ class Code:
         """Elements in a row."""
         return [self.builder.load(place) for place in self.places(array, first, count)]
 
-    def shared_address(self, array: Value, index: Value) -> ir.Value:
-        """The address of an element in shared memory's own space, 32 bits."""
+    def in_row(self, array: Value, index: Value, stride: Value, below: int, along: int) -> ir.Value:
+        """The address of an element rows below and some along, by 32-bit arithmetic up to its row's constant."""
+        row = self.builder.add(index.ir, self.builder.mul(stride.ir, WORD(below)))
+        return self.pointer(array, Value(types.uint64, self.builder.add(self.builder.zext(row, WIDE), WIDE(along))))
+
+    def shared_address(self, array: Value, index: Value, offset: int = 0) -> ir.Value:
+        """The address of an element, ``offset`` behind ``index``, in shared memory's own space, 32 bits."""
+        if offset:
+            index = Value(index.kind, self.builder.add(index.ir, index.ir.type(offset)))
         pointer = self.pointer(array, index)
         inside = self.builder.addrspacecast(pointer, pointer.type.pointee.as_pointer(_SHARED_SPACE))
         return self.builder.ptrtoint(inside, WORD)

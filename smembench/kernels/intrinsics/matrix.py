@@ -38,7 +38,6 @@ from smembench.kernels.intrinsics.declaration import (
     Ptx,
     Type,
     changed,
-    in_order,
     loaded,
     register,
     types,
@@ -131,7 +130,6 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
     The sums of the product of A's i-th and B's j-th begin at ``4 * (i * across + j)`` in ``accumulators``.
     """
 
-    @in_order(*_multiplications(dtype, down, across))
     def multiply(accumulators: Array, a: Array, b: Array, lane: Index) -> None:
         mine = [tuple(a[i] for i in range(A_REGISTERS * down)), tuple(b[i] for i in range(B_REGISTERS * across))]
 
@@ -150,7 +148,7 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
 
-    return multiply
+    return register(multiply, tuple(_multiplications(dtype, down, across)), *[types.Array] * 3, types.Integer)
 
 
 def _multiplications(dtype: str, down: int, across: int) -> Iterator[Ptx]:
