@@ -18,7 +18,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from smembench.kernels.intrinsics.lowering import LOWERINGS
+from smembench.kernels.intrinsics.declaration import TABLE
+from smembench.kernels.intrinsics.lowering import lower
 
 Access = tuple[str, str, int, int]
 """Load or store, the array, the first element and their number."""
@@ -167,7 +168,7 @@ def execute(
 
     ``result`` is the Numba type of a tuple that it returns, whose elements are returned.
     """
-    (lowering,) = [lower for lower, function, _ in LOWERINGS if function is intrinsic]
+    (declared,) = [each for each in TABLE if each.function is intrinsic]
 
     class Models:
         """By an array's type, its model, whose one field here is the address of the data."""
@@ -196,4 +197,4 @@ def execute(
         make_tuple=lambda _builder, _type, values: tuple(value.value for value in values),
     )
     signature = SimpleNamespace(args=tuple(types), return_type=result)
-    return lowering(context, Builder(), signature, [value_of(*pair) for pair in zip(types, args, strict=True)])
+    return lower(declared, context, Builder(), signature, [value_of(*pair) for pair in zip(types, args, strict=True)])

@@ -59,8 +59,8 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
 
     Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX.
     """
-    from smembench.kernels.intrinsics.lowering import LOWERINGS, give_types
-    from smembench.kernels.intrinsics.unsigned import applied
+    from smembench.kernels.intrinsics.lowering import definitions
+    from smembench.kernels.intrinsics.unsigned import LOWERINGS, applied
     from smembench.kernels.numba_cuda import private
 
     with private("numba.cuda.core.compiler_lock.global_compiler_lock"):
@@ -68,8 +68,8 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
             cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
             context = private("numba.cuda.descriptor.cuda_target").target_context
             context.refresh()
-        give_types()
-        context.insert_func_defn((lowering, function, types) for lowering, function, types in LOWERINGS)
+        lowerings = [*definitions(), *LOWERINGS]
+        context.insert_func_defn(lowerings)
         function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
         identity._unique_ids = count(function)
         try:
@@ -77,7 +77,7 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
                 yield
         finally:
             identity._unique_ids, cudaimpl._unique_smem_id = count(function), array
-            for _, function, _ in LOWERINGS:
+            for _, function, _ in lowerings:
                 context._defns.pop(function, None)
 
 

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.lowering import (
+from smembench.kernels.intrinsics.declaration import (
     BYTES,
     BYTES_IF,
     GLOBAL,
     LITERAL,
     SHARED,
-    WIDE,
-    WORD,
-    Code,
+    Operand,
     Ptx,
     Type,
-    Value,
     register,
     types,
 )
@@ -36,11 +33,21 @@ def _elements_fit(tile: Type, place: Type, array: Type, index: Type) -> bool:
     return same_vectors(tile, place, array, index) and array.dtype.bitwidth >= 32
 
 
-_VECTOR = Ptx(f"cp.async.cg.shared.global [$0], [$1], {BYTES};", SHARED, GLOBAL, fits=same_vectors)
-_ELEMENT = Ptx("cp.async.ca.shared.global [$0], [$1], %bytes;", SHARED, GLOBAL, fits=_elements_fit)
+_VECTOR = f"cp.async.cg.shared.global [$0], [$1], {BYTES};"
+_ELEMENT = "cp.async.ca.shared.global [$0], [$1], %bytes;"
 
 
-@_VECTOR
+def _shared_at(offset: int) -> Operand:
+    """The address in shared memory of an element, ``offset`` behind the place given."""
+    return Operand("shared_address", (types.Array, types.uint64), (offset,))
+
+
+def _in_row(below: int, along: int) -> Operand:
+    """The address in global memory of an element ``below`` rows on and ``along`` in it, by a place and the stride."""
+    return Operand("in_row", (types.Array, types.uint32, types.uint32), (below, along))
+
+
+@Ptx(_VECTOR, SHARED, GLOBAL, fits=same_vectors)
 def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy the ``vector_width`` elements of a global array from ``index`` on into a tile from ``place`` on.
 
@@ -69,7 +76,7 @@ def copy_vector_async_if(inside: bool, tile: Array, place: Index, array: Array, 
         clear_vector(tile, place)
 
 
-@_ELEMENT
+@Ptx(_ELEMENT, SHARED, GLOBAL, fits=_elements_fit)
 def copy_element_async(tile: Array, place: Index, array: Array, index: Index) -> None:
     """Start to copy one element of a global array into a tile: 4 or 8 bytes, through the L1 (``.ca``)."""
     tile[place] = array[index]
@@ -90,22 +97,15 @@ def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> 
     """``(tile, place, array, index, stride)``: start copies of a tile from a matrix whose rows lie ``stride`` apart.
 
     Each copy has rows below, elements along and a place, all constants, relative to ``index`` and ``place``. It copies
-    a vector, or an element. Copies from one row share an address up to a constant. Lowered as one function: inlining a
-    call per copy takes Numba most of its compile time.
+    a vector, or an element. Copies from one row share an address up to a constant. One intrinsic: inlining a call per
+    copy takes Numba most of its compile time.
     """
-    copy, instruction = (copy_vector_async, _VECTOR) if vectors else (copy_element_async, _ELEMENT)
+    copy, text = (copy_vector_async, _VECTOR) if vectors else (copy_element_async, _ELEMENT)
 
     def start(tile: Array, place: Index, array: Array, index: Index, stride: Index) -> None:
         for below, along, offset in copies:
             at = uint64(index + uint32(below) * stride)
             copy(tile, place + uint64(offset), array, at + along)
 
-    def lower(code: Code, tile: Value, place: Value, array: Value, index: Value, stride: Value) -> None:
-        builder = code.builder
-        for below, along, offset in copies:
-            row = builder.zext(builder.add(index.ir, builder.mul(stride.ir, WORD(below))), WIDE)
-            at = Value(place.kind, builder.add(row, WIDE(along)))
-            to = Value(place.kind, builder.add(place.ir, WIDE(offset)))
-            code.emit(instruction, tile, to, array, at)
-
-    return register(start, lower, types.Array, types.uint64, types.Array, types.uint32, types.uint32)
+    instructions = tuple(Ptx(text, _shared_at(place), _in_row(below, along)) for below, along, place in copies)
+    return register(start, instructions, types.Array, types.uint64, types.Array, types.uint32, types.uint32)

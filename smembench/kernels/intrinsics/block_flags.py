@@ -13,7 +13,7 @@ In the simulator the functions do nothing: blocks run in order. A trace has flag
 
 from __future__ import annotations
 
-from smembench.kernels.intrinsics.lowering import GLOBAL, VALUE, Ptx, Type, in_module, types
+from smembench.kernels.intrinsics.declaration import GLOBAL, VALUE, Ptx, Type, in_module, types
 from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index, Scalar

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from smembench.kernels.intrinsics.lowering import INTEGER, MAP, SHARED, Ptx
+from smembench.kernels.intrinsics.declaration import INTEGER, MAP, SHARED, Ptx
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device
 from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.kernels.types import Array, Index

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import TILES
+from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, MAP, SHARED, Ptx
 from smembench.kernels.intrinsics.deferred import Groups
-from smembench.kernels.intrinsics.lowering import INTEGER, LITERAL, MAP, SHARED, Ptx
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 

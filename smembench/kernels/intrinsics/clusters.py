@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, TILES, arrive, start_copy
-from smembench.kernels.intrinsics.lowering import INTEGER, SHARED, Ptx
+from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.intrinsics.lowering import Code, Type, Value, register, types
+from smembench.kernels.intrinsics.declaration import Type, register, types
+from smembench.kernels.intrinsics.lowering import Code, Value
 from smembench.kernels.types import Array
 
 _ADDRESS_SPACE = 4

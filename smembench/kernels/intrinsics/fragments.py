@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from smembench.kernels.intrinsics.lowering import WIDE, Code, Ptx, Value, changed, loaded, register, types
+from smembench.kernels.intrinsics.declaration import Ptx, changed, loaded, register, types
+from smembench.kernels.intrinsics.lowering import WIDE, Code, Value
 from smembench.kernels.intrinsics.vector import copy_vector, emit_copy
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
 from smembench.kernels.types import Array, Index
-
-_MULTIPLY_ADD = Ptx("fma.rn.f%bits $0, $1, $2, $0;", changed(1), loaded(1), loaded(1), memory=False)
 
 
 @Ptx("bar.warp.sync 0xffffffff;")
@@ -53,10 +52,10 @@ def outer_product(
         for i, j in results:
             accumulators[i * across + j] += a[first_a + i] * b[first_b + j]
 
-    def lower(code: Code, accumulators: Value, a: Value, b: Value) -> None:
-        for i, j in results:
-            factors = [(a, first_a + i), (b, first_b + j)]
-            one, other = reversed(factors) if b_first else factors
-            code.emit(_MULTIPLY_ADD, accumulators, i * across + j, *one, *other)
-
-    return register(product, lower, *[types.Array] * 3)
+    factors = "$2, $1" if b_first else "$1, $2"
+    text = f"fma.rn.f%bits $0, {factors}, $0;"
+    instructions = (
+        Ptx(text, changed(1, i * across + j), loaded(1, first_a + i), loaded(1, first_b + j), memory=False)
+        for i, j in results
+    )
+    return register(product, tuple(instructions), *[types.Array] * 3)

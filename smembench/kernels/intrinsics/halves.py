@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import FLOAT, VALUE, Code, Ptx, Value, register, types
+from smembench.kernels.intrinsics.declaration import VALUE, Ptx, register, types
+from smembench.kernels.intrinsics.lowering import FLOAT, Code, Value
 from smembench.kernels.numba_cuda import DeviceFunction, device, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats
@@ -21,8 +22,9 @@ from smembench.model.formats import HALVES
 PTX = {"bfloat16": "bf16", "float16": "f16"}
 """Types in PTX."""
 _HALF = ir.HalfType()
-_FROM_BFLOAT16 = Ptx("{ .reg .b32 wide; cvt.u32.u16 wide, $1; shl.b32 $0, wide, 16; }", VALUE, volatile=False)
-_TO_BFLOAT16 = Ptx("cvt.rn.bf16.f32 $0, $1;", VALUE, volatile=False)
+_WIDEN = "{ .reg .b32 wide; cvt.u32.u16 wide, $1; shl.b32 $0, wide, 16; }"
+_FROM_BFLOAT16 = (Ptx(_WIDEN, VALUE, volatile=False),)
+_TO_BFLOAT16 = (Ptx("cvt.rn.bf16.f32 $0, $1;", VALUE, volatile=False),)
 
 
 def _same(number: Scalar) -> Scalar:
@@ -40,11 +42,10 @@ def widened(dtype: str) -> DeviceFunction:
 
     # LLVM knows float16, and orders its own conversions otherwise than PTX text.
     def lower(code: Code, given: Value) -> Any:
-        if dtype == "bfloat16":
-            return code.emit(_FROM_BFLOAT16, given, result=types.float32)
         return code.builder.fpext(code.builder.bitcast(given.ir, _HALF), FLOAT)
 
-    return register(widen, lower, number(dtype), result=types.float32)
+    emits = _FROM_BFLOAT16 if dtype == "bfloat16" else lower
+    return register(widen, emits, number(dtype), result=types.float32)
 
 
 @cache
@@ -57,11 +58,10 @@ def narrowed(dtype: str) -> DeviceFunction:
         return formats.rounded(np.asarray(number, np.float32), dtype)[()]
 
     def lower(code: Code, given: Value) -> Any:
-        if dtype == "bfloat16":
-            return code.emit(_TO_BFLOAT16, given, result=types.uint16)
         return code.builder.bitcast(code.builder.fptrunc(given.ir, _HALF), ir.IntType(16))
 
-    return register(narrow, lower, types.float32, result=number(dtype))
+    emits = _TO_BFLOAT16 if dtype == "bfloat16" else lower
+    return register(narrow, emits, types.float32, result=number(dtype))
 
 
 @cache

@@ -1,36 +1,21 @@
-"""How a function becomes an intrinsic: what it compiles to, beside its Python body.
+"""The lowering of every intrinsic, which reads its declaration, and ``Code``, by which some emit LLVM IR.
 
-Most intrinsics are declared by ``Ptx``, the decorator of the function: PTX text, and of each operand what it is and
-which arguments give it. Where PTX text would change the machine code, or one call stands for many instructions, a
-function emits LLVM IR by ``Code``, and such declarations too. A compiler of Numba's dialect other than Numba's needs of
-``Code`` the methods that operands name, with its own values.
+A compiler of Numba's dialect other than Numba gives its own context and builder.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple
 
-import numba
 from llvmlite import ir
 
-from smembench.kernels.numba_cuda import DeviceFunction, private
+from smembench.kernels.intrinsics.declaration import BYTES, TABLE, Intrinsic, Ptx, Type, types
+from smembench.kernels.numba_cuda import private
 
-if TYPE_CHECKING:
-    from numba.types import Type as NumbaType
-
-Function = TypeVar("Function", bound=DeviceFunction)
-Type: TypeAlias = "NumbaType"
-Wanted: TypeAlias = "Type | type[Type]"
-"""A type, a class of types, or an array's type for any array with such elements."""
-Result: TypeAlias = "Type | Callable[..., Type | None]"
-
-types: Any = numba.types  # its stub lacks UniTuple
-
-BYTES = 16
-"""Bytes of a vector, the most per thread and instruction (PTX ISA, ``ld``)."""
 WORD, WIDE, FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 WORDS = ir.VectorType(WORD, BYTES // 4)
 
@@ -41,13 +26,6 @@ _DESCRIBED = 0x3FFFF
 _LETTERS = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d"}
 """LLVM type to the letter of its registers in a constraint; a pointer has that of 64 bits."""
 
-LOWERINGS: list[tuple[Callable[..., ir.Value], DeviceFunction, tuple[Any, ...]]] = []
-"""Lowerings with their functions and the types of the arguments, for Numba while it compiles here."""
-
-
-_untyped: list[tuple[DeviceFunction, Callable[..., Any]]] = []
-"""Intrinsics without a type yet, and what gives it by the types of the arguments; it needs numba-cuda loaded."""
-
 
 class Value(NamedTuple):
     """An argument: its Numba type, and its value in LLVM IR."""
@@ -56,147 +34,35 @@ class Value(NamedTuple):
     ir: ir.Value
 
 
-class Operand(NamedTuple):
-    """What stands for one ``$n`` in PTX text, or for one per register.
+def lower(intrinsic: Intrinsic, context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> Any:
+    """Emit a call, as Numba asks for it; returns the result."""
+    code, values = Code(context, builder, signature.return_type), list(map(Value, signature.args, args))
+    emitted = None
+    if callable(intrinsic.emits):
+        emitted = intrinsic.emits(code, *values)
+    else:
+        result = code.result if intrinsic.constant is None else types.void
+        for instruction in intrinsic.emits:
+            emitted = code.emit(instruction, *values, result=result)
+    if intrinsic.constant is not None:
+        return context.get_constant(code.result, intrinsic.constant)
+    return context.get_dummy_value() if emitted is None else emitted
 
-    Attributes:
-        kind: the method of ``Code`` that makes it of arguments.
-        arguments: the types of these.
-        parameters: what the method is given after them.
-        written: whether the instruction writes the registers.
-        read: whether it reads them.
+
+def definitions() -> Iterator[tuple[Callable[..., Any], Any, tuple[Any, ...]]]:
+    """Per intrinsic the lowering, the function and the types of the arguments, as Numba takes them.
+
+    Those that are new get the type by which Numba knows them.
     """
-
-    kind: str
-    arguments: tuple[Wanted, ...]
-    parameters: tuple[Any, ...] = ()
-    written: bool = False
-    read: bool = True
-
-
-PLACE = (types.Array, types.Integer)
-"""Types of the arguments that give an element."""
-SHARED = Operand("shared_address", PLACE)
-"""The address of an element in shared memory, 32 bits."""
-GLOBAL = Operand("pointer", PLACE)
-"""The address of an element in global memory."""
-ARRAY = Operand("pointer", (types.Array,))
-"""The address of an array in global memory."""
-VALUE = Operand("unchanged", (types.Number,))
-"""A number, in a register of its type."""
-MAP = Operand("unchanged", (types.Integer,))
-"""The address of a tensor map."""
-INTEGER = Operand("narrow", (types.Integer,))
-"""An integer, cut to 32 bits."""
-LITERAL = Operand("nothing", (types.IntegerLiteral,))
-"""An integer literal that stands in the text for ``%literal``. As an operand it would change what LLVM unrolls."""
-VECTOR = Operand("words", (types.UniTuple,))
-"""A tuple of elements, in four words."""
-BYTES_IF = Operand("bytes_if", (types.Boolean,))
-"""``BYTES`` if a condition holds, otherwise 0."""
-UNUSED = Operand("nothing", (types.Integer,))
-"""An argument that the Python body alone needs."""
-
-
-def in_module(name: str, kind: Type, elements: int) -> Operand:
-    """The address of an element of an array of the module."""
-    return Operand("in_module", (types.Integer,), (name, kind, elements))
-
-
-def loaded(count: int) -> Operand:
-    """``count`` registers of an array from a place on, which are read."""
-    return Operand("loaded", PLACE, (count,))
-
-
-def written(count: int) -> Operand:
-    """``count`` registers of an array from a place on, which are written."""
-    return Operand("places", PLACE, (count,), written=True, read=False)
-
-
-def changed(count: int) -> Operand:
-    """``count`` registers of an array from a place on, which are read and written."""
-    return Operand("places", PLACE, (count,), written=True)
-
-
-class Ptx:
-    """PTX text that a function compiles to, as its decorator.
-
-    Args:
-        text: with ``$0``, ``$1`` and so on for the function's result, then for the registers that are written or
-            changed, then for the other operands. ``%bits`` and ``%bytes`` are the size of the first array's elements.
-        operands: in the order of the function's arguments.
-        volatile: whether it does more than to compute its result; it stays in order with others that do.
-        memory: whether no memory access moves across it.
-        typing: as for ``register``. A tuple as the result comes in four words.
-    """
-
-    def __init__(
-        self, text: str, *operands: Operand, volatile: bool = True, memory: bool = True, **typing: Any
-    ) -> None:
-        self.text, self.operands, self.volatile, self.memory, self._typing = text, operands, volatile, memory, typing
-
-    def __call__(self, function: Function) -> Function:
-        """Make a function callable from kernels as this text."""
-
-        def lower(code: Code, *args: Value) -> ir.Value | None:
-            return code.emit(self, *args, result=code.result)
-
-        arguments = [kind for operand in self.operands for kind in operand.arguments]
-        return register(function, lower, *arguments, **self._typing)
-
-
-def _suits(kind: Type, wanted: Wanted) -> bool:
-    if isinstance(wanted, type):
-        return isinstance(kind, wanted)
-    if isinstance(wanted, types.Array):
-        return isinstance(kind, types.Array) and kind.dtype == wanted.dtype
-    return bool(kind == wanted)
-
-
-def register(
-    function: Function,
-    lower: Callable[..., ir.Value | None],
-    *arguments: Wanted,
-    fits: Callable[..., bool] | None = None,
-    result: Result = types.void,
-) -> Function:
-    """Make a function callable from kernels, by the types of its arguments and what emits its code.
-
-    Args:
-        function: what the simulator and a trace run.
-        lower: gets ``Code`` and a ``Value`` for each argument.
-        arguments: their types.
-        fits: whether these suit each other, too.
-        result: the function's type, or what gives it by the types of the arguments.
-    """
-
-    def typer(*kinds: Type) -> Type | None:
-        if not all(map(_suits, kinds, arguments)) or (fits and not fits(*kinds)):
-            return None
-        return result if isinstance(result, types.Type) else result(*kinds)
-
-    def lowering(context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
-        values = map(Value, signature.args, args)
-        emitted = lower(Code(context, builder, signature.return_type), *values)
-        return context.get_dummy_value() if emitted is None else emitted
-
-    typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    _untyped.append((function, typer))
-    LOWERINGS.append((lowering, function, (types.VarArg(types.Any),)))
-    return function
-
-
-def give_types() -> None:
-    """Give the functions that were registered meanwhile their types for Numba, before it compiles."""
-    while _untyped:
-        _give_type(*_untyped.pop())
-
-
-def _give_type(function: DeviceFunction, typer: Callable[..., Type | None]) -> None:
-    intrinsic: Any = function
-    template = {"key": function, "generic": lambda self: typer}
-    base = private("numba.cuda.typing.templates.CallableTemplate")
-    intrinsic._numba_type_ = types.Function(type(function.__name__, (base,), template))
+    template = private("numba.cuda.typing.templates.CallableTemplate")
+    for intrinsic in TABLE:
+        function: Any = intrinsic.function
+        if not hasattr(function, "_numba_type_"):
+            typer = partial(intrinsic.type_of)
+            typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+            fields = {"key": function, "generic": lambda self, typer=typer: typer}
+            function._numba_type_ = types.Function(type(function.__name__, (template,), fields))
+        yield partial(lower, intrinsic), function, (types.VarArg(types.Any),)
 
 
 class Code:
@@ -228,7 +94,7 @@ class Code:
         constraints = [f"={_letter(kind)}" for kind in outputs] + [_letter(value.type) for value in read]
         constraints += [str(index) for index in range(len(kept))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
         function = ir.FunctionType(_together(outputs), [value.type for value in read + kept])
-        text = _filled(ptx.text, args)
+        text = ptx.filled([each.kind for each in args if isinstance(each, Value)])
         assembly = ir.InlineAsm(function, text, ",".join(constraints), side_effect=ptx.volatile)
         found = self.builder.call(assembly, read + kept)
 
@@ -268,8 +134,15 @@ class Code:
         """Elements in a row."""
         return [self.builder.load(place) for place in self.places(array, first, count)]
 
-    def shared_address(self, array: Value, index: Value) -> ir.Value:
-        """The address of an element in shared memory's own space, 32 bits."""
+    def in_row(self, array: Value, index: Value, stride: Value, below: int, along: int) -> ir.Value:
+        """The address of an element rows below and some along, by 32-bit arithmetic up to its row's constant."""
+        row = self.builder.add(index.ir, self.builder.mul(stride.ir, WORD(below)))
+        return self.pointer(array, Value(types.uint64, self.builder.add(self.builder.zext(row, WIDE), WIDE(along))))
+
+    def shared_address(self, array: Value, index: Value, offset: int = 0) -> ir.Value:
+        """The address of an element, ``offset`` behind ``index``, in shared memory's own space, 32 bits."""
+        if offset:
+            index = Value(index.kind, self.builder.add(index.ir, index.ir.type(offset)))
         pointer = self.pointer(array, index)
         inside = self.builder.addrspacecast(pointer, pointer.type.pointee.as_pointer(_SHARED_SPACE))
         return self.builder.ptrtoint(inside, WORD)
@@ -360,14 +233,3 @@ def _together(kinds: list[ir.Type]) -> ir.Type:
     if len(kinds) > 1:
         return ir.LiteralStructType(kinds)
     return kinds[0] if kinds else ir.VoidType()
-
-
-def _filled(text: str, args: Sequence[Value | int]) -> str:
-    """PTX text with the size of the first array's elements, or with a literal."""
-    kinds = [each.kind for each in args if isinstance(each, Value)]
-    if "%b" in text:
-        bits = next(kind.dtype.bitwidth for kind in kinds if hasattr(kind, "dtype"))
-        text = text.replace("%bits", str(bits)).replace("%bytes", str(bits // 8))
-    if "%literal" in text:
-        text = text.replace("%literal", str(kinds[0].literal_value))
-    return text

@@ -24,28 +24,27 @@ have by shuffles; in a trace they access the same addresses, and values mean not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from smembench.kernels.intrinsics.halves import PTX
-from smembench.kernels.intrinsics.lowering import (
+from smembench.kernels.intrinsics.declaration import (
     BYTES,
     PLACE,
     SHARED,
     UNUSED,
-    WORD,
-    Code,
     Ptx,
     Type,
-    Value,
     changed,
     loaded,
     register,
     types,
     written,
 )
+from smembench.kernels.intrinsics.halves import PTX
+from smembench.kernels.intrinsics.lowering import WORD, Code, Value
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, number
 from smembench.kernels.types import Array, Index, Scalar
 from smembench.model import formats
@@ -131,10 +130,6 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
     The sums of the product of A's i-th and B's j-th begin at ``4 * (i * across + j)`` in ``accumulators``.
     """
 
-    instruction = Ptx(
-        _MULTIPLY.replace("%s", PTX[dtype]), changed(SUMS), loaded(A_REGISTERS), loaded(B_REGISTERS), memory=False
-    )
-
     def multiply(accumulators: Array, a: Array, b: Array, lane: Index) -> None:
         mine = [tuple(a[i] for i in range(A_REGISTERS * down)), tuple(b[i] for i in range(B_REGISTERS * across))]
 
@@ -153,12 +148,16 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
 
-    def lower(code: Code, sums: Value, a: Value, b: Value, lane: Value) -> None:
-        for i in range(down):
-            for j in range(across):
-                code.emit(instruction, sums, SUMS * (i * across + j), a, A_REGISTERS * i, b, B_REGISTERS * j)
+    return register(multiply, tuple(_multiplications(dtype, down, across)), *[types.Array] * 3, types.Integer)
 
-    return register(multiply, lower, *[types.Array] * 3, types.Integer)
+
+def _multiplications(dtype: str, down: int, across: int) -> Iterator[Ptx]:
+    """One instruction per pair of fragments."""
+    text = _MULTIPLY.replace("%s", PTX[dtype])
+    for i in range(down):
+        for j in range(across):
+            a, b = loaded(A_REGISTERS, A_REGISTERS * i), loaded(B_REGISTERS, B_REGISTERS * j)
+            yield Ptx(text, changed(SUMS, SUMS * (i * across + j)), a, b, UNUSED, memory=False)
 
 
 @cache

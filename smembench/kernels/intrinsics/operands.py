@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, row_bytes_of
-from smembench.kernels.intrinsics.lowering import PLACE
-from smembench.kernels.intrinsics.lowering import Operand as PtxOperand
+from smembench.kernels.intrinsics.declaration import PLACE
+from smembench.kernels.intrinsics.declaration import Operand as PtxOperand
 from smembench.model.case import BY_ROWS
 from smembench.model.problem import ITEMSIZE
 

@@ -11,7 +11,7 @@ from types import FunctionType
 
 from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, start_copy
 from smembench.kernels.intrinsics.bulk_store import STORE, STORE_OPERANDS, start_store
-from smembench.kernels.intrinsics.lowering import Operand, Ptx
+from smembench.kernels.intrinsics.declaration import Operand, Ptx
 from smembench.kernels.numba_cuda import DeviceFunction
 
 

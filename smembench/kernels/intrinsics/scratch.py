@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from smembench.kernels.intrinsics.lowering import ARRAY, GLOBAL, INTEGER, Code, Ptx, Value, register, types
+from smembench.kernels.intrinsics.declaration import ARRAY, GLOBAL, INTEGER, Ptx, register, types
 from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.numba_cuda import DeviceFunction, number
 from smembench.kernels.types import Array, Index
@@ -24,13 +24,6 @@ _MEET = (
     " @last st.relaxed.gpu.global.u32 [$0], 0; }"
 )
 """Blocks count themselves, and again when they go on; the last of these sets the first count back."""
-
-_WAIT = Ptx(
-    "{ .reg .u32 found; .reg .pred less;"
-    " wait_${:uid}: ld.acquire.gpu.global.u32 found, [$0]; setp.lt.u32 less, found, $1; @less bra wait_${:uid}; }",
-    GLOBAL,
-    INTEGER,
-)
 
 
 @cache
@@ -52,6 +45,16 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
     return register(array, lambda code: code.module_array(f"smembench_{name}", kind, elements), result=kind)
 
 
+# The result is a constant for LLVM, which sees a loop of one pass.
+@Ptx(
+    "{ .reg .u32 found; .reg .pred less;"
+    " wait_${:uid}: ld.acquire.gpu.global.u32 found, [$0]; setp.lt.u32 less, found, $1; @less bra wait_${:uid}; }",
+    GLOBAL,
+    INTEGER,
+    fits=lambda counts, index, wanted: counts.dtype == wanted == types.uint32,
+    result=types.uint32,
+    constant=1,
+)
 def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
     """Wait until a count of blocks is ``wanted``; returns for how many of these blocks this one goes on: 1, for itself.
 
@@ -71,12 +74,3 @@ def meet(counts: Array, blocks: Index) -> None:
     What threads wrote before a barrier ahead of it is visible after a barrier behind it. Both ``counts`` are zero again
     afterwards. In the simulator for a single block; in a trace none waits.
     """
-
-
-# The result is a constant for LLVM, which sees a loop of one pass.
-def _lower_wait(code: Code, counts: Value, index: Value, wanted: Value) -> Any:
-    code.emit(_WAIT, counts, index, wanted)
-    return code.context.get_constant(types.uint32, 1)
-
-
-register(wait_for_count, _lower_wait, types.uint32[::1], types.Integer, types.uint32, result=types.uint32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.intrinsics.lowering import register, types
+from smembench.kernels.intrinsics.declaration import register, types
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
@@ -28,4 +28,4 @@ def load_waiting(array: Array, index: Index) -> Any:
     return array[index]
 
 
-register(traced, lambda code: code.context.get_constant(types.boolean, False), result=types.boolean)
+register(traced, (), result=types.boolean, constant=False)

@@ -31,10 +31,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import LOWERINGS, types
+from smembench.kernels.intrinsics.declaration import types
 from smembench.kernels.numba_cuda import private
 
 Operation = Callable[..., Any]
+
+LOWERINGS: list[tuple[Operation, Operation, tuple[Any, ...]]] = []
+"""Lowerings of the rule, as ``lowering.definitions`` has those of intrinsics."""
 
 ARITHMETIC = [
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,

@@ -13,20 +13,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.lowering import (
-    BYTES,
-    GLOBAL,
-    PLACE,
-    VECTOR,
-    WORD,
-    WORDS,
-    Code,
-    Ptx,
-    Type,
-    Value,
-    register,
-    types,
-)
+from smembench.kernels.intrinsics.declaration import BYTES, GLOBAL, PLACE, VECTOR, Ptx, Type, register, types
+from smembench.kernels.intrinsics.lowering import WORD, WORDS, Code, Value
 from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.types import Array, Index, Vector
 from smembench.model.problem import ITEMSIZE

@@ -21,17 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES
+from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, UNUSED, Ptx, Type, changed, types
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
-from smembench.kernels.intrinsics.lowering import (
-    INTEGER,
-    LITERAL,
-    Code,
-    Ptx,
-    Value,
-    changed,
-    register,
-    types,
-)
 from smembench.kernels.intrinsics.operands import (
     STEP_BYTES,
     Operand,
@@ -112,10 +103,10 @@ def give_registers(count: int) -> None:
 def products(
     columns: int, dtype: str, b_layout: str, first: int = 0, *, swapped: bool = False, fresh: bool = False
 ) -> DeviceFunction:
-    """``(sums, tiles, at_left, at_right, thread)``: start the products of a tile of A and one of B.
+    """``(sums, of_left, at_left, of_right, at_right, thread)``: start the products of a tile of A and one of B.
 
-    ``sums``: the thread's, ``columns // 2`` of them from ``first`` on. ``tiles``: shared memory. ``at_left``: where in
-    it, in elements, the tile begins whose rows are those of the product; ``at_right``: where the other one begins.
+    ``sums``: the thread's, ``columns // 2`` of them from ``first`` on. ``of_left``, ``at_left``: shared memory, and
+    where in it, in elements, the tile begins whose rows are those of the product; the others: the other tile's.
     ``thread``: its number in the warp group. B's tile has ``columns`` columns. If the operands are ``swapped`` the left
     tile is B's, and ``columns`` are rows of A. If the products are ``fresh`` they replace the sums.
     """
@@ -124,10 +115,21 @@ def products(
     if swapped:
         left, right = operand_b(ROWS, dtype, b_layout), Operand("A", columns)
 
-    def start(sums: Array, tiles: Array, at_left: Index, at_right: Index, thread: Index) -> None:
-        if isinstance(tiles, np.ndarray):
-            of_thread = _places_read(columns, left, right, int(thread), dtype)
-            places = [int(at) + within for at, within in zip((at_left, at_right), of_thread, strict=True)]
+    def fits(sums: Type, one: Type, at_left: Type, other: Type, *more: Type) -> bool:
+        return bool(sums.dtype == types.float32 and one.dtype == other.dtype == number(dtype))
+
+    @Ptx(
+        _wgmma(columns, dtype, left, right, fresh=fresh),
+        changed(columns // 2, first),
+        described(left),
+        described(right),
+        UNUSED,
+        fits=fits,
+    )
+    def start(sums: Array, of_left: Array, at_left: Index, of_right: Array, at_right: Index, thread: Index) -> None:
+        if isinstance(of_left, np.ndarray):
+            within = _places_read(columns, left, right, int(thread), dtype)
+            places = (of_left, int(at_left) + within[0]), (of_right, int(at_right) + within[1])
             change = _SUMS.changing(sums[first : first + columns // 2])
 
             def multiply(*read: NDArray[Any]) -> None:
@@ -135,18 +137,12 @@ def products(
                 found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
                 change(lambda before: found if fresh else before + found)
 
-            _PRODUCTS.start(lambda: tuple(tiles[place] for place in places), multiply)
+            _PRODUCTS.start(lambda: tuple(tiles[place] for tiles, place in places), multiply)
         elif hasattr(cuda, TILES):
-            getattr(cuda, TILES).multiplied(tiles, at_left, left)
-            getattr(cuda, TILES).multiplied(tiles, at_right, right)
+            getattr(cuda, TILES).multiplied(of_left, at_left, left)
+            getattr(cuda, TILES).multiplied(of_right, at_right, right)
 
-    text = _wgmma(columns, dtype, left, right, fresh=fresh)
-    instruction = Ptx(text, changed(columns // 2), described(left), described(right))
-
-    def lower(code: Code, sums: Value, tiles: Value, at_left: Value, at_right: Value, thread: Value) -> None:
-        code.emit(instruction, sums, first, tiles, at_left, tiles, at_right)
-
-    return register(start, lower, types.float32[::1], number(dtype)[::1], *[types.Integer] * 3)
+    return start
 
 
 @cache
@@ -156,10 +152,11 @@ def settling(count: int, first: int = 0) -> DeviceFunction:
     wgmma is asynchronous, but to the compiler its results are there when it is issued, so it might read them earlier.
     """
 
+    @Ptx("", changed(count, first))
     def settle(sums: Array) -> None:
         pass
 
-    return register(settle, lambda code, sums: code.emit(Ptx("", changed(count)), sums, first), types.Array)
+    return settle
 
 
 def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:

@@ -204,7 +204,8 @@ def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFun
         of_rows = products(rows, tile.dtype, tile.b_layout, part * (rows // 2), swapped=True, fresh=fresh)
 
         def swapped(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
-            of_rows(accumulators, tiles, at + a_elements + (member.group * count + part) * own, at, member.thread)
+            at_b = at + a_elements + (member.group * count + part) * own
+            of_rows(accumulators, tiles, at_b, tiles, at, member.thread)
 
         return device(swapped)
     columns = tile.columns // count
@@ -212,7 +213,7 @@ def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFun
     at_b = tile.a_elements + part * columns * tile.depth
 
     def straight(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
-        of_columns(accumulators, tiles, at + member.group * own, at + at_b, member.thread)
+        of_columns(accumulators, tiles, at + member.group * own, tiles, at + at_b, member.thread)
 
     return device(straight)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.lowering import BYTES
+from smembench.kernels.intrinsics.declaration import BYTES
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.cuda import transpose_half_warp
 from smembench.kernels.transpose.cuda.transpose_streamed import streamed
