@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -27,10 +26,10 @@ from smembench.devices.buffers import (
     place_input,
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
-from smembench.devices.cuda_graph import GraphTimer, calibrate, nothing
+from smembench.devices.cuda_graph import calibrate
 from smembench.devices.cuda_helpers import launcher
 from smembench.devices.cuda_launch import LaunchPrepared, Timing
-from smembench.devices.host_clock import HostClock
+from smembench.devices.cuda_prepared import CudaPrepared
 from smembench.devices.nvml import Nvml
 from smembench.kernels.device_memory import to_device
 from smembench.kernels.driver import checked
@@ -38,20 +37,20 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
 from smembench.launches.contract import Contract
-from smembench.launches.subject import Subject, subject_of
+from smembench.launches.subject import Subject
+from smembench.launches.subjects import subject_of
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.formats import carried
 from smembench.model.hardware import STATIC_SHARED_BYTES
-from smembench.model.measurement import Conditions, Resources
+from smembench.model.measurement import Conditions
 from smembench.model.problem import Problem
 from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
 from smembench.toolchains.registry import Compiled, toolchain_of
 
 if TYPE_CHECKING:
-    from smembench.devices.base import Sampler
     from smembench.model.problem import Array
 
 _INDEX_LIMIT = 2**32
@@ -258,67 +257,3 @@ class CudaDevice:
         self._flush_l2 = None
         self._compiled.clear()
         self._subjects.clear()
-
-
-@dataclass(slots=True)
-class CudaPrepared(Prepared):
-    """A compiled kernel with its arrays; the first output and the first inputs are the case's."""
-
-    _enqueue: Enqueue
-    _outputs: Sequence[Output]
-    _inputs: Sequence[Sequence[Any]]
-    _compiled: Compiled[Any]
-    _stream: Any
-    _handle: int
-    _residue_ms: float
-    _flush: Enqueue | None
-    _on_device: bool
-    _timer: GraphTimer | None = None
-
-    def poison(self) -> None:
-        """Fill the outputs and their guards."""
-        for output in self._outputs:
-            output.poison(self._handle)
-
-    def launch(self) -> None:
-        """Launch once and wait; the first call compiles."""
-        self._enqueue()
-        self._stream.sync()
-
-    def output(self) -> Array:
-        """The output on the host, after a check of all guards."""
-        self._stream.sync()
-        wanted, *_ = [output.read() for output in self._outputs]
-        return wanted
-
-    def inputs(self) -> Iterator[tuple[int, Array]]:
-        """Those of the case, and those that a kernel gets in their place, one by one on the host."""
-        self._stream.sync()
-        for inputs in self._inputs:
-            for number, array in enumerate(inputs):
-                yield number, array if isinstance(array, np.ndarray) else array.copy_to_host()
-
-    def resources(self) -> Resources:
-        """Registers and local memory per thread, if the installed libraries give them."""
-        try:
-            return self._compiled.resources()
-        except Exception:  # each library raises its own
-            return Resources()
-
-    def sampler(self, warmup: float) -> Sampler:
-        """Samples from a graph; with arrays in host memory, calls timed by the host's clock."""
-        if not self._on_device:
-            return HostClock(self.launch, None, warmup)
-        if self._flush is not None:
-            self._flush()  # compiles, which a capture forbids
-            self._stream.sync()
-        self._timer = GraphTimer(self._handle, self._enqueue, self._residue_ms, self._flush, warmup)
-        return self._timer
-
-    def close(self) -> None:
-        """Release the timer's graph and the outputs."""
-        if self._timer is not None:
-            self._timer.close()
-            self._timer = None
-        self._outputs = self._inputs = ()
-        self._enqueue = nothing

@@ -17,7 +17,7 @@ from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import as_text
 from smembench.launches.library_arrays import on_host
 from smembench.launches.live import is_token, value_of
-from smembench.launches.python_file import function_in
+from smembench.launches.python_file import callable_in
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
@@ -82,7 +82,7 @@ class Contract(Time):
         arrays = dict(zip(self.places, (array.copy() for array in inputs), strict=True))
         values = [arrays.get(place, value) for place, value in enumerate(self.arguments)]
         check = self.launch.check
-        function = value_of(check) if is_token(check) else function_in(check)
+        function = value_of(check) if is_token(check) else callable_in(check)
         if not callable(function):
             return Expected([on_host(each) for each in function], arrays)
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock, get_ident
 from traceback import extract_tb
 from types import FunctionType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 from smembench.kernels.files import importable
 from smembench.kernels.numba_cuda import INSTALLED, cuda
@@ -46,30 +46,25 @@ def kernel_in(target: str) -> Any:
     Raises:
         UsageError: for a file that cannot be imported, and without such a kernel.
     """
+    return _value_in(target, lambda value: raw_kernel(value) is not None or plain_function(inner(value)) is not None)
+
+
+def callable_in(target: str) -> Any:
+    """What ``path.py:name`` names, if it is a kernel or can be called, such as a reference; raises as ``kernel_in``."""
+    return _value_in(target, lambda value: raw_kernel(value) is not None or callable(value))
+
+
+def _value_in(target: str, fits: Callable[[Any], bool]) -> Any:
     path_text, colon, name = target.partition(".py:")
     path = Path(f"{path_text}.py" if colon else target)
     module = _imported(path)
     found = sorted(each for known, value in vars(module).items() for each in _kernels(known, value, module))
     if not name:
         raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
-    kernel = _named(module, name, path)
-    if raw_kernel(kernel) is None and plain_function(inner(kernel)) is None:
+    value = _named(module, name, path)
+    if not fits(value):
         raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
-    return kernel
-
-
-def function_in(target: str) -> Callable[..., Any]:
-    """The function that ``path.py:name`` names, such as a reference; its file is imported.
-
-    Raises:
-        UsageError: for a file that cannot be imported, and without such a function.
-    """
-    path_text, colon, name = target.partition(".py:")
-    path = Path(f"{path_text}.py" if colon else target)
-    found = getattr(_imported(path), name, None) if name else None
-    if not callable(found):
-        raise UsageError(f"{path}: has no function {name!r}; write path.py:name")
-    return cast("Callable[..., Any]", found)
+    return value
 
 
 def _named(module: ModuleType, name: str, path: Path) -> Any:

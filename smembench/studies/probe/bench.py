@@ -15,7 +15,7 @@ import numpy as np
 from cuda.bindings import driver
 
 from smembench.devices.buffers import Output, new_stream
-from smembench.devices.cuda import CudaPrepared
+from smembench.devices.cuda_prepared import CudaPrepared
 from smembench.kernels.device_memory import to_device
 from smembench.kernels.driver import checked
 from smembench.kernels.program import CudaCKernel

@@ -1,0 +1,181 @@
+"""Kernels of CUDA C++, PTX, cubins, Triton and CuPy: machine code, launched by the driver with typed parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.cuda_file import Named, parameter_names
+from smembench.launches.launch import Launch
+from smembench.launches.parameters import scalar_bytes, structure_bytes
+from smembench.launches.ptx_entry import TYPES, entries, entry_named
+from smembench.launches.subject import Arrays, Enqueue, Subject
+from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
+from smembench.launches.triton_launch import compiled_launch
+from smembench.model.errors import UsageError
+from smembench.model.measurement import Resources
+from smembench.model.text import number_of
+from smembench.model.user_launch import UserLaunch
+from smembench.toolchains import cubin
+from smembench.toolchains.loaded import Loaded, Parameter
+from smembench.toolchains.nvrtc import Compiled, from_ptx
+from smembench.toolchains.tensor_maps import encoded_map
+from smembench.toolchains.triton_function import inner
+
+
+class _Code(NamedTuple):
+    """Machine code or PTX as cuda.core has it, a kernel's name in it, and its parameters; of a cubin without types.
+
+    ``arguments`` are those of the parameters in order, each with its place among the launch's, None for one that the
+    compiler added.
+    """
+
+    object_code: Any
+    entry: str
+    parameters: Sequence[Parameter]
+    arguments: Sequence[tuple[int | None, Argument]]
+    names: Sequence[str] = ()
+    shared_bytes: int = 0
+    block: tuple[int, ...] = ()
+
+
+def _cubin(code: bytes | None) -> Any:
+    from cuda.core import ObjectCode
+
+    return ObjectCode.from_cubin(code)
+
+
+def of_source(compiled: Compiled, named: Named, arguments: Sequence[Argument], capability: str) -> _Code:
+    """A kernel of compiled CUDA C++, or of PTX, compiled by nvJitLink, or by the driver where that is missing."""
+    from cuda.core import ObjectCode
+
+    known = entries(compiled.ptx)
+    entry = entry_named(known, compiled.names.get(named.name, named.name), named.path)
+    code = compiled.code or from_ptx(compiled.ptx, capability)
+    loaded = ObjectCode.from_ptx(compiled.ptx.encode()) if code is None else _cubin(code)
+    names = parameter_names(named.source, named.name, len(known[entry]))
+    return _Code(loaded, entry, known[entry], [*enumerate(arguments)], names)
+
+
+def of_cubin(target: str, arguments: Sequence[Argument]) -> _Code:
+    """The kernel that ``path.cubin:name`` names.
+
+    Raises:
+        UsageError: for a file that is not found or no cubin, and without such a kernel.
+    """
+    text, _, name = target.partition(":")
+    path = Path(text)
+    try:
+        code = path.read_bytes()
+        known = [*cubin.instructions(code)]
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; give kernel.cubin:name") from None
+    except Exception:  # pyelftools has many of its own
+        raise UsageError(f"{path}: is no cubin") from None
+    entry = entry_named(known, name, path)
+    sizes = enumerate(cubin.parameters(code, entry))
+    parameters = [
+        Parameter(f"{number}", f"b{8 * size}" if size in (1, 2, 4, 8) else "b8", size) for number, size in sizes
+    ]
+    return _Code(_cubin(code), entry, parameters, [*enumerate(arguments)])
+
+
+def of_triton(function: Any, launch: Launch, capability: str) -> _Code:
+    """A function of ``triton.jit``, compiled for a launch; raises as ``compiled_launch``."""
+    compiled, passed = compiled_launch(function, launch, capability)
+    (entry, parameters), *_ = entries(compiled.ptx).items()
+    names = inner(function).arg_names
+    bound: list[tuple[int | None, Argument]] = [
+        (names.index(name) if names.index(name) < len(launch.arguments) else None, value)
+        for name, value in passed.items()
+    ]
+    if len(parameters) > len(bound):  # behind those of its source Triton has pointers to scratch memory
+        scratch = ArrayArgument((compiled.scratch_bytes * prod(launch.grid),), np.dtype(np.uint8))
+        bound.append((None, scratch if compiled.scratch_bytes else 0))
+        bound += [(None, 0)] * (len(parameters) - len(bound))
+    given = names[: len(launch.arguments)]
+    code = _cubin(compiled.code)
+    return _Code(code, entry, parameters, bound, given, compiled.shared_bytes, (compiled.threads,))
+
+
+class LaunchedCode(Subject):
+    """Machine code that the driver launches."""
+
+    def __init__(self, code: _Code, launch: UserLaunch) -> None:
+        self._launch, self._shared_bytes = launch, launch.shared_bytes + code.shared_bytes
+        self._block = code.block or launch.block
+        if not launch.grid or not self._block:
+            raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
+        self._loaded: Loaded[Any] = Loaded(code.object_code, code.entry)
+        self._entry, self._object = code.entry, code.object_code
+        self._parameters = code.parameters
+        self._arguments = code.arguments
+        self.names = code.names or [each.name for each in self._parameters]
+        if len(self._arguments) != len(self._parameters):
+            given = number_of(len(self._arguments), "argument")
+            raise UsageError(f"{launch.target}: takes ({', '.join(self.names)}), not {given}; give one for each name")
+
+    def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
+        """A launch by ``cuLaunchKernelEx``, which takes all attributes."""
+        kept = [self._bytes(each, place, argument, arrays) for each, (place, argument) in self._pairs]
+        launch = self._launch
+        if launch.carveout is not None:
+            self._loaded.set_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", launch.carveout)
+        if prod(launch.cluster) > 8:  # the most that every GPU with clusters has
+            self._loaded.set_attribute("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+        return self._loaded.with_bytes(
+            stream,
+            (launch.grid, self._block, launch.cluster),
+            [each for each, _ in kept],
+            shared_bytes=self._shared_bytes,
+            cooperative=launch.cooperative,
+            keep=[memory for _, memory in kept],
+        )
+
+    @property
+    def _pairs(self) -> Sequence[tuple[Parameter, tuple[int | None, Argument]]]:
+        return [*zip(self._parameters, self._arguments, strict=True)]
+
+    def _bytes(
+        self, parameter: Parameter, place: int | None, argument: Argument, arrays: Arrays
+    ) -> tuple[bytes, object]:
+        """The bytes of a parameter, and memory that has to live as long as launches."""
+        from smembench.kernels.device_memory import device_array, to_device
+
+        if isinstance(argument, TensorMapArgument) and place is not None:
+            words = _map(argument, arrays[place].address)
+            if parameter.bytes == MAP_BYTES:
+                return words.tobytes(), None
+            memory = to_device(words)
+            return memory.address.to_bytes(8, "little"), memory
+        if isinstance(argument, ArrayArgument) and parameter.bytes == 8:
+            if place is not None:
+                return arrays[place].address.to_bytes(8, "little"), None
+            scratch = device_array(argument.bytes, np.uint8)
+            return scratch.address.to_bytes(8, "little"), scratch
+        if parameter.bytes != np.dtype(TYPES[parameter.type]).itemsize:
+            return structure_bytes(parameter, argument), None
+        if isinstance(argument, ArrayArgument | TensorMapArgument):
+            raise UsageError(f"{parameter.name}: is no pointer but {parameter.bytes} bytes; give a number")
+        return scalar_bytes(parameter, argument), None
+
+    def resources(self) -> Resources:
+        """From the driver; the hash is that of the instructions, without names and lines."""
+        found = self._loaded.resources()
+        code = self._object.code
+        if not isinstance(code, bytes) or self._object.code_type != "cubin":
+            return found
+        text = cubin.instructions(code).get(self._entry, b"")
+        return Resources(found.registers, found.local_bytes, sha256(text).hexdigest()[:16])
+
+
+def _map(argument: TensorMapArgument, address: int) -> Any:
+    sides = argument.shape[::-1]
+    strides = [argument.dtype.itemsize * prod(sides[: axis + 1]) for axis in range(len(sides) - 1)]
+    return encoded_map(address, argument.dtype.itemsize, sides, strides, argument.box, argument.swizzle)
