@@ -16,7 +16,7 @@ from smembench.cli.signature import takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from smembench.run.config import Config
+    from smembench.model.case import Case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +150,7 @@ def time(
     from smembench.cli.measure import measure
     from smembench.cli.tune import find_fastest
     from smembench.run.config import from_flags
+    from smembench.run.launch_cases import launch_cases
     from smembench.run.launch_sweep import LaunchSweep
     from smembench.studies.tune import launches
 
@@ -173,36 +174,33 @@ def time(
     }
     sweep = {"problem": "time", "kernel": kernels, **options.given(**keys)}
     config = from_flags({"name": "time", **sampling.config(), "sweep": [sweep]})
+    (swept,) = config.sweep
+    assert isinstance(swept, LaunchSweep)
+    cases = [*launch_cases(swept, "cuda:0")]  # wrong usage is told first, with a GPU and without
     try:
         if counts.tune and not running.dry_run:
-            (tuned,) = config.sweep
-            assert isinstance(tuned, LaunchSweep)
-            find_fastest(partial(launches, tuned), sampling, running)
+            find_fastest(partial(launches, swept), sampling, running)
         else:
             measure(config, running)
     except DeviceUnavailable:
-        _explain(config)
+        _explain(cases)
         raise
 
 
-def _explain(config: Config) -> None:
-    """Without a GPU, what a trace tells of the smallest case of each kernel."""
+def _explain(cases: Sequence[Case]) -> None:
+    """Without a GPU, what a trace tells of the first case of each kernel."""
     from smembench.explain.any_kernel import explain_launch
     from smembench.kernels.time.problem import launch_of
-    from smembench.run.launch_cases import launch_cases
-    from smembench.run.launch_sweep import LaunchSweep
+    from smembench.model.groups import grouped
     from smembench.views.console import say, stderr, stdout
     from smembench.views.explain import explanation, print_explanation
     from smembench.views.explain_cure import cure_lines
 
-    (sweep,) = config.sweep
-    assert isinstance(sweep, LaunchSweep)
-    cases = {case.kernel: case for case in reversed([*launch_cases(sweep, "cuda:0")])}
-    for case in reversed(cases.values()):
+    for kernel, (case, *_) in grouped(cases, lambda case: case.kernel).items():
         try:
             found = explain_launch(launch_of(case))
         except UsageError as error:
-            say(stderr, f"{case.kernel}: not explained: {error}")
+            say(stderr, f"{kernel}: not explained: {error}")
         else:
             print_explanation(stdout, found, explanation(found), cure_lines(found))
 

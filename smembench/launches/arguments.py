@@ -119,6 +119,7 @@ def from_python(value: Any) -> Argument:
 
 def _with_data(value: Any) -> Argument:
     """An argument that Python holds, an array with a copy of its data."""
+    value = value.detach() if hasattr(value, "detach") else value  # a tensor with gradients hands out no memory
     argument = from_python(value)
     if isinstance(argument, ArrayArgument) and argument.data is None:
         return replace(argument, data=on_host(value))

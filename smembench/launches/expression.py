@@ -86,7 +86,7 @@ def evaluated(node: ast.expr, names: Mapping[str, int]) -> int:
 
 def _named(name: str, names: Mapping[str, int]) -> int:
     if name not in names:
-        raise ValueError(f"names {name}; there is only {', '.join(names) or 'no name'}")
+        raise ValueError(f"names {name}; there is {'only ' if names else ''}{', '.join(names) or 'no name'}")
     return names[name]
 
 

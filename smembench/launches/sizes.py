@@ -25,7 +25,8 @@ def number(text: str | int, sizes: Sizes, name: str) -> int:
     try:
         return evaluated(parsed(str(text)), sizes)
     except ValueError as error:
-        raise UsageError(f"{name} {str(text)!r}: {error}") from None
+        hint = "" if sizes else "; give a size with --sweep, such as n=1024"
+        raise UsageError(f"{name} {str(text)!r}: {error}{hint}") from None
 
 
 def dimensions_of(text: str | int, sizes: Sizes, name: str) -> Dimensions:

@@ -13,6 +13,7 @@ from smembench.launches.arguments import in_order_and_named
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import is_cuda_file
 from smembench.launches.dimensions import as_text, check_launch
+from smembench.launches.live import is_token
 from smembench.launches.sizes import argument, dimensions_of, number
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Block, Case
@@ -39,7 +40,26 @@ def launch_cases(sweep: LaunchSweep, device: str) -> Iterator[Case]:
             yield _case(sweep, Case(PROBLEM.name, label, device, "", 1, sizes.get("n", 1), cache=cache), target, sizes)
 
 
+def _check_files(sweep: LaunchSweep, target: str) -> None:
+    """Check that files are there, and that a kernel which cannot launch itself has a grid and a block.
+
+    Raises:
+        UsageError: if not.
+    """
+    for text in (target, sweep.check):
+        path = Path(text.partition(":")[0])
+        if text in ("", UNCHECKED) or is_token(text):
+            continue
+        if path.suffix not in _COMPILERS:
+            raise UsageError(f"{text}: write path.cu:name, path.ptx:name, path.cubin:name or path.py:name")
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file; give path.cu:name, path.ptx:name, path.cubin:name or path.py:name")
+    if Path(target.partition(":")[0]).suffix in (".cu", ".ptx", ".cubin") and not (sweep.grid and sweep.block):
+        raise UsageError(f"{target}: give --grid and --block, such as --grid 128x128 --block 32x8")
+
+
 def _case(sweep: LaunchSweep, blank: Case, target: str, sizes: Mapping[str, int]) -> Case:
+    _check_files(sweep, target)
     launch = _launch(sweep, target, sizes)
     arguments, _ = in_order_and_named(launch.arguments)
     return replace(

@@ -305,6 +305,33 @@ def test_a_gpu_goes_by_its_uuid(fake_driver: FakeDriver, kernels: Path, folder: 
     assert "device gpu-99: no GPU here has it (there are: GPU-74686520-" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nofile.cu:scale",), "nofile.cu: no such file; give path.cu:name, "),
+        (("scale",), "scale: write path.cu:name, "),
+        (("{0}/scale.cu:scale", "--check", "nofile.py:f"), "nofile.py: no such file; "),
+        (("{0}/scale.cu:scale", "--block", ""), "scale.cu:scale: give --grid and --block"),
+        (
+            ("{0}/scale.cu:scale", "--grid", "n//2"),
+            "names n; there is no name; give a size with --sweep, such as n=1024",
+        ),
+        (("{0}/scale.cu:scale", "--grid", "8x8x8x8"), "--grid '8x8x8x8': write 1 to 3 dimensions"),
+        (("{0}/scale.cu:scale", "--reset", "3"), "--reset '3': write the argument and what it is filled with"),
+        (("{0}/scale.cu:scale", "--arg", "float33[8]"), "--arg 'float33[8]': write float32[4096,4096] for an array"),
+        (("{0}/scale.cu:scale", "--sweep", "n"), "--sweep 'n': write a name and its values"),
+        (("{0}/scale.cu:scale", "--where", "1/0"), "--where '1/0': has the operator Div"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_is_measured(
+    program: Program, folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    given = [each.format(folder) for each in arguments]
+    ran = program("time", *map(str, LAUNCH), *given)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
+
+
 def test_without_a_gpu_the_kernel_is_explained(program: Program, folder: Path) -> None:
     ran = program("time", f"{folder}/scale.cu:scale", *map(str, LAUNCH))
     assert ran.returncode == 4
