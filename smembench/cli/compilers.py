@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli import options
+from smembench.cli import complete, options
 from smembench.cli.options import Running, Sampling
 from smembench.cli.output import opened
 from smembench.cli.signature import takes
@@ -23,7 +23,7 @@ def compilers(
         typer.Argument(
             metavar="PROBLEM,…",
             help="Problems, such as transpose and matmul.",
-            autocompletion=options.complete_problem,
+            autocompletion=complete.problems,
         ),
     ] = "transpose,matmul",
     *,

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from smembench.cli import complete
 from smembench.cli.explain_file import explain_file
 from smembench.cli.explain_lanes import Layout, explain_layout, refuse_others
 from smembench.cli.explain_options import Chosen, Launch, Pages, Task
 from smembench.cli.explain_package import explain_package
-from smembench.cli.options import changed, complete_kernel
+from smembench.cli.options import changed
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
 
@@ -23,7 +24,7 @@ def explain(
             metavar="KERNEL",
             help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
             "path.ptx:name, or path.py:name of Numba, Triton or CuPy.",
-            autocompletion=complete_kernel,
+            autocompletion=complete.kernels,
         ),
     ] = None,
     *,

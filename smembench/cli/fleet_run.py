@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from smembench.cli import options
+from smembench.cli import complete, options
 from smembench.cli.fleet_show import judged, nothing_to_compare_with, tell
 from smembench.cli.options import SECONDS, Outputs, Sampling, given, one_of
 from smembench.cli.output import Opened, opened
@@ -91,7 +91,7 @@ def run(
         typer.Argument(
             metavar="CONFIG",
             help="What to measure: a TOML file, or one of the package's configs, such as fleet or quick.",
-            autocompletion=options.complete_config,
+            autocompletion=complete.configs,
         ),
     ] = None,
     *,

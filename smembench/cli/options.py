@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shlex import quote
@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
+from smembench.cli import complete
 from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
@@ -17,41 +18,6 @@ from smembench.model.numbers import capability, percent, seconds, size
 from smembench.toolchains.registry import names
 
 T = TypeVar("T")
-
-
-def complete_kernel(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of the command's kernels; of a list the last name is completed."""
-    from smembench.kernels import registry
-    from smembench.kernels.problems import COMMANDS, PROBLEMS
-
-    if context.info_name == "explain":
-        from smembench.studies.explain import explainable
-
-        return _completed(list(explainable()), incomplete)
-    problems = [problem.name for problem in COMMANDS.get(str(context.info_name), PROBLEMS.values())]
-    return _completed([name for problem in problems for name in registry.names(problem)], incomplete)
-
-
-def _completed(names: Sequence[str], incomplete: str) -> list[str]:
-    """The names that begin so; of a list the last is completed."""
-    chosen, comma, start = incomplete.rpartition(",")
-    return [f"{chosen}{comma}{name}" for name in names if name.lower().startswith(start.lower())]
-
-
-def complete_problem(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of the problems that the command takes."""
-    from smembench.studies import compilers
-    from smembench.studies.ladder import climb
-
-    # What there is to choose from are the steps of a ladder.
-    return _completed(compilers.problems() if context.info_name == "compilers" else climb.problems(), incomplete)
-
-
-def complete_config(incomplete: str) -> list[str]:
-    """Names of the package's configs."""
-    from smembench.run.shipped import shipped
-
-    return [name for name in shipped() if name.startswith(incomplete)]
 
 
 def _read(parse: Callable[[object], T]) -> Callable[[object], T]:
@@ -80,7 +46,7 @@ def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
 ProblemName = Annotated[
     str,
     typer.Argument(
-        metavar="PROBLEM", help="The problem, such as transpose or matmul.", autocompletion=complete_problem
+        metavar="PROBLEM", help="The problem, such as transpose or matmul.", autocompletion=complete.problems
     ),
 ]
 Overrides = Annotated[
@@ -97,7 +63,7 @@ Kernels = Annotated[
         "--kernel",
         metavar="NAME,…",
         help="Kernels by name. (default: the standard ones)",
-        autocompletion=complete_kernel,
+        autocompletion=complete.kernels,
     ),
 ]
 Blocks = Annotated[str | None, of_axis(BLOCK, "XxY,…")]

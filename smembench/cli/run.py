@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smembench.cli import options
+from smembench.cli import complete, options
 from smembench.cli.nightly import Nightly, after
 from smembench.cli.options import Running, Sampling
 from smembench.cli.signature import takes
@@ -26,7 +26,7 @@ def run(
         typer.Argument(
             metavar="CONFIG",
             help="What to measure: a TOML file, or one of the package's configs, such as quick or nightly.",
-            autocompletion=options.complete_config,
+            autocompletion=complete.configs,
         ),
     ] = None,
     *,
