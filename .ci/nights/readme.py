@@ -1,4 +1,4 @@
-"""What nights see, for README and configs/nightly/README.md: from the study's counts."""
+"""What nights see, for README and results/reference/README.md: from the study's counts."""
 
 from __future__ import annotations
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from conftest import DOCUMENTS, ROOT, Program
 from smembench.studies.compare import Rules
 from smembench.studies.fleet.verdict import Rules as FleetRules
+from smembench.studies.nightly import monitoring
 
 READY = ROOT / "configs/nightly"
 CONFIG = """
@@ -189,3 +192,24 @@ def test_the_ready_units_are_what_systemd_reads() -> None:
     assert Path(service["Service"]["ExecStart"].split()[0]).is_absolute()
     assert timer["Timer"]["OnCalendar"] == "*-*-* 02:00"
     assert timer["Install"]["WantedBy"] == "timers.target"
+
+
+def test_cron_mails_the_end_of_a_night_that_did_not_end_well(tmp_path: Path) -> None:
+    text = (READY / "crontab").read_text().replace("/opt/smembench", str(tmp_path))
+    (program := tmp_path / ".venv/bin/smembench").parent.mkdir(parents=True)
+    for line in re.findall(r"^\d+ \d+ \* \* \S+ (.*)$", text, flags=re.MULTILINE):
+        for code in (0, 3):
+            program.write_text(f"#!/bin/sh\nseq 400; echo slower >&2; exit {code}\n")
+            program.chmod(0o755)
+            mail = subprocess.run(
+                ["sh", "-c", line], env={"RESULTS": str(tmp_path), "PATH": os.defpath}, capture_output=True
+            )
+            expected = [*map(str, range(362, 401)), "slower"] if code else []
+            assert mail.stdout.decode().splitlines() == expected, line
+            assert mail.stderr == b""
+
+
+def test_the_alerts_are_about_gauges_of_a_run() -> None:
+    asked = re.findall(r"\bsmembench_\w+", (READY / "alerts.yml").read_text())
+    assert len(asked) >= 4
+    assert set(asked) <= set(monitoring.GAUGES)

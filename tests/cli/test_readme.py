@@ -84,8 +84,9 @@ PRINTED = re.findall(
 
 @pytest.mark.parametrize(("command", "shown"), PRINTED, ids=[command for command, _ in PRINTED])
 def test_a_command_prints_what_a_page_quotes(program: Program, command: str, shown: str) -> None:
-    """Some of its lines, in their order."""
-    printed = iter(line.rstrip() for line in program(*shlex.split(command)[1:]).stdout.splitlines())
+    """Some of its lines, in their order; those on stderr come last."""
+    ran = program(*shlex.split(command)[1:])
+    printed = iter(line.rstrip() for line in (ran.stdout + ran.stderr).splitlines())
     for line in filter(None, map(str.rstrip, shown.splitlines())):
         assert line in printed
 

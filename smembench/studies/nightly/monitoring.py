@@ -17,7 +17,7 @@ Compared = Sequence[tuple[str, Comparison]]
 Samples = list[tuple[dict[str, str], float]]
 """Samples of a gauge with their labels."""
 
-_HELP = {
+GAUGES = {
     "smembench_elapsed_seconds": "Median time of one launch.",
     "smembench_effective_bandwidth_bytes_per_second": "Bytes the problem has to move over the median time.",
     "smembench_case_ok": "1 for a case that was verified and timed, 0 for one that failed or was skipped.",
@@ -83,7 +83,7 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
         "smembench_run_started_timestamp_seconds": began,
         "smembench_run_exit_code": [(of_run, float(exit_code))],
     }
-    return exposition(_HELP, samples)
+    return exposition(GAUGES, samples)
 
 
 def exposition(helps: Mapping[str, str], samples: Mapping[str, Samples]) -> str:
