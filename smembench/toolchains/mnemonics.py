@@ -1,8 +1,9 @@
 """Mnemonics of machine instructions by opcode, for compute capability 7.0 and later.
 
 NVIDIA publishes the mnemonics (CUDA Binary Utilities, "Instruction Set Reference") but no encoding: the opcodes are
-those that nvdisasm showed on programs for 7.5 to 12.0. The lowest 9 bits of an instruction say what it does, the next 3
-where its operands come from: a register, a constant or the instruction itself.
+those that nvdisasm showed on programs for 7.5 to 12.1; results/reference/sass.csv compares them. The lowest 9 bits of
+an instruction say what it does, the next 3 where its operands come from: a register, a constant or the instruction
+itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _MNEMONICS = {
     **dict.fromkeys((0x106, 0x112), "I2F"),
     **dict.fromkeys((0x18C, 0x18D), "ATOMS"),
     **dict.fromkeys((0x1A3, 0x1A8, 0x1A9), "ATOMG"),
-    **dict.fromkeys((0x0A4, 0x0A5), "UIMAD"),
+    **dict.fromkeys((0x0A4, 0x0A5, 0x0A6), "UIMAD"),
     **dict.fromkeys((0x1A7, 0x1B2), "SYNCS"),
     # Two operations share the lowest 9 bits: these are told by all 12.
     0x435: "HFMA2",
@@ -57,13 +58,18 @@ _MNEMONICS = {
     0x045: "I2FP",
     0x046: "VIADDMNMX",
     0x048: "VIMNMX",
+    0x04A: "UVIMNMX",
+    0x05A: "UI2F",
+    0x05C: "UF2I",
     0x082: "UMOV",
+    0x085: "UIMNMX",
     0x086: "VOTEU",
     0x087: "USEL",
     0x08C: "UISETP",
     0x090: "UIADD3",
     0x091: "ULEA",
     0x092: "ULOP3",
+    0x096: "UPRMT",
     0x097: "UIADD3",
     0x099: "USHF",
     0x0B9: "ULDC",
@@ -78,6 +84,7 @@ _MNEMONICS = {
     0x118: "NOP",
     0x119: "S2R",
     0x11A: "DEPBAR",
+    0x11B: "ENDCOLLECTIVE",
     0x11D: "BAR",
     0x141: "BSYNC",
     0x142: "BREAK",
@@ -100,9 +107,11 @@ _MNEMONICS = {
     0x187: "STL",
     0x188: "STS",
     0x189: "SHFL",
+    0x18E: "RED",
     0x18F: "CCTL",
     0x192: "MEMBAR",
     0x1A1: "MATCH",
+    0x1A6: "REDG",
     0x1AB: "ERRBAR",
     0x1AC: "LDCU",
     0x1AE: "LDGSTS",

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 CAPABILITY = "9.0"
 """The compute capability for which the model was checked against hardware counters."""
 
-_OPCODE, _FFMA, _BRANCH = 0xFFF, 0x223, 0x947
+_OPCODE, _FFMA = 0xFFF, 0x223
+_OPERATION, _BRANCH = 0x1FF, 0x147  # BRA, and from compute capability 10.0 on BRA.U, by a predicate of the warp
 _NO_REGISTER = 255  # RZ, which reads as zero
 _BANKS = 2
 _DEPTH = 2
@@ -62,14 +63,14 @@ def cycles(code: Sequence[Instruction]) -> int:
     done = [0] * _BANKS
     kept: dict[int, int] = {}
     for word in code:
-        read, kept = _operands(word, kept)
+        read, kept = operands(word, kept)
         for register in read:
             done[register % _BANKS] = max(done[register % _BANKS], now) + 1
         now += 1 + max(0, max(done) - now - _DEPTH)
     return now
 
 
-def _operands(word: Instruction, kept: dict[int, int]) -> tuple[set[int], dict[int, int]]:
+def operands(word: Instruction, kept: dict[int, int]) -> tuple[set[int], dict[int, int]]:
     """Registers that a multiply-add reads from the banks, and those kept for reuse, by operand slot."""
     low, high = word
     if low & _OPCODE != _FFMA:
@@ -89,7 +90,7 @@ def target(place: int, word: Instruction) -> int:
     It is that of compute capability 9.0 and later; before, the distance is 256 times less.
     """
     low, high = word
-    if low & _OPCODE != _BRANCH:
+    if low & _OPERATION != _BRANCH:
         return place + 1
     # The offset counts 4-byte words from the next instruction: the lowest 8 bits, then 48 signed bits.
     upper = low >> 34 | (high & 0x3FFFF) << 30
