@@ -80,7 +80,7 @@ def imported(folder: str, *, everywhere: bool = True) -> set[str]:
 
 
 def test_what_the_package_imports_is_declared() -> None:
-    assert imported("smembench") - CORE - OPTIONAL == NOWHERE_DECLARED | PYTEST
+    assert imported("smembench") - CORE - OPTIONAL == NOWHERE_DECLARED
 
 
 def test_what_is_imported_with_a_module_is_no_extra() -> None:
