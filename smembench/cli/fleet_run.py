@@ -148,6 +148,7 @@ def run(
       smembench fleet run quick --device cpu --workers 4
     """
     from smembench.run.config import from_toml
+    from smembench.store.fleet_json import read_fleet_file
     from smembench.store.run_folder import made
     from smembench.studies.fleet.cluster import slurm_script
     from smembench.studies.fleet.options import Devices, Options
@@ -167,6 +168,8 @@ def run(
     if chosen is None and (set_ or flags or devices != Devices() or anonymous):
         raise UsageError(f"--resume {resume}: continues with the fleet's config and devices; leave out their options")
     if cluster.script:
+        if resume is not None:
+            read_fleet_file(resume)
         words = [word for word in sys.argv[1:] if word != "--script"]
         typer.echo(slurm_script(where, words, output if resume is None else resume), nl=False)
         return

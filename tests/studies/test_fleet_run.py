@@ -265,6 +265,7 @@ def _begin_and_end(path: Path) -> tuple[datetime, datetime]:
         ([], "give a CONFIG"),
         (["--resume", "results/x", "--device", "cpu"], "fleet's config and devices"),
         (["--resume", "results/x"], FLEET),
+        (["--resume", "results/x", "--script"], FLEET),
     ],
 )
 def test_wrong_options_are_one_line(program: Program, arguments: list[object], words: str) -> None:
