@@ -21,9 +21,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLaunch(Launch):
-    """How kernels are launched, all alike."""
+    """How kernels are launched, all alike; expressions may name sizes."""
 
-    panel: ClassVar = "Launch"
+    panel: ClassVar = ""
+    grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks: 128x128, or 'cdiv(n, 32), n//8'.")] = None
+    block: Annotated[
+        str | None, typer.Option(metavar="XxYxZ", help="Threads of a block. (default: Triton's by num_warps)")
+    ] = None
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARG",
+            help="An argument, in the kernel's order: float32\\[n,n], n, 0.5, 'float32 0.5', x.npy, 'bfloat16 x.npy', "
+            "and for Triton BLOCK=128.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attributes:
+    """Attributes of the launch, and of the code."""
+
+    panel: ClassVar = "Launch attributes"
     cooperative: Annotated[bool, typer.Option("--cooperative", help="All blocks are resident at once.")] = False
     carveout: Annotated[
         int | None,
@@ -36,37 +55,37 @@ class TimedLaunch(Launch):
     @property
     def options(self) -> list[str]:
         """The options of the compiler."""
-        return [*super().options, *([f"--maxrregcount={self.max_registers}"] if self.max_registers else [])]
+        return [f"--maxrregcount={self.max_registers}"] if self.max_registers else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
     """What kernels write, and what it is checked against. Arguments go by their number from 0, or by name."""
 
-    panel: ClassVar = "Outputs and check"
+    panel: ClassVar = ""
     out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ARG",
-            help="An array that is written and not read. (default: found by two launches on different poison)",
-        ),
+        typer.Option(metavar="ARG", help="An array that is only written. (default: found by two poisoned launches)"),
     ] = None
-    inout: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ARG", help="An array that is read and written: restored before each launch."),
-    ] = None
+    inout: Annotated[list[str] | None, typer.Option(metavar="ARG", help="An array restored before each launch.")] = None
     reset: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ARG=VALUE", help="An array that each launch finds filled with a number, as counters."),
+        list[str] | None, typer.Option(metavar="ARG=VALUE", help="An array filled before each launch.")
     ] = None
     check: Annotated[
         str | None,
         typer.Option(
             metavar="TARGET",
-            help="path.py:function, which gets the arguments as NumPy's arrays and returns the outputs or writes to "
-            "them; another kernel, such as path.cu:name; or none.",
+            help="path.py:function, which gets NumPy's arrays and returns or writes the outputs; another kernel; or "
+            "none.",
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerances:
+    """How far outputs may be from their reference."""
+
+    panel: ClassVar = "Tolerances"
     rtol: Annotated[
         float | None,
         typer.Option(metavar="X", help="Relative tolerance. (default: by the type, and --flops as the length of sums)"),
@@ -79,72 +98,81 @@ class Checks:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Sizes, and what rates are computed from."""
+    """Sizes."""
 
-    panel: ClassVar = "Sizes and rates"
+    panel: ClassVar = ""
     sweep: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=N,…",
-            help="A size that --grid, --block, --arg, --bytes and --flops may name: n=1024,4096 or n=1k:8k:*2.",
-        ),
+        typer.Option(metavar="NAME=N,…", help="A size for expressions: n=1024,4096 or n=1k:8k:*2."),
     ] = None
     tune: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=N,…",
-            help="Find the fastest values of macros of a .cu file, or of arguments by name: all are measured quickly, "
-            "the best again. Expressions may name them.",
-        ),
+        typer.Option(metavar="NAME=N,…", help="Find the fastest values of macros, or of arguments by name."),
     ] = None
-    where: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="What combinations have to meet: 'BLOCK * TM <= 256'.")
-    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """What rates are computed from, and which values are tried."""
+
+    panel: ClassVar = "Rates and search"
     bytes: Annotated[
         str | None,
         typer.Option(
             metavar="N", help="Bytes moved per launch; bytes0 is the first array's. (default: each array once)"
         ),
     ] = None
-    flops: Annotated[str | None, typer.Option(metavar="N", help="Floating-point operations per launch: 2*n*n*n.")] = (
-        None
-    )
+    flops: Annotated[
+        str | None, typer.Option(metavar="N", help="Floating-point operations per launch, such as 2*n*n*n.")
+    ] = None
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="What sizes and tuned values have to meet: 'BLOCK * TM <= 256'.")
+    ] = None
 
 
-@takes(launch=TimedLaunch, checks=Checks, counts=Counts, sampling=Sampling, running=Running)
+@takes(
+    launch=TimedLaunch,
+    attributes=Attributes,
+    checks=Checks,
+    counts=Counts,
+    tolerances=Tolerances,
+    rates=Rates,
+    sampling=Sampling,
+    running=Running,
+)
 def time(
     kernels: Annotated[
         list[str],
         typer.Argument(
-            metavar="KERNEL...",
-            help="path.cu:name, path.ptx:name, path.cubin:name, or path.py:name of Numba, Triton, CuPy or any function "
-            "that enqueues work; several are measured in turns.",
+            metavar="KERNEL…",
+            help="path.cu:name, .ptx, .cubin, or .py: Numba, Triton, CuPy or any function that enqueues work.",
         ),
     ],
     *,
     device: options.Devices = None,
     cache: options.Cache = None,
     launch: TimedLaunch,
+    attributes: Attributes,
     checks: Checks,
     counts: Counts,
+    tolerances: Tolerances,
+    rates: Rates,
     sampling: Sampling,
     running: Running,
 ) -> None:
     r"""Time kernels of your own, with arguments as explain takes them.
 
-    Arrays are random, new in each round, unless they are .npy files. Outputs are filled with a poison value before a
-    launch, and all arrays lie between guards. The first launch of each round is checked, and the last timed one of the
-    first round. Each launch is timed by itself, between two events in a CUDA graph; what it reads and writes is
-    restored before it, outside of its time.
+    Arrays are random and new in each round, outputs poisoned, and all lie between guards. The first launch of each
+    round is checked, and the last timed one of the first round. Kernels are measured in turns, each launch by itself in
+    a CUDA graph.
 
     A function gets tensors if its file imports torch, CuPy's arrays if it imports cupy, else arrays with a CUDA array
     interface; the stream is current in these libraries, and is passed as `stream` to a function that takes that.
 
     Examples:
 
-      smembench time k.cu:transpose --grid 128x128 --block 32x32 --arg float32[4096,4096] --arg float32[4096,4096]
-      smembench time k.cu:scale --sweep n=1k:1m:*4 --grid "cdiv(n, 256)" --block 256 --arg float32\[n] --arg n
-      smembench time mine.cu:fast mine.cu:plain --grid 64 --block 256 --arg float32[65536] --inout 0 --check mine.py:ref
+      smembench time k.cu:add --grid 8 --block 128 --arg float32[1024] --inout 0
+      smembench time k.cu:one k.cu:two --sweep n=1k:1m:*4 --grid "cdiv(n, 256)" --block 256 --arg float32\[n] --arg n
       smembench time mine.py:softmax --grid 64 --arg float32[64,999] --arg float32[64,999] --arg 999 --arg BLOCK=1024
     """
     from smembench.cli.measure import measure
@@ -160,15 +188,14 @@ def time(
         "cluster": launch.cluster,
         "arg": launch.arg,
         "shared_bytes": launch.shared_bytes,
-        "carveout": launch.carveout,
-        "option": launch.options or None,
-        "cooperative": launch.cooperative or None,
+        "carveout": attributes.carveout,
+        "option": [*launch.options, *attributes.options] or None,
+        "cooperative": attributes.cooperative or None,
         **vars(checks),
-        "bytes": counts.bytes,
-        "flops": counts.flops,
+        **vars(tolerances),
+        **vars(rates),
         "sizes": _sizes(counts.sweep or (), "--sweep") or None,
         "tune": _sizes(counts.tune or (), "--tune") or None,
-        "where": counts.where,
         "device": device,
         "cache": cache,
     }
