@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -353,13 +354,21 @@ def test_the_rows_of_a_flat_array_may_be_given(program: Program, source: Path) -
     assert min(each["load_conflict"] for each in rows["pads"]) == 2
 
 
-def test_the_last_line_of_an_explanation_is_the_cure(program: Program, source: Path) -> None:
+def test_an_explanation_ends_with_the_cure_and_with_the_command_that_times_the_same_launch(
+    program: Program, source: Path
+) -> None:
     launch = [*LAUNCH, "--arg", "1024"]
     ran = program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=0")
-    said = " ".join(ran.stdout.split())
+    *lines, last = ran.stdout.splitlines()
+    said = " ".join(" ".join(lines).split())
     assert said.endswith("makes the loads in line 7 free of conflicts: 32 -> 1 wavefronts per request.")
     assert "Cure: a pad of 4 bytes per 128 bytes of tile" in said
-    assert max(map(len, ran.stdout.splitlines())) <= 80
+    assert max(map(len, lines)) <= 80
+    command, *arguments = shlex.split(last.removeprefix("next: "))
+    assert (command, arguments[0]) == ("smembench", "time")
+    again = program(*arguments)
+    assert again.returncode == 4
+    assert said[: said.index("line source")].strip() in " ".join(again.stdout.split())
     assert "Cure" not in program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=1").stdout
 
 

@@ -56,6 +56,7 @@ class Accesses:
         self.order = np.zeros(registers.threads, np.int64)
         self._registers, self._needed, self._waiting = registers, needed, waiting
         self._come: dict[int, Integers] = {}
+        self._unknown: set[str] = set()
         self._groups = CopyGroups(registers)
         self._widths = {id(registers.kernel.code[number]): width for number, width in widths.items()}
 
@@ -64,6 +65,7 @@ class Accesses:
         self.found = Traced()
         self.order = np.zeros(self._registers.threads, np.int64)
         self._come.clear()
+        self._unknown.clear()
         self._groups.enter()
 
     @property
@@ -90,8 +92,11 @@ class Accesses:
         return self._plain_access(given)
 
     def note_unknown(self, given: Instruction, what: str) -> None:
-        """Note that ``what`` depends on data that was not given."""
-        self.found.unfollowed.add(Unfollowed(given.called_from.line, what, "data that was not given"))
+        """Note that ``what`` depends on data that was not given, of the arrays that such values were loaded from."""
+        named = sorted(self._unknown)
+        source = f"data of {' and '.join(named)}" if 0 < len(named) < 3 else "data that was not given"
+        remedy = "; give its data as a .npy file" if len(named) == 1 else ""
+        self.found.unfollowed.add(Unfollowed(given.called_from.line, what, source, remedy))
 
     def note_branch(self, given: Instruction, mask: Mask) -> None:
         """Note that threads come to a place where an access of theirs may be skipped, or made by some lanes."""
@@ -152,13 +157,20 @@ class Accesses:
                     combined = operands[number : number + 1] if len(targets) > 1 else operands
                     value, missing = self._registers.memory.update(given.parts, space, at, combined, (mask, unknown))
                 elif wanted:
-                    value, missing = self._registers.memory.load(space, at, element, mask)
+                    value, missing = self._loaded(space, at, element, mask)
                 if wanted and target != "_":
                     self._registers.write(target, value, mask, missing)
                 if stores and kind == "store":
                     self._registers.memory.store(space, at, operands[number], (mask, unknown))
 
         return access
+
+    def _loaded(self, space: str, at: Integers, element: np.dtype[Any], mask: Mask | None) -> tuple[Any, Any]:
+        """What is loaded, and where it is unknown; of which arrays is kept."""
+        value, missing = self._registers.memory.load(space, at, element, mask)
+        if missing is not None:
+            self._unknown |= self._registers.memory.without_data(space, at, mask)
+        return value, missing
 
     def _stored(self, given: Instruction, element: np.dtype[Any]) -> list[Callable[[], Any]]:
         """The values that an instruction stores, or those that an atomic one combines with what is there."""

@@ -157,6 +157,14 @@ class Memory:
             unknown &= mask
         return value, unknown if unknown.any() else None
 
+    def without_data(self, space: str, addresses: Integers, mask: Mask | None) -> set[str]:
+        """The names of the arrays in global memory at addresses whose content nobody gave."""
+        if space in ("shared", "distributed", "param", "local"):
+            return set()
+        numbers = np.unique(_number(addresses if mask is None else addresses[mask])).tolist()
+        known = (number for number in numbers if 0 <= number < len(self.arrays))
+        return {self.arrays[number].name for number in known if self._global.get(number) is None}
+
     def store(
         self,
         space: str,
