@@ -39,7 +39,7 @@ def table() -> str:
     """A line per claim that README shows."""
     here = reference()
     assert here is not None
-    lines = ["| | it says | the H200 says |", "| :--- | :--- | :--- |"]
+    lines = ["| | claim | on the H200 |", "| :--- | :--- | :--- |"]
     for document, shown in _SHOWN.items():
         judged = judge(here, CLAIMS[document])
         chosen = [one for start in shown for one in judged if one.claim.says.startswith(start)]
@@ -66,7 +66,7 @@ def everything() -> str:
     shown = here.run.path.relative_to(ROOT)
     cut_off = "" if here.run.complete else " The run was cut off in its last round, so intervals of copies are wide."
     return (
-        "# What the documents say, and what an H200 says\n\n"
+        "# The documents' claims, and an H200's answers\n\n"
         f"Made by `smembench show {shown} --documents --why --markdown`, with the latencies of `smembench probe` in\n"
         f"`{shown}/probe.json`.{cut_off}\n\n"
         f"{markdown(reproduction(load(here.run.path), why=True))}"
