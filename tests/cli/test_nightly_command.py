@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import DOCUMENTS, ROOT, Program
+from smembench.run.shipped import shipped
 from smembench.studies.compare import Rules
 from smembench.studies.fleet.verdict import Rules as FleetRules
 from smembench.studies.nightly import monitoring
@@ -165,7 +166,7 @@ def test_the_ready_files_use_options_that_exist(program: Program) -> None:
         (command,) = re.findall(r"bin/smembench (run .*?)(?: >>.*)?$", text, flags=re.MULTILINE)
         options = [word for word in shlex.split(command) if word.startswith("--")]
         assert {"--wait", "--compare-to", "--keep"} <= set(options)
-        assert (ROOT / shlex.split(command)[1]).is_file()
+        assert shlex.split(command)[1] in shipped()
         assert [option for option in options if option not in helped] == []
 
 

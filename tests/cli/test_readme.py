@@ -311,7 +311,7 @@ def test_readme_leads_to_every_page(page: Path) -> None:
     assert f"]({page.relative_to(ROOT)})" in TEXTS[README]
 
 
-def test_a_package_index_gets_no_link_to_a_file() -> None:
+def test_a_package_index_gets_no_link_to_a_file_and_the_name_to_install() -> None:
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]
     text = TEXTS[README]
     for substitution in metadata["hooks"]["fancy-pypi-readme"]["substitutions"]:
@@ -319,6 +319,7 @@ def test_a_package_index_gets_no_link_to_a_file() -> None:
     assert "](" in TEXTS[README]
     assert "](" not in text
     assert "by `smembench doctor --timing`" in text
+    assert "pip install smembench &&" in text
 
 
 @pytest.fixture(scope="module")
