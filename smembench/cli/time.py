@@ -210,7 +210,8 @@ def time(
         else:
             measure(config, running)
     except DeviceUnavailable:
-        _explain(cases)
+        if not (running.json or running.export or running.dry_run):
+            _explain(cases)
         raise
 
 

@@ -236,7 +236,7 @@ def test_an_anonymous_run_names_no_machine_but_tells_one_from_another(program: P
 def test_a_stored_run_is_shown_without_a_device(program: Program, stored: Path) -> None:
     shown = program("show", stored)
     assert (shown.returncode, shown.stderr) == (0, "")
-    for words in ("matrix transpose 8×8", "matrix multiplication 4×4×4", "copyGmem", "✓"):
+    for words in ("matrix transpose 8×8", "matrix product 4×4×4", "copyGmem", "✓"):
         assert words in shown.stdout
     assert program("show", stored / "cases.csv").stdout.count("✓") == shown.stdout.count("✓")
 
@@ -316,7 +316,7 @@ def test_list_and_doctor_say_what_there_is(program: Program) -> None:
     listed, examined = program("list"), program("doctor")
     assert set(program("list", "configs").stdout.splitlines()) < set(listed.stdout.splitlines())
     assert (listed.returncode, examined.returncode) == (0, 0)
-    for words in ("transposeSmemPad", "matmul: matrix multiplication", "no GPU: "):
+    for words in ("transposeSmemPad", "matmul: matrix product", "no GPU: "):
         assert words in listed.stdout
     for words in ("numba-cuda: ", "--   GPU: ", "fix: ", "CPU: "):
         assert words in examined.stdout

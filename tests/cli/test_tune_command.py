@@ -34,7 +34,7 @@ def test_the_best_case_can_be_run(program: Program, tmp_path: Path) -> None:
     best = tmp_path / "best.toml"
     done = program("tune", "matmul", "--n", 40, "--device", "cpu", "--kernel", "cpu", "-o", best, *QUICK)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("matrix multiplication 40×40×40 float32 on cpu: the finalists\n")
+    assert done.stdout.startswith("matrix product 40×40×40 float32 on cpu: the finalists\n")
     assert "1 candidate; ruled out" in done.stderr
     assert program("run", best, "--dry-run").stdout.startswith("matmul/cpu/cpu/numba/float32/40x40x40/")
 

@@ -179,7 +179,7 @@ def test_of_code_that_others_made_no_instructions_are_said(
 def test_without_times_the_table_has_none() -> None:
     pair = by_nvrtc(compiled([case("tiled", problem="matmul")], code))
     (section,) = view.compilers([pair], "compute capability 8.0", {})
-    assert section.heading == "compute capability 8.0 · matrix multiplication 64×64×64 float32"
+    assert section.heading == "compute capability 8.0 · matrix product 64×64×64 float32"
     assert section.cells == [
         ["tiled", "16x16", "numba", "40", "8", "2048", "200"],
         ["tiled", "16x16", "nvrtc", "32", "0", "2048", "100"],

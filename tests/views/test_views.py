@@ -86,7 +86,7 @@ def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
         ["matrix transpose 4096×4096 float32", "warm cache"],
         ["matrix transpose 4096×4096 float32", "cold cache"],
         ["matrix transpose 512×512 float32", "warm cache"],
-        ["matrix multiplication 4096×4096×4096 float32", "warm cache"],
+        ["matrix product 4096×4096×4096 float32", "warm cache"],
     ]
     assert found[0].heading.startswith("H200 · ")
     both = [*rows({"cpu": [5.0]}, problem="matmul", device="cpu"), *rows({"naive": [1.0]}, problem="matmul")]
@@ -533,7 +533,7 @@ def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) ->
     found = groups([*by_rows, *by_columns])
     assert found == [by_rows, by_columns]
     assert [subject(group[0]) for group in found] == [
-        f"matrix multiplication 512×512×512 float32{how} · warm cache" for how in ("", ", B by columns")
+        f"matrix product 512×512×512 float32{how} · warm cache" for how in ("", ", B by columns")
     ]
 
 
@@ -546,7 +546,7 @@ def test_a_table_says_how_inputs_are_distributed_unless_all_of_the_type_are_unif
     rows: Rows, dtype: str, inputs: str, said: str
 ) -> None:
     row = replace(rows(PRODUCTS, problem="matmul", n=512)[0], dtype=dtype, inputs=inputs)
-    assert subject(row) == f"matrix multiplication 512×512×512 {dtype}{said} · warm cache"
+    assert subject(row) == f"matrix product 512×512×512 {dtype}{said} · warm cache"
 
 
 def test_no_records_are_an_empty_csv() -> None:

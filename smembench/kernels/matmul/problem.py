@@ -1,4 +1,4 @@
-"""Matrix multiplication: C (m × n) = A (m × k) · B (k × n)."""
+"""Matrix products: C (m × n) = A (m × k) · B (k × n)."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Matmul(Problem):
 class MatmulTexts(Texts):
     """The command and the tables of matrix products."""
 
-    title = "matrix multiplication"
+    title = "matrix product"
     help = """
     Time matrix products: on the CPU, naive, and tiled.
 

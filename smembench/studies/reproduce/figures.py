@@ -13,7 +13,7 @@ class Document(StrEnum):
 
     SLIDES = "Shared and Constant Memory (slides after Cheng, Grossman, McKercher, Professional CUDA C Programming)"
     GUIDE = "CUDA C++ Programming Guide, Shared Memory and Page-Locked Host Memory"
-    BLOG = "blog post on shared memory with matrix multiplication on the CPU, naive and through shared memory"
+    BLOG = "blog post on shared memory with a matrix product on the CPU, naive and through shared memory"
 
 
 @dataclass(frozen=True, slots=True)

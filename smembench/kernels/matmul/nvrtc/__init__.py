@@ -1,1 +1,1 @@
-"""CUDA C ports of the matrix multiplication kernels."""
+"""CUDA C ports of the kernels of matrix products."""

@@ -1,1 +1,1 @@
-"""Matrix multiplications of other libraries."""
+"""Matrix products of other libraries."""
