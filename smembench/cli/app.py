@@ -38,8 +38,8 @@ _TRACEBACK = "SMEMBENCH_TRACEBACK"
 app = typer.Typer(
     name="smembench",
     cls=Group,
-    help="Time CUDA kernels, verified first, and explain their times: bank conflicts, coalescing, races. The kernels are "
-    "those of the package, or yours.",
+    help="Time CUDA kernels, verified first, and explain their times: bank conflicts, coalescing, races. "
+    "The kernels are those of the package, or yours.",
     epilog="Exit codes: 0 all ok, 1 a failure, 2 wrong usage, 3 slower, 4 no such device, "
     "5 nothing could be compared, 70 an internal error, 130 interrupted, "
     "143 ended by SIGTERM.",
