@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numba
@@ -72,28 +73,18 @@ UNUSED = Operand("nothing", (types.Integer,))
 """An argument that the Python body alone needs."""
 
 
-def in_module(name: str, kind: Type, elements: int) -> Operand:
-    """The address of an element of an array of the module."""
-    return Operand("in_module", (types.Integer,), (name, kind, elements))
+def _registers(kind: str, count: int, first: int | None = None, **access: bool) -> Operand:
+    if first is None:
+        return Operand(kind, PLACE, (count,), **access)
+    return Operand(kind, PLACE[:1], (first, count), **access)
 
 
-def loaded(count: int, first: int | None = None) -> Operand:
-    """``count`` registers of an array, which are read: from ``first`` on, or from the place that an argument says."""
-    return _registers("loaded", count, first)
-
-
-def written(count: int, first: int | None = None) -> Operand:
-    """Such registers that are written."""
-    return _registers("places", count, first)._replace(written=True, read=False)
-
-
-def changed(count: int, first: int | None = None) -> Operand:
-    """Such registers that are read and written."""
-    return _registers("places", count, first)._replace(written=True)
-
-
-def _registers(kind: str, count: int, first: int | None) -> Operand:
-    return Operand(kind, PLACE, (count,)) if first is None else Operand(kind, PLACE[:1], (first, count))
+loaded = partial(_registers, "loaded")
+"""``(count, first)``: registers of an array, which are read: from ``first`` on, or from the place that is given."""
+written = partial(_registers, "places", written=True, read=False)
+"""``(count, first)``: such registers that are written."""
+changed = partial(_registers, "places", written=True)
+"""``(count, first)``: such registers that are read and written."""
 
 
 class Ptx:

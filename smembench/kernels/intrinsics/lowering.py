@@ -75,8 +75,8 @@ class Code:
     def __init__(self, context: Any, builder: ir.IRBuilder, result: Type) -> None:
         self.context, self.builder, self.result = context, builder, result
 
-    def emit(self, ptx: Ptx, *args: Value | int, result: Type = types.void) -> ir.Value | None:
-        """Emit PTX text as inline assembly, with arguments as a call's or known indices; returns its result."""
+    def emit(self, ptx: Ptx, *args: Value, result: Type = types.void) -> ir.Value | None:
+        """Emit PTX text as inline assembly, with a call's arguments; returns its result."""
         given = iter(args)
         places: list[ir.Value] = []
         read: list[ir.Value] = []
@@ -94,7 +94,7 @@ class Code:
         constraints = [f"={_letter(kind)}" for kind in outputs] + [_letter(value.type) for value in read]
         constraints += [str(index) for index in range(len(kept))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
         function = ir.FunctionType(_together(outputs), [value.type for value in read + kept])
-        text = ptx.filled([each.kind for each in args if isinstance(each, Value)])
+        text = ptx.filled([argument.kind for argument in args])
         assembly = ir.InlineAsm(function, text, ",".join(constraints), side_effect=ptx.volatile)
         found = self.builder.call(assembly, read + kept)
 
@@ -219,10 +219,6 @@ class Code:
         self.context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
         return array._getvalue()
 
-    def in_module(self, index: Value, name: str, kind: Type, elements: int) -> ir.Value:
-        """The address of an element of an array of the module."""
-        return self.pointer(Value(kind, self.module_array(name, kind, elements)), index)
-
 
 def _letter(kind: ir.Type) -> str:
     return _LETTERS.get(str(kind), "l")
@@ -230,6 +226,4 @@ def _letter(kind: ir.Type) -> str:
 
 def _together(kinds: list[ir.Type]) -> ir.Type:
     """What inline assembly returns that writes values of these types."""
-    if len(kinds) > 1:
-        return ir.LiteralStructType(kinds)
-    return kinds[0] if kinds else ir.VoidType()
+    return ir.LiteralStructType(kinds) if len(kinds) > 1 else (*kinds, ir.VoidType())[0]

@@ -24,7 +24,6 @@ have by shuffles; in a trace they access the same addresses, and values mean not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -148,16 +147,19 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
 
-    return register(multiply, tuple(_multiplications(dtype, down, across)), *[types.Array] * 3, types.Integer)
-
-
-def _multiplications(dtype: str, down: int, across: int) -> Iterator[Ptx]:
-    """One instruction per pair of fragments."""
     text = _MULTIPLY.replace("%s", PTX[dtype])
-    for i in range(down):
-        for j in range(across):
-            a, b = loaded(A_REGISTERS, A_REGISTERS * i), loaded(B_REGISTERS, B_REGISTERS * j)
-            yield Ptx(text, changed(SUMS, SUMS * (i * across + j)), a, b, UNUSED, memory=False)
+    products = (
+        Ptx(
+            text,
+            changed(SUMS, SUMS * (i * across + j)),
+            loaded(A_REGISTERS, A_REGISTERS * i),
+            loaded(B_REGISTERS, B_REGISTERS * j),
+            memory=False,
+        )
+        for i in range(down)
+        for j in range(across)
+    )
+    return register(multiply, tuple(products), *[types.Array] * 3, types.Integer)
 
 
 @cache

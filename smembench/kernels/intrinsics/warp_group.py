@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES
-from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, UNUSED, Ptx, Type, changed, types
+from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, UNUSED, Ptx, changed, types
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
 from smembench.kernels.intrinsics.operands import (
     STEP_BYTES,
@@ -115,16 +115,12 @@ def products(
     if swapped:
         left, right = operand_b(ROWS, dtype, b_layout), Operand("A", columns)
 
-    def fits(sums: Type, one: Type, at_left: Type, other: Type, *more: Type) -> bool:
-        return bool(sums.dtype == types.float32 and one.dtype == other.dtype == number(dtype))
-
     @Ptx(
         _wgmma(columns, dtype, left, right, fresh=fresh),
         changed(columns // 2, first),
-        described(left),
-        described(right),
+        described(left, number(dtype)),
+        described(right, number(dtype)),
         UNUSED,
-        fits=fits,
     )
     def start(sums: Array, of_left: Array, at_left: Index, of_right: Array, at_right: Index, thread: Index) -> None:
         if isinstance(of_left, np.ndarray):
