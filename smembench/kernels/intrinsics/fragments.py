@@ -55,7 +55,7 @@ def outer_product(
     factors = "$2, $1" if b_first else "$1, $2"
     text = f"fma.rn.f%bits $0, {factors}, $0;"
     instructions = (
-        Ptx(text, changed(1, i * across + j), loaded(1, first_a + i), loaded(1, first_b + j), memory=False)
+        Ptx(text, changed(1).at(i * across + j), loaded(1).at(first_a + i), loaded(1).at(first_b + j), memory=False)
         for i, j in results
     )
     return register(product, tuple(instructions), *[types.Array] * 3)

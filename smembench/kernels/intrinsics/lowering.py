@@ -6,6 +6,7 @@ A compiler of Numba's dialect other than Numba gives its own context and builder
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -23,7 +24,7 @@ _GLOBAL_SPACE, _SHARED_SPACE = 1, 3
 """Address spaces in NVVM IR; a pointer to shared memory has 32 bits there."""
 _DESCRIBED = 0x3FFFF
 """The bits of a shared address that a matrix descriptor takes; the higher ones tell the blocks of a cluster apart."""
-_LETTERS = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d"}
+_LETTERS = defaultdict(lambda: "l", {"i16": "h", "i32": "r", "float": "f", "double": "d"})
 """LLVM type to the letter of its registers in a constraint; a pointer has that of 64 bits."""
 
 
@@ -89,9 +90,9 @@ class Code:
             places += made
             if operand.read:
                 kept += [self.builder.load(place) for place in made]
-        results = self._registers_of(result)
-        outputs = results + [place.type.pointee for place in places]
-        constraints = [f"={_letter(kind)}" for kind in outputs] + [_letter(value.type) for value in read]
+        registers = self._registers_of(result)
+        outputs = registers + [place.type.pointee for place in places]
+        constraints = [f"={_LETTERS[str(kind)]}" for kind in outputs] + [_LETTERS[str(value.type)] for value in read]
         constraints += [str(index) for index in range(len(kept))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
         function = ir.FunctionType(_together(outputs), [value.type for value in read + kept])
         text = ptx.filled([argument.kind for argument in args])
@@ -99,14 +100,14 @@ class Code:
         found = self.builder.call(assembly, read + kept)
 
         # One by one, each stored at once: LLVM looks only so far back for a value, and would duplicate other blocks.
-        def output(index: int) -> ir.Value:
-            return found if len(outputs) == 1 else self.builder.extract_value(found, index)
-
-        for index, place in enumerate(places, len(results)):
-            self.builder.store(output(index), place)
+        each = (self.builder.extract_value(found, index) for index in range(len(outputs)))
+        values = iter([found]) if len(outputs) == 1 else each
+        results = list(islice(values, len(registers)))
+        for place, value in zip(places, values, strict=True):
+            self.builder.store(value, place)
         if isinstance(result, types.UniTuple):
-            return self.tuple_of(result, self.joined(WORD, [output(index) for index in range(len(results))]))
-        return output(0) if results else None
+            return self.tuple_of(result, self.joined(WORD, results))
+        return results[0] if results else None
 
     def _registers_of(self, result: Type) -> list[ir.Type]:
         if isinstance(result, types.UniTuple):
@@ -115,8 +116,7 @@ class Code:
 
     def pointer(self, array: Value, index: Value | int = 0) -> ir.Value:
         """The address of an element."""
-        (place,) = self.places(array, index, 1)
-        return place
+        return self.places(array, index, 1)[0]
 
     def places(self, array: Value, first: Value | int, count: int) -> list[ir.Value]:
         """The addresses of elements in a row."""
@@ -153,7 +153,7 @@ class Code:
 
     def narrow(self, number: Value) -> ir.Value:
         """An integer, cut to 32 bits."""
-        return number.ir if number.ir.type == WORD else self.builder.trunc(number.ir, WORD)
+        return self.builder.trunc(number.ir, WORD)
 
     def bytes_if(self, condition: Value) -> ir.Value:
         """The bytes of a vector if a condition holds, otherwise 0."""
@@ -218,10 +218,6 @@ class Code:
         shape, strides = ([self.context.get_constant(types.intp, number)] for number in (elements, size))
         self.context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
         return array._getvalue()
-
-
-def _letter(kind: ir.Type) -> str:
-    return _LETTERS.get(str(kind), "l")
 
 
 def _together(kinds: list[ir.Type]) -> ir.Type:

@@ -47,10 +47,7 @@ GROUP_BARRIER = "syncgroup"
 """The name of a group's barrier in the simulator's ``cuda``."""
 
 _PRODUCTS, _SUMS = Groups("the tensor cores"), InFlight()
-_OWN_GROUP = (
-    "{ .reg .u32 group; mov.u32 group, %tid.x; "
-    f"div.u32 group, group, {GROUP}; shfl.sync.idx.b32 $0, group, 0, 31, -1; }}"
-)
+_OWN_GROUP = f"{{ .reg .u32 x; mov.u32 x, %tid.x; div.u32 x, x, {GROUP}; shfl.sync.idx.b32 $0, x, 0, 31, -1; }}"
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 
 
@@ -117,7 +114,7 @@ def products(
 
     @Ptx(
         _wgmma(columns, dtype, left, right, fresh=fresh),
-        changed(columns // 2, first),
+        changed(columns // 2).at(first),
         described(left, number(dtype)),
         described(right, number(dtype)),
         UNUSED,
@@ -148,7 +145,7 @@ def settling(count: int, first: int = 0) -> DeviceFunction:
     wgmma is asynchronous, but to the compiler its results are there when it is issued, so it might read them earlier.
     """
 
-    @Ptx("", changed(count, first))
+    @Ptx("", changed(count).at(first))
     def settle(sums: Array) -> None:
         pass
 
