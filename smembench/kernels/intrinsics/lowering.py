@@ -194,14 +194,11 @@ class Code:
 
     def load(self, pointer: ir.Value, kind: ir.Type = WORDS, size: int = BYTES) -> ir.Value:
         """What lies at an address, in one access of ``size`` bytes."""
-        loaded = self.builder.load(self.builder.bitcast(pointer, kind.as_pointer()))
-        loaded.align = size
-        return loaded
+        return self.builder.load(self.builder.bitcast(pointer, kind.as_pointer()), align=size)
 
     def store(self, value: ir.Value, pointer: ir.Value, size: int = BYTES) -> None:
         """Store at an address, in one access of ``size`` bytes."""
-        stored = self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()))
-        stored.align = size
+        self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=size)
 
     def module_array(self, name: str, kind: Type, elements: int, space: int = _GLOBAL_SPACE) -> ir.Value:
         """An array of the module, of zeros: in global memory its own, in another space one that the host finds."""
