@@ -31,6 +31,7 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
         for place, offset in copies:
             copy_vector(target, place, source, uint64(at + uint64(offset)))
 
+    # LLVM IR, as copy_vector is.
     def lower(code: Code, target: Value, source: Value, at: Value) -> None:
         for place, offset in copies:
             emit_copy(code, target, place, source, Value(at.kind, code.builder.add(at.ir, WIDE(offset))))

@@ -38,7 +38,7 @@ def widened(dtype: str) -> DeviceFunction:
     def widen(number: Scalar) -> Any:
         return formats.widened(np.asarray(number), dtype, "float32")[()]
 
-    # LLVM knows float16, and orders its own conversions otherwise than PTX text.
+    # LLVM IR for float16, which LLVM knows: it orders its own conversions otherwise than PTX text.
     def lower(code: Code, given: Value) -> Any:
         return code.builder.fpext(code.builder.bitcast(given.ir, _HALF), FLOAT)
 

@@ -1,6 +1,6 @@
 """The lowering of every intrinsic, which reads its declaration, and ``Code``, by which some emit LLVM IR.
 
-A compiler of Numba's dialect other than Numba gives its own context and builder.
+It is Numba's, and that of numba-cuda-mlir, whose context and builder ``toolchains/mlir_intrinsics.py`` replaces.
 """
 
 from __future__ import annotations
@@ -78,30 +78,31 @@ class Code:
 
     def emit(self, ptx: Ptx, *args: Value, result: Type = types.void) -> ir.Value | None:
         """Emit PTX text as inline assembly, with a call's arguments; returns its result."""
-        given = iter(args)
+        remaining = iter(args)
         places: list[ir.Value] = []
         read: list[ir.Value] = []
-        kept: list[ir.Value] = []
+        changed: list[ir.Value] = []
         for operand in ptx.operands:
-            made = getattr(self, operand.kind)(*islice(given, len(operand.arguments)), *operand.parameters)
+            made = getattr(self, operand.kind)(*islice(remaining, len(operand.arguments)), *operand.parameters)
             if not operand.written:
                 read += made if isinstance(made, list) else [made]
                 continue
             places += made
             if operand.read:
-                kept += [self.builder.load(place) for place in made]
+                changed += [self.builder.load(place) for place in made]
         registers = self._registers_of(result)
         outputs = registers + [place.type.pointee for place in places]
         constraints = [f"={_LETTERS[str(kind)]}" for kind in outputs] + [_LETTERS[str(value.type)] for value in read]
-        constraints += [str(index) for index in range(len(kept))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
-        function = ir.FunctionType(_together(outputs), [value.type for value in read + kept])
+        constraints += [str(index) for index in range(len(changed))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
+        function = ir.FunctionType(_together(outputs), [value.type for value in read + changed])
         text = ptx.filled([argument.kind for argument in args])
         assembly = ir.InlineAsm(function, text, ",".join(constraints), side_effect=ptx.volatile)
-        found = self.builder.call(assembly, read + kept)
+        output = self.builder.call(assembly, read + changed)
 
         # One by one, each stored at once: LLVM looks only so far back for a value, and would duplicate other blocks.
-        each = (self.builder.extract_value(found, index) for index in range(len(outputs)))
-        values = iter([found]) if len(outputs) == 1 else each
+        values: Iterator[ir.Value] = (self.builder.extract_value(output, index) for index in range(len(outputs)))
+        if len(outputs) == 1:
+            values = iter([output])
         results = list(islice(values, len(registers)))
         for place, value in zip(places, values, strict=True):
             self.builder.store(value, place)

@@ -1,6 +1,6 @@
 """Products of rows of A by a column of B straight from global memory, all loads before all multiplications.
 
-Lowered as one function: NVVM would unroll a loop less, and wait in each iteration.
+LLVM IR, as one function: NVVM would unroll a loop less, and wait in each iteration.
 """
 
 from __future__ import annotations
