@@ -55,7 +55,7 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
     from numba_cuda_mlir import types
 
     from smembench.kernels.numba_cuda import private
-    from smembench.toolchains.mlir_dialect import compiling, translated
+    from smembench.toolchains.mlir.dialect import compiling, translated
 
     major, minor = capability.split(".")
     problem = PROBLEMS[case.problem]

@@ -27,7 +27,7 @@ from smembench.run.trial import Request, TrialRunner
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import instructions, machine_code, opcodes
 from smembench.toolchains.memory_instructions import memory_instructions
-from smembench.toolchains.mlir_dialect import translated
+from smembench.toolchains.mlir.dialect import translated
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.numba import TOOLCHAIN as NUMBA
 from smembench.toolchains.numba_cuda_mlir import NumbaCudaMlir, compiled, descriptor

@@ -1,6 +1,6 @@
 """The lowering of every intrinsic, which reads its declaration, and ``Code``, by which some emit LLVM IR.
 
-It is Numba's, and that of numba-cuda-mlir, whose context and builder ``toolchains/mlir_intrinsics.py`` replaces.
+It is Numba's, and that of numba-cuda-mlir, whose context and builder ``toolchains/mlir/intrinsics.py`` replaces.
 """
 
 from __future__ import annotations

@@ -121,18 +121,21 @@ def _text(kind: ir.Type) -> str:
     return next((name for name, known in _FLOATS.items() if known == kind), str(kind))
 
 
+@cache
+def _mlir_ir() -> Any:
+    """MLIR's bindings, once for all operations."""
+    return private("numba_cuda_mlir._mlir.ir")
+
+
 def _type(kind: ir.Type) -> Any:
-    return private("numba_cuda_mlir._mlir.ir.Type").parse(_text(kind))
+    return _mlir_ir().Type.parse(_text(kind))
 
 
 def _operation(name: str, kind: ir.Type | None, *operands: Any, **attributes: str) -> Value:
     """An operation of the dialect ``llvm``, with attributes as MLIR writes them."""
-    parse = private("numba_cuda_mlir._mlir.ir.Attribute").parse
     results = [] if kind is None else [_type(kind)]
-    parsed = {key: parse(text) for key, text in attributes.items()}
-    made = private("numba_cuda_mlir._mlir.ir.Operation").create(
-        f"llvm.{name}", results, [*map(_mlir, operands)], parsed
-    )
+    parsed = {key: _mlir_ir().Attribute.parse(text) for key, text in attributes.items()}
+    made = _mlir_ir().Operation.create(f"llvm.{name}", results, [*map(_mlir, operands)], parsed)
     return Value(made.results[0] if results else None, kind)
 
 

@@ -22,7 +22,7 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
 
     from smembench.kernels.intrinsics.declaration import TABLE
     from smembench.kernels.numba_cuda import cuda
-    from smembench.toolchains.mlir_intrinsics import counterpart, made_in_kernels
+    from smembench.toolchains.mlir.intrinsics import counterpart, made_in_kernels
 
     def other(value: Any, name: str) -> Any:
         if value is cuda:
