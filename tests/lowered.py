@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,7 +52,6 @@ class Value:
 
     value: Any
     type: Any = None
-    align: int = field(default=0, compare=False)
 
 
 def _wrapped(value: int, kind: Any) -> Value:
@@ -107,13 +106,13 @@ class Builder:
         size: int = kind.count * np.dtype(_dtype(kind.element)).itemsize
         return size // array.itemsize
 
-    def load(self, pointer: Any) -> Value:
+    def load(self, pointer: Any, align: int | None = None) -> Value:
         (array, index), kind = pointer.value, pointer.type.pointee
         if not isinstance(kind, ir.VectorType):
             return Value(array[index], kind)
         return Value(np.array(array[index : index + self._count(array, kind)], array.contents.dtype).tobytes(), kind)
 
-    def store(self, value: Any, pointer: Any) -> Value:
+    def store(self, value: Any, pointer: Any, align: int | None = None) -> Value:
         array, index = pointer.value
         if isinstance(value.value, bytes):
             elements = np.frombuffer(value.value, array.contents.dtype)

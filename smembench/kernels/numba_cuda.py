@@ -25,7 +25,7 @@ from numba.core import config
 from smembench.kernels.types import Index
 from smembench.model.errors import UsageError
 from smembench.model.formats import carried
-from smembench.model.install import CUDA
+from smembench.model.install import CUDA, extra
 
 __all__ = [
     "INSTALL",
@@ -110,7 +110,7 @@ def device(function: Function) -> Function:
 
 
 class Private(NamedTuple):
-    """A name of numba-cuda that its documentation does not promise.
+    """A name of numba-cuda, or of numba-cuda-mlir, that its documentation does not promise.
 
     Attributes:
         name: with its module, as ``pkgutil.resolve_name`` takes it.
@@ -128,6 +128,7 @@ _TYPING = "numba.cuda.descriptor.cuda_target.typing_context"
 _RULE = "the rule of unsigned integers in kernels", "in silence: indices have 64 bits, and kernels are slower"
 _EMITS = "intrinsics emit LLVM IR", "no intrinsic compiles"
 _LINES = "line information that changes no code", "no kernel compiles, or lines are those of another file"
+_BY_MLIR = "compilation by numba-cuda-mlir", "no kernel compiles by mlir"
 _NUMBERS = "machine code that does not depend on what was compiled before", "machine code differs from run to run"
 
 PRIVATE: tuple[Private, ...] = (
@@ -177,26 +178,66 @@ PRIVATE: tuple[Private, ...] = (
     ),
     Private("numba.cuda.random", "its functions' results are not known in a trace", "they are followed as code"),
     Private("numba.cuda.compile", "LTO-IR and PTX with the array ABI", "in silence: kernels read and write elsewhere"),
+    *(
+        Private(f"numba_cuda_mlir.{name}", *_BY_MLIR)
+        for name in (
+            "compiler.compile_cubin",
+            "descriptor.mlir_target",
+            "errors.InternalCompilerError",
+            "errors.UserFacingInternalCompilerError",
+            "numba_cuda.core.errors.NumbaError",
+            "install_registry.register_lowering",
+            "numba_cuda.core.compiler_lock.global_compiler_lock",
+            "numba_cuda.types.ext_types.dim3",
+            "tools._cached_cc",
+        )
+    ),
+    *(
+        Private(f"numba_cuda_mlir.{name}", *_RULE)
+        for name in (
+            "descriptor.mlir_target.typing_context._attributes",
+            "descriptor.mlir_target.typing_context.resolve_value_type",
+            "numba_cuda.types.unliteral",
+            "numba_cuda.typing.templates.AbstractTemplate",
+            "numba_cuda.typing.templates.AttributeTemplate",
+            "numba_cuda.typing.templates.signature",
+        )
+    ),
+    *(
+        Private(f"numba_cuda_mlir.{name}", "intrinsics emit MLIR", "kernels with intrinsics are refused by mlir")
+        for name in (
+            "_mlir.ir.Attribute.parse",
+            "_mlir.ir.Operation.create",
+            "_mlir.ir.Type.parse",
+            "lowering_utilities.convert",
+            "lowering_utilities.memref_data_pointer",
+            "mlir_lowering.MLIRLower.get_numba_type",
+            "mlir_lowering.MLIRLower.load_var",
+            "mlir_lowering.MLIRLower.store_var",
+        )
+    ),
 )
-"""What is used of numba-cuda beyond its documentation; tests/kernels/test_numba_cuda.py asks an installation for it."""
+"""What is used of numba-cuda, and of numba-cuda-mlir, beyond their documentation.
+
+tests/kernels/test_numba_cuda.py asks an installation for it.
+"""
 
 _loading = RLock()
 
 
 def private(name: str) -> Any:
-    """What has a name of ``PRIVATE``, or a module or class in front of one, in the installed numba-cuda.
+    """What has a name of ``PRIVATE``, or a module or class in front of one, in the installed package.
 
     Raises:
         UsageError: if it is not installed.
         ImportError: that says what is missing, and for what, if this version does not have it.
     """
-    if not INSTALLED:
-        raise UsageError(f"{name}: numba-cuda is not installed: {INSTALL}")
+    package, install = ("numba-cuda", INSTALL) if name.startswith(_NAME) else ("numba-cuda-mlir", extra("mlir"))
+    if find_spec(package.replace("-", "_")) is None:
+        raise UsageError(f"{name}: {package} is not installed: {install}")
     found = next(each for each in PRIVATE if f"{each.name}.".startswith(f"{name}."))
     try:
         with _loading:  # a second thread would find the module half loaded
             return resolve_name(name)
     except (ImportError, AttributeError) as error:
-        raise ImportError(
-            f"numba-cuda {version('numba-cuda')} has no {name}, which is for {found.need}: {error}"
-        ) from error
+        raise ImportError(f"{package} {version(package)} has no {name}, which is for {found.need}: {error}") from error

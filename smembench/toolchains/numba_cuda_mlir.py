@@ -7,6 +7,7 @@ from typing import Any
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import MlirKernel
 from smembench.model.case import Case
+from smembench.model.formats import carried
 from smembench.model.text import visible
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.loaded import Loaded
@@ -51,22 +52,27 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
         Refused: if the dialect lacks what the kernel uses.
         Exception: a missing library's own.
     """
-    from numba_cuda_mlir.compiler import compile_cubin
-    from numba_cuda_mlir.errors import InternalCompilerError, UserFacingInternalCompilerError
-    from numba_cuda_mlir.numba_cuda import types
-    from numba_cuda_mlir.numba_cuda.core.errors import NumbaError
+    from numba_cuda_mlir import types
 
-    from smembench.toolchains.mlir_dialect import compiling, translated
+    from smembench.kernels.numba_cuda import private
+    from smembench.toolchains.mlir.dialect import compiling, translated
 
     major, minor = capability.split(".")
     problem = PROBLEMS[case.problem]
-    arrays = [getattr(types, case.dtype)[::1]] * len(problem.arrays)
+    arrays = [getattr(types, carried(dtype))[::1] for dtype in problem.array_types(case)]
     signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)))
+    compile_cubin = private("numba_cuda_mlir.compiler.compile_cubin")
+    refusals = (
+        private("numba_cuda_mlir.errors.InternalCompilerError"),
+        private("numba_cuda_mlir.errors.UserFacingInternalCompilerError"),
+        private("numba_cuda_mlir.numba_cuda.core.errors.NumbaError"),
+        NotImplementedError,
+    )
     options = {} if program.launch_bounds is None else {"launch_bounds": program.launch_bounds}
     try:
         with compiling((int(major), int(minor))):
             return bytes(compile_cubin(translated(program.function), signature, lto=not program.constant, **options))
-    except (NumbaError, InternalCompilerError, UserFacingInternalCompilerError, NotImplementedError) as error:
+    except refusals as error:
         raise Refused(_reason(error)) from error
 
 

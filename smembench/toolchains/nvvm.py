@@ -60,7 +60,7 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX.
     """
     from smembench.kernels.intrinsics.lowering import definitions
-    from smembench.kernels.intrinsics.unsigned import LOWERINGS, applied
+    from smembench.kernels.intrinsics.unsigned import applied
     from smembench.kernels.numba_cuda import private
 
     with private("numba.cuda.core.compiler_lock.global_compiler_lock"):
@@ -68,7 +68,7 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
             cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
             context = private("numba.cuda.descriptor.cuda_target").target_context
             context.refresh()
-        lowerings = [*definitions(), *LOWERINGS]
+        lowerings = list(definitions())
         context.insert_func_defn(lowerings)
         function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
         identity._unique_ids = count(function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numba
@@ -12,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lowered import Access, Recorded, execute
+from programs import NUMBA, case_of, first_dtype
 from smembench.kernels.intrinsics.async_copy import copies_async, copy_element_async, copy_vector_async
 from smembench.kernels.intrinsics.block_flags import accumulate
+from smembench.kernels.intrinsics.declaration import TABLE
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product
 from smembench.kernels.intrinsics.row_products import row_products
 from smembench.kernels.intrinsics.vector import (
@@ -40,6 +43,16 @@ DTYPES = st.sampled_from(["float32", "float64"])
 
 def array_of(dtype: str) -> Any:
     return types.Array(getattr(types, dtype), 1, "C")
+
+
+def test_a_declaration_has_a_type_for_each_argument_of_the_body() -> None:
+    """Also those of the intrinsics that kernels make for their constants."""
+    for kernel in NUMBA:
+        case = case_of(kernel, 256, 256, 256, first_dtype(kernel))
+        kernel.build(case)
+    assert len(TABLE) > 100
+    for intrinsic in TABLE:
+        assert len(intrinsic.arguments) == len(signature(intrinsic.function).parameters), intrinsic
 
 
 class Both:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections import Counter
 from dataclasses import replace
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from programs import case_of, cuda_kernel, numba_kernel
+from programs import case_of, cuda_kernel, first_dtype, numba_kernel
 from smembench.explain.prediction import predict
 from smembench.kernels import registry
 from smembench.kernels.common.mlir import port
@@ -24,8 +25,11 @@ from smembench.model.case import Block, Case
 from smembench.model.measurement import Prediction, Status
 from smembench.run.trial import Request, TrialRunner
 from smembench.toolchains.cubin import entry
-from smembench.toolchains.machine_code import machine_code
-from smembench.toolchains.mlir_dialect import translated
+from smembench.toolchains.machine_code import instructions, machine_code, opcodes
+from smembench.toolchains.memory_instructions import memory_instructions
+from smembench.toolchains.mlir.dialect import translated
+from smembench.toolchains.mnemonics import mnemonic
+from smembench.toolchains.numba import TOOLCHAIN as NUMBA
 from smembench.toolchains.numba_cuda_mlir import NumbaCudaMlir, compiled, descriptor
 from smembench.toolchains.registry import Refused, toolchain_of
 
@@ -69,9 +73,8 @@ def test_a_function_gets_the_names_of_the_other_dialect(monkeypatch: pytest.Monk
     types, theirs = SimpleNamespace(float32="their float32", uint32="their uint32"), ModuleType("theirs")
     theirs.__dict__["jit"] = lambda *, device: lambda function: function
     package = ModuleType("numba_cuda_mlir")
-    package.__dict__["cuda"] = theirs
+    package.__dict__.update(cuda=theirs, types=types)
     monkeypatch.setitem(sys.modules, "numba_cuda_mlir", package)
-    monkeypatch.setitem(sys.modules, "numba_cuda_mlir.numba_cuda", SimpleNamespace(types=types))
     dtype, width = number("float32"), 4
 
     def helper() -> Any:
@@ -125,9 +128,37 @@ def test_its_indices_are_as_wide_as_numbas(kernel: Kernel) -> None:
 
 
 @needs_mlir
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("transpose", "transposeVectorized"),
+        ("transpose", "transposeStreamed"),
+        ("reduction", "sumVectorized"),
+        ("matmul", "vectorized"),
+        ("matmul", "mmaAsync"),
+    ],
+)
+def test_intrinsics_are_the_instructions_that_numba_makes_of_them(problem: str, name: str) -> None:
+    """128-bit accesses, those with a cache operator, asynchronous copies, ``ldmatrix`` and ``mma.sync``."""
+    kernel = cuda_kernel(problem, name)
+    case = case_of(kernel, 256, 256, 256, first_dtype(kernel))
+
+    program = port(kernel).build(case)
+    assert isinstance(program, MlirKernel)
+
+    def counted(code: bytes) -> tuple[Counter[Any], dict[str, int]]:
+        accesses = memory_instructions(instructions(code)).elements()
+        kinds = Counter(map(mnemonic, opcodes(code)))
+        counts = {kind: kinds[kind] for kind in ("FFMA", "HMMA", "LDSM", "LDGSTS")}
+        return Counter((each.space, each.kind, each.width) for each in accesses), counts
+
+    assert counted(compiled(case, program, "9.0")) == counted(NUMBA.machine_code(case, numba_kernel(case), "9.0")[1])
+
+
+@needs_mlir
 def test_what_its_dialect_lacks_is_refused_with_a_reason() -> None:
-    kernel = port(cuda_kernel("transpose", "transposeVectorized"))
-    case = case_of(kernel, 64, 64, block=Block(16, 16))
+    kernel = port(cuda_kernel("constant", "constantUniform"))
+    case = case_of(kernel, 64, 64)
     program = kernel.build(case)
     assert isinstance(program, MlirKernel)
     with pytest.raises(Refused, match=r"\w") as refused:

@@ -36,15 +36,8 @@ def _elements_fit(tile: Type, place: Type, array: Type, index: Type) -> bool:
 _VECTOR = f"cp.async.cg.shared.global [$0], [$1], {BYTES};"
 _ELEMENT = "cp.async.ca.shared.global [$0], [$1], %bytes;"
 
-
-def _shared_at(offset: int) -> Operand:
-    """The address in shared memory of an element, ``offset`` behind the place given."""
-    return Operand("shared_address", (types.Array, types.uint64), (offset,))
-
-
-def _in_row(below: int, along: int) -> Operand:
-    """The address in global memory of an element ``below`` rows on and ``along`` in it, by a place and the stride."""
-    return Operand("in_row", (types.Array, types.uint32, types.uint32), (below, along))
+_IN_ROW = Operand("in_row", (types.Array, types.uint32, types.uint32))
+"""The address in global memory of an element rows below a place and some along, by the stride."""
 
 
 @Ptx(_VECTOR, SHARED, GLOBAL, fits=same_vectors)
@@ -107,5 +100,8 @@ def copies_async(copies: tuple[tuple[int, int, int], ...], *, vectors: bool) -> 
             at = uint64(index + uint32(below) * stride)
             copy(tile, place + uint64(offset), array, at + along)
 
-    instructions = tuple(Ptx(text, _shared_at(place), _in_row(below, along)) for below, along, place in copies)
-    return register(start, instructions, types.Array, types.uint64, types.Array, types.uint32, types.uint32)
+    instructions = (
+        Ptx(text, SHARED._replace(parameters=(place,)), _IN_ROW._replace(parameters=(below, along)))
+        for below, along, place in copies
+    )
+    return register(start, tuple(instructions), types.Array, types.uint64, *_IN_ROW.arguments)

@@ -13,22 +13,34 @@ In the simulator the functions do nothing: blocks run in order. A trace has flag
 
 from __future__ import annotations
 
-from smembench.kernels.intrinsics.declaration import GLOBAL, VALUE, Ptx, Type, in_module, types
-from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
-from smembench.kernels.numba_cuda import cuda
+from smembench.kernels.intrinsics.declaration import GLOBAL, VALUE, Ptx, Type
+from smembench.kernels.intrinsics.scratch import scratch
+from smembench.kernels.intrinsics.traced import load_waiting, traced
+from smembench.kernels.numba_cuda import cuda, device
 from smembench.kernels.types import Array, Index, Scalar
 
 MOST_BLOCKS = 4096
 """Most blocks of a grid: the number of flags."""
 
-_FLAG = in_module("smembench_block_flags", types.uint32[::1], MOST_BLOCKS)
+_flags = scratch("block_flags", "uint32", MOST_BLOCKS)
 
 
-@Ptx("st.release.gpu.global.u32 [$0], 1;", _FLAG)
+@device
 def raise_flag(block: Index) -> None:
     """Raise this block's flag (``st.release``); by one thread, after a barrier that follows the writes of all."""
+    _raise(_flags(), block)
+
+
+@device
+def wait_for_flag(block: Index) -> None:
+    """Wait for a block's flag (``ld.acquire``) and lower it; by one thread, before a barrier for the others."""
+    _lower(_flags(), block)
+
+
+@Ptx("st.release.gpu.global.u32 [$0], 1;", GLOBAL)
+def _raise(flags: Array, block: Index) -> None:
     if traced():
-        _flags()[block] = 1
+        flags[block] = 1
 
 
 # LLVM numbers the label, so that a kernel may wait more than once.
@@ -36,12 +48,11 @@ def raise_flag(block: Index) -> None:
     "{ .reg .u32 flag; .reg .pred down;"
     " wait_${:uid}: ld.acquire.gpu.global.u32 flag, [$0]; setp.eq.u32 down, flag, 0; @down bra wait_${:uid};"
     " st.relaxed.gpu.global.u32 [$0], 0; }",
-    _FLAG,
+    GLOBAL,
 )
-def wait_for_flag(block: Index) -> None:
-    """Wait for a block's flag (``ld.acquire``) and lower it; by one thread, before a barrier for the others."""
+def _lower(flags: Array, block: Index) -> None:
     if traced():
-        _flags()[block] = load_waiting(_flags(), block)
+        flags[block] = load_waiting(flags, block)
 
 
 def _of_elements(array: Type, index: Type, value: Type) -> bool:
@@ -58,7 +69,3 @@ def accumulate(array: Array, index: Index, value: Scalar) -> None:
         cuda.atomic.add(array, index, value)
     else:
         array[index] += value
-
-
-def _flags() -> Array:
-    return of_module("block_flags", MOST_BLOCKS, "uint32")

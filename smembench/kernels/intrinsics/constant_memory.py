@@ -27,6 +27,7 @@ def constant_array(array: Array, name: str, count: int) -> Array:
     return array
 
 
+# LLVM IR: by the variable's space LLVM loads from constant memory.
 def _lower(code: Code, array: Value, name: Value, count: Value) -> Any:
     return code.module_array(name.kind.literal_value, code.result, count.kind.literal_value, _ADDRESS_SPACE)
 

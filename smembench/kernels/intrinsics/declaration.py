@@ -47,6 +47,10 @@ class Operand(NamedTuple):
     written: bool = False
     read: bool = True
 
+    def at(self, first: int) -> Operand:
+        """Registers from a constant place on, which no argument gives."""
+        return self._replace(arguments=self.arguments[:1], parameters=(first, *self.parameters))
+
 
 PLACE = (types.Array, types.Integer)
 """Types of the arguments that give an element."""
@@ -72,28 +76,19 @@ UNUSED = Operand("nothing", (types.Integer,))
 """An argument that the Python body alone needs."""
 
 
-def in_module(name: str, kind: Type, elements: int) -> Operand:
-    """The address of an element of an array of the module."""
-    return Operand("in_module", (types.Integer,), (name, kind, elements))
+def loaded(count: int) -> Operand:
+    """``count`` registers of an array from a place on, which are read."""
+    return Operand("loaded", PLACE, (count,))
 
 
-def loaded(count: int, first: int | None = None) -> Operand:
-    """``count`` registers of an array, which are read: from ``first`` on, or from the place that an argument says."""
-    return _registers("loaded", count, first)
+def written(count: int) -> Operand:
+    """``count`` registers of an array from a place on, which are written."""
+    return Operand("places", PLACE, (count,), written=True, read=False)
 
 
-def written(count: int, first: int | None = None) -> Operand:
-    """Such registers that are written."""
-    return _registers("places", count, first)._replace(written=True, read=False)
-
-
-def changed(count: int, first: int | None = None) -> Operand:
-    """Such registers that are read and written."""
-    return _registers("places", count, first)._replace(written=True)
-
-
-def _registers(kind: str, count: int, first: int | None) -> Operand:
-    return Operand(kind, PLACE, (count,)) if first is None else Operand(kind, PLACE[:1], (first, count))
+def changed(count: int) -> Operand:
+    """``count`` registers of an array from a place on, which are read and written."""
+    return Operand("places", PLACE, (count,), written=True)
 
 
 class Ptx:
@@ -105,18 +100,16 @@ class Ptx:
         operands: in the order of the function's arguments.
         volatile: whether it does more than to compute its result; it stays in order with others that do.
         memory: whether no memory access moves across it.
-        typing: ``fits``, ``result`` and ``constant`` of ``Intrinsic``. A tuple as the result comes in four words.
+        more: ``fits``, ``result`` and ``constant`` of ``Intrinsic``. A tuple as the result comes in four words.
     """
 
-    def __init__(
-        self, text: str, *operands: Operand, volatile: bool = True, memory: bool = True, **typing: Any
-    ) -> None:
-        self.text, self.operands, self.volatile, self.memory, self.typing = text, operands, volatile, memory, typing
+    def __init__(self, text: str, *operands: Operand, volatile: bool = True, memory: bool = True, **more: Any) -> None:
+        self.text, self.operands, self.volatile, self.memory, self._more = text, operands, volatile, memory, more
 
     def __call__(self, function: Function) -> Function:
         """Make a function callable from kernels as this text."""
         arguments = [kind for operand in self.operands for kind in operand.arguments]
-        return register(function, (self,), *arguments, **self.typing)
+        return register(function, (self,), *arguments, **self._more)
 
     def filled(self, kinds: Sequence[Type]) -> str:
         """The text for arguments of these types."""
@@ -170,6 +163,5 @@ def register(
 def _suits(kind: Type, wanted: Wanted) -> bool:
     if isinstance(wanted, type):
         return isinstance(kind, wanted)
-    if isinstance(wanted, types.Array):
-        return isinstance(kind, types.Array) and kind.dtype == wanted.dtype
-    return bool(kind == wanted)
+    arrays = isinstance(kind, types.Array) and isinstance(wanted, types.Array)
+    return bool(kind.dtype == wanted.dtype if arrays else kind == wanted)

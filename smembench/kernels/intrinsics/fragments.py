@@ -31,6 +31,7 @@ def copy_vectors(copies: tuple[tuple[int, int], ...]) -> DeviceFunction:
         for place, offset in copies:
             copy_vector(target, place, source, uint64(at + uint64(offset)))
 
+    # LLVM IR, as copy_vector is.
     def lower(code: Code, target: Value, source: Value, at: Value) -> None:
         for place, offset in copies:
             emit_copy(code, target, place, source, Value(at.kind, code.builder.add(at.ir, WIDE(offset))))
@@ -55,7 +56,7 @@ def outer_product(
     factors = "$2, $1" if b_first else "$1, $2"
     text = f"fma.rn.f%bits $0, {factors}, $0;"
     instructions = (
-        Ptx(text, changed(1, i * across + j), loaded(1, first_a + i), loaded(1, first_b + j), memory=False)
+        Ptx(text, changed(1).at(i * across + j), loaded(1).at(first_a + i), loaded(1).at(first_b + j), memory=False)
         for i, j in results
     )
     return register(product, tuple(instructions), *[types.Array] * 3)

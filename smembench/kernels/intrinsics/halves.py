@@ -23,8 +23,6 @@ PTX = {"bfloat16": "bf16", "float16": "f16"}
 """Types in PTX."""
 _HALF = ir.HalfType()
 _WIDEN = "{ .reg .b32 wide; cvt.u32.u16 wide, $1; shl.b32 $0, wide, 16; }"
-_FROM_BFLOAT16 = (Ptx(_WIDEN, VALUE, volatile=False),)
-_TO_BFLOAT16 = (Ptx("cvt.rn.bf16.f32 $0, $1;", VALUE, volatile=False),)
 
 
 def _same(number: Scalar) -> Scalar:
@@ -40,11 +38,11 @@ def widened(dtype: str) -> DeviceFunction:
     def widen(number: Scalar) -> Any:
         return formats.widened(np.asarray(number), dtype, "float32")[()]
 
-    # LLVM knows float16, and orders its own conversions otherwise than PTX text.
+    # LLVM IR for float16, which LLVM knows: it orders its own conversions otherwise than PTX text.
     def lower(code: Code, given: Value) -> Any:
         return code.builder.fpext(code.builder.bitcast(given.ir, _HALF), FLOAT)
 
-    emits = _FROM_BFLOAT16 if dtype == "bfloat16" else lower
+    emits = (Ptx(_WIDEN, VALUE, volatile=False),) if dtype == "bfloat16" else lower
     return register(widen, emits, number(dtype), result=types.float32)
 
 
@@ -60,7 +58,7 @@ def narrowed(dtype: str) -> DeviceFunction:
     def lower(code: Code, given: Value) -> Any:
         return code.builder.bitcast(code.builder.fptrunc(given.ir, _HALF), ir.IntType(16))
 
-    emits = _TO_BFLOAT16 if dtype == "bfloat16" else lower
+    emits = (Ptx("cvt.rn.bf16.f32 $0, $1;", VALUE, volatile=False),) if dtype == "bfloat16" else lower
     return register(narrow, emits, types.float32, result=number(dtype))
 
 

@@ -1,11 +1,12 @@
 """The lowering of every intrinsic, which reads its declaration, and ``Code``, by which some emit LLVM IR.
 
-A compiler of Numba's dialect other than Numba gives its own context and builder.
+It is Numba's, and that of numba-cuda-mlir, whose context and builder ``toolchains/mlir/intrinsics.py`` replaces.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -23,7 +24,7 @@ _GLOBAL_SPACE, _SHARED_SPACE = 1, 3
 """Address spaces in NVVM IR; a pointer to shared memory has 32 bits there."""
 _DESCRIBED = 0x3FFFF
 """The bits of a shared address that a matrix descriptor takes; the higher ones tell the blocks of a cluster apart."""
-_LETTERS = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d"}
+_LETTERS = defaultdict(lambda: "l", {"i16": "h", "i32": "r", "float": "f", "double": "d"})
 """LLVM type to the letter of its registers in a constraint; a pointer has that of 64 bits."""
 
 
@@ -75,38 +76,39 @@ class Code:
     def __init__(self, context: Any, builder: ir.IRBuilder, result: Type) -> None:
         self.context, self.builder, self.result = context, builder, result
 
-    def emit(self, ptx: Ptx, *args: Value | int, result: Type = types.void) -> ir.Value | None:
-        """Emit PTX text as inline assembly, with arguments as a call's or known indices; returns its result."""
-        given = iter(args)
+    def emit(self, ptx: Ptx, *args: Value, result: Type = types.void) -> ir.Value | None:
+        """Emit PTX text as inline assembly, with a call's arguments; returns its result."""
+        remaining = iter(args)
         places: list[ir.Value] = []
         read: list[ir.Value] = []
-        kept: list[ir.Value] = []
+        changed: list[ir.Value] = []
         for operand in ptx.operands:
-            made = getattr(self, operand.kind)(*islice(given, len(operand.arguments)), *operand.parameters)
+            made = getattr(self, operand.kind)(*islice(remaining, len(operand.arguments)), *operand.parameters)
             if not operand.written:
                 read += made if isinstance(made, list) else [made]
                 continue
             places += made
             if operand.read:
-                kept += [self.builder.load(place) for place in made]
-        results = self._registers_of(result)
-        outputs = results + [place.type.pointee for place in places]
-        constraints = [f"={_letter(kind)}" for kind in outputs] + [_letter(value.type) for value in read]
-        constraints += [str(index) for index in range(len(kept))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
-        function = ir.FunctionType(_together(outputs), [value.type for value in read + kept])
-        text = ptx.filled([each.kind for each in args if isinstance(each, Value)])
+                changed += [self.builder.load(place) for place in made]
+        registers = self._registers_of(result)
+        outputs = registers + [place.type.pointee for place in places]
+        constraints = [f"={_LETTERS[str(kind)]}" for kind in outputs] + [_LETTERS[str(value.type)] for value in read]
+        constraints += [str(index) for index in range(len(changed))] + ["~{memory}"] * (ptx.volatile and ptx.memory)
+        function = ir.FunctionType(_together(outputs), [value.type for value in read + changed])
+        text = ptx.filled([argument.kind for argument in args])
         assembly = ir.InlineAsm(function, text, ",".join(constraints), side_effect=ptx.volatile)
-        found = self.builder.call(assembly, read + kept)
+        output = self.builder.call(assembly, read + changed)
 
         # One by one, each stored at once: LLVM looks only so far back for a value, and would duplicate other blocks.
-        def output(index: int) -> ir.Value:
-            return found if len(outputs) == 1 else self.builder.extract_value(found, index)
-
-        for index, place in enumerate(places, len(results)):
-            self.builder.store(output(index), place)
+        values: Iterator[ir.Value] = (self.builder.extract_value(output, index) for index in range(len(outputs)))
+        if len(outputs) == 1:
+            values = iter([output])
+        results = list(islice(values, len(registers)))
+        for place, value in zip(places, values, strict=True):
+            self.builder.store(value, place)
         if isinstance(result, types.UniTuple):
-            return self.tuple_of(result, self.joined(WORD, [output(index) for index in range(len(results))]))
-        return output(0) if results else None
+            return self.tuple_of(result, self.joined(WORD, results))
+        return results[0] if results else None
 
     def _registers_of(self, result: Type) -> list[ir.Type]:
         if isinstance(result, types.UniTuple):
@@ -115,8 +117,7 @@ class Code:
 
     def pointer(self, array: Value, index: Value | int = 0) -> ir.Value:
         """The address of an element."""
-        (place,) = self.places(array, index, 1)
-        return place
+        return self.places(array, index, 1)[0]
 
     def places(self, array: Value, first: Value | int, count: int) -> list[ir.Value]:
         """The addresses of elements in a row."""
@@ -153,7 +154,7 @@ class Code:
 
     def narrow(self, number: Value) -> ir.Value:
         """An integer, cut to 32 bits."""
-        return number.ir if number.ir.type == WORD else self.builder.trunc(number.ir, WORD)
+        return self.builder.trunc(number.ir, WORD)
 
     def bytes_if(self, condition: Value) -> ir.Value:
         """The bytes of a vector if a condition holds, otherwise 0."""
@@ -194,14 +195,11 @@ class Code:
 
     def load(self, pointer: ir.Value, kind: ir.Type = WORDS, size: int = BYTES) -> ir.Value:
         """What lies at an address, in one access of ``size`` bytes."""
-        loaded = self.builder.load(self.builder.bitcast(pointer, kind.as_pointer()))
-        loaded.align = size
-        return loaded
+        return self.builder.load(self.builder.bitcast(pointer, kind.as_pointer()), align=size)
 
     def store(self, value: ir.Value, pointer: ir.Value, size: int = BYTES) -> None:
         """Store at an address, in one access of ``size`` bytes."""
-        stored = self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()))
-        stored.align = size
+        self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=size)
 
     def module_array(self, name: str, kind: Type, elements: int, space: int = _GLOBAL_SPACE) -> ir.Value:
         """An array of the module, of zeros: in global memory its own, in another space one that the host finds."""
@@ -219,17 +217,7 @@ class Code:
         self.context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
         return array._getvalue()
 
-    def in_module(self, index: Value, name: str, kind: Type, elements: int) -> ir.Value:
-        """The address of an element of an array of the module."""
-        return self.pointer(Value(kind, self.module_array(name, kind, elements)), index)
-
-
-def _letter(kind: ir.Type) -> str:
-    return _LETTERS.get(str(kind), "l")
-
 
 def _together(kinds: list[ir.Type]) -> ir.Type:
     """What inline assembly returns that writes values of these types."""
-    if len(kinds) > 1:
-        return ir.LiteralStructType(kinds)
-    return kinds[0] if kinds else ir.VoidType()
+    return ir.LiteralStructType(kinds) if len(kinds) > 1 else (*kinds, ir.VoidType())[0]

@@ -24,8 +24,8 @@ have by shuffles; in a trace they access the same addresses, and values mean not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -148,16 +148,13 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
         for i, value in enumerate(sums.reshape(-1)):
             accumulators[i] += value
 
-    return register(multiply, tuple(_multiplications(dtype, down, across)), *[types.Array] * 3, types.Integer)
-
-
-def _multiplications(dtype: str, down: int, across: int) -> Iterator[Ptx]:
-    """One instruction per pair of fragments."""
-    text = _MULTIPLY.replace("%s", PTX[dtype])
-    for i in range(down):
-        for j in range(across):
-            a, b = loaded(A_REGISTERS, A_REGISTERS * i), loaded(B_REGISTERS, B_REGISTERS * j)
-            yield Ptx(text, changed(SUMS, SUMS * (i * across + j)), a, b, UNUSED, memory=False)
+    text, results = _MULTIPLY.replace("%s", PTX[dtype]), product(range(down), range(across))
+    sums, left, right = changed(SUMS), loaded(A_REGISTERS), loaded(B_REGISTERS)
+    products = (
+        Ptx(text, sums.at(SUMS * (i * across + j)), left.at(A_REGISTERS * i), right.at(B_REGISTERS * j), memory=False)
+        for i, j in results
+    )
+    return register(multiply, tuple(products), *[types.Array] * 3, types.Integer)
 
 
 @cache

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, places_in_tile, row_bytes_of
-from smembench.kernels.intrinsics.declaration import PLACE
 from smembench.kernels.intrinsics.declaration import Operand as PtxOperand
+from smembench.kernels.intrinsics.declaration import types
 from smembench.model.case import BY_ROWS
 from smembench.model.problem import ITEMSIZE
 
@@ -67,10 +67,10 @@ def places_of_elements(operand: Operand, which: Any, itemsize: int, depth: int) 
     return which // piece * piece * depth + places_in_tile(itemsize, along, which % piece, operand.swizzle)
 
 
-def described(operand: Operand) -> PtxOperand:
+def described(operand: Operand, element: Any) -> PtxOperand:
     """A swizzled operand in PTX text: where it begins and its strides, in units of 16 bytes."""
     strides = operand.leading // CHUNK << 16 | operand.stride // CHUNK << 32
-    return PtxOperand("descriptor", PLACE, (_SWIZZLES[operand.swizzle] | strides,))
+    return PtxOperand("descriptor", (element[::1], types.Integer), (_SWIZZLES[operand.swizzle] | strides,))
 
 
 def advance(operand: Operand, step_k: int) -> int:

@@ -1,6 +1,6 @@
 """Products of rows of A by a column of B straight from global memory, all loads before all multiplications.
 
-Lowered as one function: NVVM would unroll a loop less, and wait in each iteration.
+LLVM IR, as one function: NVVM would unroll a loop less, and wait in each iteration.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
         (a_array, a_rows, k, lda), (b_array, _, _, ldb), (row, col) = (
             _fields(builder, each.ir) for each in (A, B, corner)
         )
-        arrays = (held, Value(A.kind[0], a_array), Value(B.kind[0], b_array))
-        sums, a, b = (code.pointer(array) for array in arrays)
+        sums, a, b = map(code.pointer, (held, Value(A.kind[0], a_array), Value(B.kind[0], b_array)))
 
         def least(x: ir.Value, y: ir.Value) -> ir.Value:
             return builder.select(builder.icmp_unsigned("<", x, y), x, y)

@@ -42,6 +42,7 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
         found: Array = of_module(name, elements, dtype) if traced() else simulated()
         return found
 
+    # LLVM IR: a variable of the module is no instruction, and LLVM has to know its space and alignment.
     return register(array, lambda code: code.module_array(f"smembench_{name}", kind, elements), result=kind)
 
 

@@ -29,15 +29,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-
-from smembench.kernels.intrinsics.declaration import types
+from smembench.kernels.intrinsics.declaration import register, types
+from smembench.kernels.intrinsics.lowering import WIDE, WORD, Code, Value
 from smembench.kernels.numba_cuda import private
 
 Operation = Callable[..., Any]
-
-LOWERINGS: list[tuple[Operation, Operation, tuple[Any, ...]]] = []
-"""Lowerings of the rule, as ``lowering.definitions`` has those of intrinsics."""
 
 ARITHMETIC = [
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,
@@ -79,16 +75,15 @@ def _narrow(computed: Operation) -> Operation:
     lead LLVM to unroll and schedule loops differently.
     """
 
-    def narrow() -> None:
+    def narrow(one: Any, other: Any) -> None:
         """Numba finds the lowering by this function."""
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        compute = context.get_function(computed, _signature(types.uint64, types.uint64, types.uint64))
-        wide = compute(builder, [builder.zext(arg, ir.IntType(64)) for arg in args])
-        return builder.trunc(wide, ir.IntType(32))
+    def lower(code: Code, *operands: Value) -> Any:
+        compute = code.context.get_function(computed, _signature(types.uint64, types.uint64, types.uint64))
+        wide = compute(code.builder, [code.builder.zext(operand.ir, WIDE) for operand in operands])
+        return code.builder.trunc(wide, WORD)
 
-    LOWERINGS.append((lower, narrow, (types.uint32, types.uint32)))
-    return narrow
+    return register(narrow, lower, types.uint32, types.uint32, result=types.uint32)
 
 
 _NARROW = {

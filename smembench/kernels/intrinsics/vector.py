@@ -26,8 +26,8 @@ ALIGNMENT = None if SIMULATED else BYTES
 """For ``cuda.shared.array`` and ``cuda.local.array``: the simulator knows no alignment."""
 
 
-def vector_of(array: Type) -> Type | None:
-    """Numba's type of the elements of one access; None, which matches nothing, for arrays without 128-bit accesses."""
+def vector_of(array: Type, *index: Type) -> Type | None:
+    """Numba's type of the elements of an access at any index; None, which matches nothing, if they are not 128 bits."""
     if array.ndim != 1 or array.layout != "C":
         return None
     return types.UniTuple(array.dtype, 8 * BYTES // array.dtype.bitwidth)
@@ -36,10 +36,6 @@ def vector_of(array: Type) -> Type | None:
 def same_vectors(target: Type, place: Type, source: Type, index: Type) -> bool:
     """Whether two arrays have the same vectors."""
     return vector_of(target) == vector_of(source) is not None
-
-
-def _vector_at(array: Type, index: Type) -> Type | None:
-    return vector_of(array)
 
 
 def _is_vector(array: Type, index: Type, values: Type) -> bool:
@@ -96,7 +92,7 @@ def clear_vector(array: Array, index: Index) -> None:
     array[_span(array, index)] = (0,) * (BYTES // array.itemsize)
 
 
-@Ptx("ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];", GLOBAL, result=_vector_at, volatile=False)
+@Ptx("ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];", GLOBAL, result=vector_of, volatile=False)
 def load_vector_streaming(array: Array, index: Index) -> Vector:
     """load_vector with lines that the caches may evict first: ``ld.global.cs``.
 
@@ -146,7 +142,7 @@ def emit_copy(code: Code, target: Value, place: Value | int, source: Value, inde
     code.store(code.load(begin), end)
 
 
-register(load_vector, _load, *PLACE, result=_vector_at)
+register(load_vector, _load, *PLACE, result=vector_of)
 register(load_pair, _load, *PLACE, result=lambda array, index: vector_of(array) and types.UniTuple(array.dtype, PAIR))
 register(store_vector, _store, *PLACE, types.UniTuple, fits=_is_vector)
 register(clear_vector, _clear, *PLACE, fits=lambda array, index: vector_of(array) is not None)

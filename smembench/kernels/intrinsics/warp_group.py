@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES
-from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, UNUSED, Ptx, Type, changed, types
+from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, UNUSED, Ptx, changed, types
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
 from smembench.kernels.intrinsics.operands import (
     STEP_BYTES,
@@ -47,10 +47,7 @@ GROUP_BARRIER = "syncgroup"
 """The name of a group's barrier in the simulator's ``cuda``."""
 
 _PRODUCTS, _SUMS = Groups("the tensor cores"), InFlight()
-_OWN_GROUP = (
-    "{ .reg .u32 group; mov.u32 group, %tid.x; "
-    f"div.u32 group, group, {GROUP}; shfl.sync.idx.b32 $0, group, 0, 31, -1; }}"
-)
+_OWN_GROUP = f"{{ .reg .u32 x; mov.u32 x, %tid.x; div.u32 x, x, {GROUP}; shfl.sync.idx.b32 $0, x, 0, 31, -1; }}"
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 
 
@@ -115,16 +112,12 @@ def products(
     if swapped:
         left, right = operand_b(ROWS, dtype, b_layout), Operand("A", columns)
 
-    def fits(sums: Type, one: Type, at_left: Type, other: Type, *more: Type) -> bool:
-        return bool(sums.dtype == types.float32 and one.dtype == other.dtype == number(dtype))
-
     @Ptx(
         _wgmma(columns, dtype, left, right, fresh=fresh),
-        changed(columns // 2, first),
-        described(left),
-        described(right),
+        changed(columns // 2).at(first),
+        described(left, number(dtype)),
+        described(right, number(dtype)),
         UNUSED,
-        fits=fits,
     )
     def start(sums: Array, of_left: Array, at_left: Index, of_right: Array, at_right: Index, thread: Index) -> None:
         if isinstance(of_left, np.ndarray):
@@ -152,7 +145,7 @@ def settling(count: int, first: int = 0) -> DeviceFunction:
     wgmma is asynchronous, but to the compiler its results are there when it is issued, so it might read them earlier.
     """
 
-    @Ptx("", changed(count, first))
+    @Ptx("", changed(count).at(first))
     def settle(sums: Array) -> None:
         pass
 

@@ -18,17 +18,25 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function of the names of numba-cuda-mlir."""
     from numba.core.types import Type
     from numba_cuda_mlir import cuda as mlir_cuda
-    from numba_cuda_mlir.numba_cuda import types
+    from numba_cuda_mlir import types
 
+    from smembench.kernels.intrinsics.declaration import TABLE
     from smembench.kernels.numba_cuda import cuda
+    from smembench.toolchains.mlir.intrinsics import counterpart, made_in_kernels
 
     def other(value: Any, name: str) -> Any:
         if value is cuda:
             return mlir_cuda
         if isinstance(value, Type):
             return getattr(types, value.name)
-        return mlir_cuda.jit(device=True)(copies.function(value)) if isinstance(value, FunctionType) else value
+        if isinstance(value, type) and issubclass(value, tuple):
+            made_in_kernels(value)
+        if not isinstance(value, FunctionType):
+            return value
+        known = intrinsics.get(value)
+        return counterpart(known) if known else mlir_cuda.jit(device=True)(copies.function(value))
 
+    intrinsics = {each.function: each for each in TABLE}
     copies = Rebound(other)
     assert isinstance(function, FunctionType), function
     return copies.function(function)
@@ -41,18 +49,16 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
     Its lowering computes in the type of the result, so that the rule needs none of its own. It asks the driver for the
     GPU's compute capability, whatever it compiles for; told one, it compiles without a GPU, too.
     """
-    from numba_cuda_mlir import tools
-    from numba_cuda_mlir.descriptor import mlir_target
-    from numba_cuda_mlir.install_registry import register_lowering
-    from numba_cuda_mlir.numba_cuda import types
-    from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
-    from numba_cuda_mlir.numba_cuda.types.ext_types import dim3
-    from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, AttributeTemplate, signature
-
     from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
+    from smembench.kernels.numba_cuda import private
+
+    mlir_target, tools = private("numba_cuda_mlir.descriptor.mlir_target"), private("numba_cuda_mlir.tools")
+    dim3 = private("numba_cuda_mlir.numba_cuda.types.ext_types.dim3")
+    types = private("numba_cuda_mlir.numba_cuda.types")
+    templates: Any = private("numba_cuda_mlir.numba_cuda.typing.templates")
 
     def adapted(operation: Callable[..., Any]) -> type[Any]:
-        class Adapted(AbstractTemplate):  # type: ignore[misc]
+        class Adapted(templates.AbstractTemplate):  # type: ignore[misc]
             key, prefer_literal = operation, True
 
             def generic(self, args: Any, kws: Any) -> Any:
@@ -61,18 +67,18 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
                 one, other = args
                 kind = common(one, other, types)
                 result = types.boolean if operation in COMPARISON else kind
-                return None if kind is None else signature(result, kind, kind)
+                return None if kind is None else templates.signature(result, kind, kind)
 
         return Adapted
 
-    class Dim3(AttributeTemplate):  # type: ignore[misc]
+    class Dim3(templates.AttributeTemplate):  # type: ignore[misc]
         key = dim3
 
         def generic_resolve(self, value: Any, attr: str) -> Any:
             return types.uint32 if attr in ("x", "y", "z") else None
 
-    with global_compiler_lock:
-        register_lowering()
+    with private("numba_cuda_mlir.numba_cuda.core.compiler_lock.global_compiler_lock"):
+        private("numba_cuda_mlir.install_registry.register_lowering")()
         mlir_target.ensure_initialized()
         context, known = mlir_target.typing_context, tools._cached_cc
         functions = [context.resolve_value_type(each) for each in (*ARITHMETIC, *IN_PLACE, *COMPARISON)]

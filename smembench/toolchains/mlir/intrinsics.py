@@ -1,0 +1,230 @@
+"""Intrinsics for numba-cuda-mlir: ``kernels/intrinsics/lowering.py``, with a builder that makes MLIR of its calls.
+
+Its ``cuda.inline_ptx`` would do for some texts alone: it misreads the numbers of operands from the tenth on, gives back
+no register that is read and written, and does not keep memory accesses where they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from types import FunctionType, SimpleNamespace
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from smembench.kernels.intrinsics.declaration import Intrinsic, types
+from smembench.kernels.intrinsics.lowering import lower
+from smembench.kernels.numba_cuda import private
+
+_FLOATS: dict[str, ir.Type] = {"f16": ir.HalfType(), "f32": ir.FloatType(), "f64": ir.DoubleType()}
+_UNSIGNED = {"==": 0, "<": 6}
+"""Predicates of ``llvm.icmp``: eq and ult."""
+_DYNAMIC = -(2**31)
+"""An index of ``llvm.getelementptr`` that an operand gives."""
+
+
+class Value(NamedTuple):
+    """A value in MLIR, or the values of a tuple, and its type as llvmlite has it."""
+
+    mlir: Any
+    type: Any
+
+
+@cache
+def counterpart(intrinsic: Intrinsic) -> Callable[..., Any]:
+    """The function that stands for an intrinsic in kernels of numba-cuda-mlir."""
+    from numba_cuda_mlir import extending
+
+    function: Any = intrinsic.function
+    # Not the function itself, whose type is Numba's.
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
+
+    def typer(*kinds: Any) -> Any:
+        return _theirs(intrinsic.type_of(*map(_ours, kinds)))
+
+    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
+        kinds = [_ours(compiler.get_numba_type(arg.name)) for arg in args]
+        values = [_value(kind, compiler.load_var(arg)) for kind, arg in zip(kinds, args, strict=True)]
+        signature = SimpleNamespace(args=kinds, return_type=_ours(compiler.get_numba_type(target.name)))
+        compiler.store_var(target, _mlir(lower(intrinsic, _CONTEXT, _Builder(), signature, values)))
+
+    typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    extending.type_callable(copy)(lambda context: typer)
+    _lowered_by(copy, lowering)
+    return copy
+
+
+@cache
+def made_in_kernels(struct: type[tuple[Any, ...]]) -> None:
+    """Let kernels make a named tuple, whose making numba-cuda-mlir types and does not lower."""
+
+    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
+        compiler.store_var(target, tuple(map(compiler.load_var, args)))
+
+    _lowered_by(struct, lowering)
+
+
+def _lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> None:
+    from numba_cuda_mlir import extending
+    from numba_cuda_mlir import types as theirs
+
+    extending.lower_builtin(function, theirs.VarArg(theirs.Any))(lowering)
+    extending.refresh_registries(include_uninitialized_cuda=False)
+
+
+def _ours(kind: Any) -> Any:
+    """Numba's type of the same name; an undefined one, which no intrinsic takes, for others."""
+    if hasattr(kind, "literal_value"):
+        return types.literal(kind.literal_value)
+    name = type(kind).__name__
+    if name == "Array":
+        return types.Array(_ours(kind.dtype), kind.ndim, kind.layout)
+    if name == "UniTuple":
+        return types.UniTuple(_ours(kind.dtype), kind.count)
+    return getattr(types, {"bool": "boolean"}.get(kind.name, kind.name), types.undefined)
+
+
+def _theirs(kind: Any) -> Any:
+    from numba_cuda_mlir import types as theirs
+
+    if isinstance(kind, types.UniTuple):
+        return theirs.UniTuple(_theirs(kind.dtype), kind.count)
+    return kind and getattr(theirs, {"bool": "boolean"}.get(kind.name, kind.name), None)
+
+
+def _value(kind: Any, given: Any) -> Any:
+    """An argument for the builder: arrays and literals as they are, numbers in registers of their type."""
+    if isinstance(kind, types.Array | types.Literal):
+        return given
+    if isinstance(kind, types.UniTuple):
+        return Value([_value(kind.dtype, element) for element in given], None)
+    held = _value_type(kind)
+    return Value(private("numba_cuda_mlir.lowering_utilities.convert")(given, _type(held)), held)
+
+
+def _value_type(kind: Any) -> ir.Type:
+    bits = getattr(kind, "bitwidth", 1)
+    return _FLOATS[f"f{bits}"] if isinstance(kind, types.Float) else ir.IntType(bits)
+
+
+def _text(kind: ir.Type) -> str:
+    """A type of llvmlite as MLIR writes it."""
+    if isinstance(kind, ir.PointerType):
+        return f"!llvm.ptr<{kind.addrspace}>"
+    if isinstance(kind, ir.VectorType):
+        return f"vector<{kind.count}x{_text(kind.element)}>"
+    if isinstance(kind, ir.LiteralStructType):
+        return f"!llvm.struct<({', '.join(map(_text, kind.elements))})>"
+    return next((name for name, known in _FLOATS.items() if known == kind), str(kind))
+
+
+@cache
+def _mlir_ir() -> Any:
+    """MLIR's bindings, once for all operations."""
+    return private("numba_cuda_mlir._mlir.ir")
+
+
+def _type(kind: ir.Type) -> Any:
+    return _mlir_ir().Type.parse(_text(kind))
+
+
+def _operation(name: str, kind: ir.Type | None, *operands: Any, **attributes: str) -> Value:
+    """An operation of the dialect ``llvm``, with attributes as MLIR writes them."""
+    results = [] if kind is None else [_type(kind)]
+    parsed = {key: _mlir_ir().Attribute.parse(text) for key, text in attributes.items()}
+    made = _mlir_ir().Operation.create(f"llvm.{name}", results, [*map(_mlir, operands)], parsed)
+    return Value(made.results[0] if results else None, kind)
+
+
+def _mlir(value: Any) -> Any:
+    """A value of the builder in MLIR; a constant of llvmlite is an operation there."""
+    if not isinstance(value, ir.Constant):
+        return value.mlir if isinstance(value, Value) else value
+    if isinstance(value.type, ir.VectorType):  # of zeros, or of nothing yet
+        return _operation("mlir.undef" if "undef" in value.get_reference() else "mlir.zero", value.type).mlir
+    number = value.constant if isinstance(value.type, ir.IntType) else f"{value.constant:e}"
+    return _operation("mlir.constant", value.type, value=f"{number} : {_text(value.type)}").mlir
+
+
+def _data(kind: Any, builder: Any, array: Any, field: str) -> Value:
+    pointer = private("numba_cuda_mlir.lowering_utilities.memref_data_pointer")(array)
+    return Value(pointer, _value_type(kind.dtype).as_pointer())
+
+
+class _Models:
+    """By an array's type, its model, of which the address of the data is asked for."""
+
+    def __getitem__(self, kind: Any) -> Any:
+        return SimpleNamespace(get=partial(_data, kind))
+
+
+_CONTEXT = SimpleNamespace(
+    data_model_manager=_Models(),
+    get_dummy_value=lambda: None,
+    get_value_type=_value_type,
+    get_constant=lambda kind, number: _value_type(kind)(int(number)),
+    make_tuple=lambda builder, kind, values: tuple(map(_mlir, values)),
+)
+"""Of Numba's compiler what the lowering asks for."""
+
+
+class _Builder:
+    """llvmlite's builder, as far as intrinsics use it."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A cast to the type that is given, or arithmetic, by the same name."""
+
+        def made(first: Any, *others: Any) -> Any:
+            if others and isinstance(others[0], ir.Type):
+                return first if first.type == others[0] else _operation(name, others[0], first)
+            return _operation(name.rstrip("_"), first.type, first, *others)
+
+        return made
+
+    def bitcast(self, value: Any, kind: ir.Type) -> Value:
+        same = _text(value.type) == _text(kind)  # pointers have no pointee in MLIR
+        return Value(_mlir(value), kind) if same else _operation("bitcast", kind, value)
+
+    def fma(self, *factors: Any) -> Value:
+        return _operation("intr.fma", factors[0].type, *factors)
+
+    def select(self, condition: Any, one: Any, other: Any) -> Value:
+        return _operation("select", one.type, condition, one, other)
+
+    def icmp_unsigned(self, sign: str, one: Any, other: Any) -> Value:
+        return _operation("icmp", ir.IntType(1), one, other, predicate=f"{_UNSIGNED[sign]} : i64")
+
+    def gep(self, pointer: Any, indices: Sequence[Any]) -> Value:
+        element = _text(pointer.type.pointee)
+        taken = {"elem_type": element, "rawConstantIndices": f"array<i32: {_DYNAMIC}>"}
+        return _operation("getelementptr", pointer.type, pointer, *indices, **taken)
+
+    def load(self, pointer: Any, align: int | None = None) -> Value:
+        return _operation("load", pointer.type.pointee, pointer, **_aligned(align))
+
+    def store(self, value: Any, pointer: Any, align: int | None = None) -> None:
+        _operation("store", None, value, pointer, **_aligned(align))
+
+    def extract_value(self, struct: Any, index: int) -> Any:
+        if isinstance(struct.mlir, list):
+            return struct.mlir[index]
+        return _operation("extractvalue", struct.type.elements[index], struct, position=f"array<i64: {index}>")
+
+    def insert_element(self, vector: Any, element: Any, lane: Any) -> Value:
+        return _operation("insertelement", vector.type, vector, element, lane)
+
+    def extract_element(self, vector: Any, lane: Any) -> Value:
+        return _operation("extractelement", vector.type.element, vector, lane)
+
+    def call(self, assembly: ir.InlineAsm, args: Sequence[Any]) -> Value:
+        kind = assembly.function_type.return_type
+        texts = {"asm_string": json.dumps(assembly.asm), "constraints": json.dumps(assembly.constraint)}
+        effects = {"has_side_effects": "unit"} if assembly.side_effect else {}
+        return _operation("inline_asm", None if isinstance(kind, ir.VoidType) else kind, *args, **texts, **effects)
+
+
+def _aligned(align: int | None) -> dict[str, str]:
+    return {} if align is None else {"alignment": f"{align} : i64"}
