@@ -94,7 +94,7 @@ def test_a_regression_that_comes_with_a_driver_is_told_every_night_and_names_it(
         assert found.returncode == 3, found.stderr
         (cause,) = (line for line in found.stdout.splitlines() if line.startswith("probable cause of slower: "))
         assert "ownTile" in cause
-        assert "cuda:0 driver was 580.1, is 590.2" in found.stdout.replace("\n", " ")
+        assert "cuda:0 driver was 580.1, is 590.2" in " ".join(found.stdout.split())
 
 
 def test_that_nothing_was_compared_is_no_success(program: Program) -> None:
