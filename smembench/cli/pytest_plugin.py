@@ -36,6 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to store what processes of pytest-xdist measure, of which none has all."""
+    if config.getoption("--smembench-output") is not None and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError(
+            "--smembench-output: goes without processes of pytest-xdist; leave -n out, or give -n 0"
+        )
+
+
 @pytest.fixture
 def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Result]]:
     """Time a kernel as ``smembench.time`` does; the case is named after the test."""

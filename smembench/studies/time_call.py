@@ -56,6 +56,8 @@ def _config(kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], made: Tok
     name = sweep.pop("name", "") or _name_of(kernel)
     target = kernel if isinstance(kernel, str) else made.of(kernel, name)
     texts = [value if isinstance(value, str | int | float) else made.of(value, _described(value)) for value in args]
+    if arrays := [key for key, value in named.items() if hasattr(value, "shape") and value.shape]:
+        raise UsageError(f"{arrays[0]}=…: is an array; give arrays in their order, without names")
     texts += [f"{key}={value}" for key, value in named.items()]
     return {
         **of_run,
