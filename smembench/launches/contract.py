@@ -93,11 +93,17 @@ class Contract(Time):
         try:
             returned = function(*values, **self.named)
         except (Exception, SystemExit) as error:
-            raise UsageError(f"--check {check}: {type(error).__name__}: {error}") from None
+            raise UsageError(f"--check {self._reference_name}: {type(error).__name__}: {error}") from None
         if returned is None:
             return Expected(None, arrays, [place for place in arrays if not _same_bytes(arrays[place], given[place])])
         many = returned if isinstance(returned, (tuple, list)) else (returned,)
         return Expected([on_host(each) for each in many], arrays)
+
+    @property
+    def _reference_name(self) -> str:
+        """The reference as it was given; of what Python holds without the token's number."""
+        check = self.launch.check
+        return check.rpartition(" $")[0] if is_token(check) else check
 
     def check(self, case: Case, reference: Any, output: Any) -> Verification:
         """Check outputs element by element: |output - reference| <= atol + rtol * |reference|.
@@ -122,7 +128,7 @@ class Contract(Time):
 
     def _other_outputs(self, expected: Expected, outputs: Outputs) -> str:
         """Which arrays only one of the kernel and the reference writes, "" for none."""
-        check = self.launch.check
+        check = self._reference_name
         if expected.returned is not None:
             many = len(expected.returned)
             return "" if many == len(outputs) else f"--check {check}: returns {many} arrays; {len(outputs)} are written"

@@ -20,9 +20,17 @@ from smembench.studies.run import SILENT, UNSTORED, Storage, Watch, run, whole
 
 
 def time_call(
-    kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], storage: Storage = UNSTORED, watch: Watch = SILENT
+    kernel: Any,
+    args: Sequence[Any],
+    keys: Mapping[str, Any],
+    storage: Storage = UNSTORED,
+    watch: Watch = SILENT,
+    *,
+    wait: bool = False,
 ) -> Run:
     """Time one kernel with these arguments; ``keys`` are those of its sweep and of the run, others named arguments.
+
+    With ``wait`` it waits for other processes that hold the GPU's lock.
 
     A kernel in a file is timed in a worker process. One that Python holds is timed here, on copies of the arrays.
 
@@ -36,7 +44,7 @@ def time_call(
         live = not isinstance(kernel, str) or any("$" in text for text in config["sweep"][0]["arg"])
         hire: Callable[[Sequence[str]], Worker] = InProcess if live else Worker
         with own_context():
-            return whole(lambda: run(from_data(config), storage, watch=watch, hire=hire))
+            return whole(lambda: run(from_data(config), storage, wait=wait, watch=watch, hire=hire))
 
 
 def _config(kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], made: Tokens) -> dict[str, Any]:
