@@ -12,7 +12,8 @@ Without a GPU such tests are skipped. ``--smembench-output DIR`` stores the figu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from smembench.report.notebook import Result
+    from smembench.store.schema import Row
 
-_RESULTS: pytest.StashKey[list[Result]] = pytest.StashKey()
+_RESULTS: pytest.StashKey[dict[str, list[Result]]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,24 +38,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a run that is not there, and to store what several processes measure, of which none has all."""
+    against = config.getoption("--smembench-compare")
+    if against is not None and not against.exists():
+        raise pytest.UsageError(f"--smembench-compare {against}: there is no such run")
+    if config.getoption("--smembench-output") is not None and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError("--smembench-output: goes without processes of pytest-xdist; give -n 0")
+
+
 @pytest.fixture
 def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Result]]:
     """Time a kernel as ``smembench.time`` does; the case is named after the test."""
     from smembench.devices.cuda import why_unusable
+    from smembench.model.errors import UsageError
     from smembench.report.notebook import Result
     from smembench.studies.time_call import time_call
 
     if reason := why_unusable():
         pytest.skip(reason)
-    results: list[Result] = request.config.stash.setdefault(_RESULTS, [])
+    results: dict[str, list[Result]] = request.config.stash.setdefault(_RESULTS, {})
     name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)
-    own: list[Result] = []
+    own = results[request.node.nodeid] = []  # anew where a plugin runs a test again
 
     def measure(kernel: Any, *args: Any, **keys: Any) -> Result:
         again = f".{len(own) + 1}" if own else ""
-        result = Result(time_call(kernel, args, {"name": f"{name}{again}", **keys}))
+        named = {"name": f"{name}{again}", **keys}
+        if any(named["name"] == row.kernel for row in _rows(results)):
+            pytest.fail(f"{named['name']}: was measured before; give this one a name of its own, name=…", pytrace=False)
+        try:
+            result = Result(time_call(kernel, args, named, wait=True))
+        except UsageError as error:
+            pytest.fail(str(error), pytrace=False)
         own.append(result)
-        results.append(result)
         for row in result.run.failed:
             pytest.fail(f"{row.kernel}: {row.status}: {row.reason}", pytrace=False)
         return result
@@ -61,27 +78,44 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Resu
     yield measure
     against = request.config.getoption("--smembench-compare")
     for result in own if against else ():
-        compared = _stored(against).compare(result)
-        if compared.regressions:
-            pytest.fail("\n".join(map(str, compared.regressions)), pytrace=False)
+        _compare(against, result)
 
 
-def _stored(path: Path) -> Result:
+def _rows(results: Mapping[str, list[Result]]) -> list[Row]:
+    return [row for each in results.values() for result in each for row in result.run.rows]
+
+
+def _compare(against: Path, result: Result) -> None:
+    """Fail the test if a kernel is slower than in a stored run; warn of one that is not compared."""
+    from smembench.model.errors import UsageError
     from smembench.report.notebook import Result
     from smembench.store.load import load
+    from smembench.studies.compare.verdicts import Verdict
 
-    return Result(load(path))
+    try:
+        compared = Result(load(against)).compare(result)
+    except UsageError as error:
+        pytest.fail(str(error), pytrace=False)
+    apart = [f"{each.case.kernel}: {each.reason}" for each in compared.cases if each.verdict is Verdict.NOT_COMPARABLE]
+    for text in (*apart, *(f"{case_id}: {against} has no such case" for case_id in compared.only_new)):
+        warnings.warn(pytest.PytestWarning(f"not compared: {text}"), stacklevel=2)
+    if compared.regressions:
+        pytest.fail("\n".join(map(str, compared.regressions)), pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the figures, and store them."""
-    results = config.stash.get(_RESULTS, [])
+    results = [result for each in config.stash.get(_RESULTS, {}).values() for result in each]
     if not results:
         return
     terminalreporter.section("smembench")
     for result in results:
         terminalreporter.write_line(str(result))
     if (output := config.getoption("--smembench-output")) is not None:
+        from smembench.model.errors import UsageError
         from smembench.studies.time_call import store
 
-        terminalreporter.write_line(f"wrote {store([result.run for result in results], output)}")
+        try:
+            terminalreporter.write_line(f"wrote {store([result.run for result in results], output)}")
+        except UsageError as error:
+            terminalreporter.write_line(f"nothing was stored: {error}", red=True)

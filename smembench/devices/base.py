@@ -88,12 +88,12 @@ class OutOfBounds(Exception):
     """A kernel wrote outside its output."""
 
 
-def check_guards(before: Array, after: Array) -> None:
-    """Check the guards around an output.
+def check_guards(before: Array, after: Array, name: str = "its output") -> None:
+    """Check the guards around an array.
 
     Raises:
         OutOfBounds: if a byte is no longer ``POISON``.
     """
     for side, guard in (("before", before), ("after", after)):
         if (guard.view("u1") != POISON).any():
-            raise OutOfBounds(f"the kernel wrote outside its output, {side} it")
+            raise OutOfBounds(f"the kernel wrote outside {name}, {side} it")

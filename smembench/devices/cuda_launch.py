@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.base import GUARD_BYTES, POISON, Prepared, Sampler, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds, Prepared, Sampler, check_guards
 from smembench.devices.buffers import BufferPool, fill
 from smembench.devices.cuda_events import EventTimer
 from smembench.devices.cuda_graph import GraphTimer, nothing
 from smembench.kernels.device_memory import DeviceArray, to_device
 from smembench.kernels.driver import copy
+from smembench.launches.arguments import typed_number
 from smembench.launches.array_argument import ArrayArgument
 from smembench.launches.contract import Contract, array_of
 from smembench.launches.placed_array import PlacedArray
@@ -51,29 +52,40 @@ class _Allocation:
     """An array's memory between guards."""
 
     def __init__(self, pool: BufferPool, slot: int, argument: ArrayArgument, content: Array) -> None:
-        self.argument, self.content = argument, content
+        self.argument, self.content, self._filled = argument, content, POISON
         self._whole: DeviceArray = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8)
         self.memory = self._whole[GUARD_BYTES : GUARD_BYTES + argument.bytes]
         self.placed = PlacedArray(self.memory.address + argument.begin, argument)
 
     def poison(self, stream: int, byte: int = POISON) -> None:
-        """Fill the array, gaps between its rows and guards."""
-        fill(stream, self._whole, byte)
+        """Fill the array and gaps between its rows with a byte, guards with poison."""
+        fill(stream, self._whole, POISON)
+        if byte != POISON and self.argument.bytes:
+            fill(stream, self.memory, byte)
+        self._filled = byte
 
     def place(self, stream: int, content: Array) -> None:
         """Poison guards and gaps, and write the elements."""
         self.poison(stream)
         self.memory.copy_from_host(self._laid_out(content))
 
-    def read(self) -> Array:
-        """The elements on the host.
+    def read(self, name: str) -> Array:
+        """The elements on the host; ``name`` is the array's in an error.
 
         Raises:
-            OutOfBounds: if a byte of the guards is no longer poison.
+            OutOfBounds: if a byte of the guards, or of the gaps, is no longer what it was filled with.
         """
-        host = self._whole.copy_to_host()
-        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + self.argument.bytes :])
-        return self._elements(host[GUARD_BYTES : GUARD_BYTES + self.argument.bytes]).copy()
+        host, each = self._whole.copy_to_host(), self.argument
+        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + each.bytes :], name)
+        memory = host[GUARD_BYTES : GUARD_BYTES + each.bytes]
+        if each.bytes != each.element_bytes:
+            gaps = np.ones(each.bytes, np.bool_)
+            np.ndarray((*each.shape, each.dtype.itemsize), np.bool_, gaps.data, each.begin, (*each.steps, 1))[...] = (
+                False
+            )
+            if (memory[gaps] != self._filled).any():
+                raise OutOfBounds(f"the kernel wrote outside {name}, between its elements")
+        return self._elements(memory).copy()
 
     def bytes_on_host(self) -> Array:
         """The memory with its guards."""
@@ -112,17 +124,17 @@ class LaunchPrepared(Prepared):
             argument = array_of(contract.arguments[place])
             assert argument is not None
             self._arrays[place] = _Allocation(pool, slot, argument, content)
-        for each in self._arrays.values():
-            each.place(timing.handle, each.content)
-        placed = {place: each.placed for place, each in self._arrays.items()}
-        self._enqueue = subject.enqueue(timing.handle, placed)
         launch = contract.launch
         self._restored = {place: self._arrays[place].content for place in map(self._place, launch.restored)}
-        for name, value in launch.resets:
-            self._restored[self._place(name)] = self._filled(self._place(name), value)
+        contract.filled = {self._place(name): self._filled(self._place(name), value) for name, value in launch.resets}
+        self._restored |= contract.filled
+        self._place_all((), POISON)
+        placed = {place: each.placed for place, each in self._arrays.items()}
+        self._enqueue = subject.enqueue(timing.handle, placed)
         self._written = {*map(self._place, launch.outputs), *self._restored}
-        if not self._written:
-            self._written = self._found_outputs()
+        if not launch.outputs:
+            self._written |= self._found_outputs()
+        self._poison = POISON
         self._saved: Mapping[int, DeviceArray] = {
             place: self._arrays[place].saved(content) for place, content in self._restored.items()
         }
@@ -139,32 +151,29 @@ class LaunchPrepared(Prepared):
     def _filled(self, place: int, value: str) -> Array:
         argument = self._arrays[place].argument
         try:
-            return np.full(argument.shape, argument.dtype.type(value), argument.dtype)
+            return np.full(argument.shape, typed_number(argument.dtype, value), argument.dtype)
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
 
     def _found_outputs(self) -> set[int]:
-        """The arrays that a launch writes and does not read: what two launches on different poison agree on.
+        """The further arrays that a launch writes and does not read: what two launches on different poison agree on.
 
         Each byte of an output is written alike by both, or by neither and is then still poison.
 
         Raises:
             UsageError: for an array whose new content depends on the old.
         """
-        before = {place: each.bytes_on_host() for place, each in self._arrays.items()}
+        others = {place: each for place, each in self._arrays.items() if place not in self._restored}
+        before = {place: each.bytes_on_host() for place, each in others.items()}
         self._run()
-        written = [p for p, each in self._arrays.items() if not np.array_equal(before[p], each.bytes_on_host())]
+        written = [place for place, each in others.items() if not np.array_equal(before[place], each.bytes_on_host())]
         results = []
-        for byte in (POISON, _OTHER_POISON):
-            for place, each in self._arrays.items():
-                if place in written:
-                    each.poison(self._timing.handle, byte)
-                else:
-                    each.place(self._timing.handle, each.content)
+        for byte in (POISON, _OTHER_POISON) if written else ():
+            self._place_all(written, byte)
             self._run()
             results.append({place: self._arrays[place].bytes_on_host() for place in written})
-        first, second = results
         for place in written:
+            first, second = results
             alike = first[place] == second[place]
             untouched = (first[place] == POISON) & (second[place] == _OTHER_POISON)
             if not (alike | untouched).all():
@@ -173,7 +182,7 @@ class LaunchPrepared(Prepared):
                     f"or differs from launch to launch: declare it with --out {place}, --inout {place} or "
                     f"--reset {place}=0"
                 )
-        if not written:
+        if not written and not self._restored:
             raise UsageError("the kernel wrote to none of its arrays: name its outputs with --out")
         return {*written}
 
@@ -186,10 +195,17 @@ class LaunchPrepared(Prepared):
         self._timing.stream.sync()
 
     def poison(self) -> None:
-        """Fill outputs and guards; place what the others hold."""
+        """Fill outputs and guards; place what the others hold.
+
+        From the second time on outputs are filled with another byte: a result that is one poison is not the other.
+        """
+        self._place_all(self._written - self._restored.keys(), self._poison)
+        self._poison = _OTHER_POISON
+
+    def _place_all(self, poisoned: Collection[int], byte: int) -> None:
         for place, each in self._arrays.items():
-            if place in self._written and place not in self._restored:
-                each.poison(self._timing.handle)
+            if place in poisoned:
+                each.poison(self._timing.handle, byte)
             else:
                 each.place(self._timing.handle, self._restored.get(place, each.content))
 
@@ -210,7 +226,7 @@ class LaunchPrepared(Prepared):
             OutOfBounds: if the kernel wrote to a guard of any array.
         """
         self._timing.stream.sync()
-        every = {place: each.read() for place, each in self._arrays.items()}
+        every = {place: each.read(f"argument {place}") for place, each in self._arrays.items()}
         return {place: every[place] for place in sorted(self._written)}
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
@@ -218,7 +234,7 @@ class LaunchPrepared(Prepared):
         self._timing.stream.sync()
         for number, (place, each) in enumerate(self._arrays.items()):
             if place not in self._written:
-                yield number, each.read()
+                yield number, each.read(f"argument {place}")
 
     def resources(self) -> Resources:
         """Registers, local memory and hash, if the installed libraries give them."""
@@ -248,6 +264,8 @@ class LaunchPrepared(Prepared):
                 (timing.flush or nothing)()
 
             self._timer = EventTimer(timing.handle, self._enqueue, before, timing.busy, warmup)
+        if not self._subject.captured:
+            self.poison()  # a function that enqueues on another stream has worked while it was captured: no sample does
         return self._timer
 
     @property

@@ -52,7 +52,7 @@ def parsed(text: str) -> Argument:
         return _array(text, *match.groups())
     if match := _SCALAR.fullmatch(text):
         try:
-            typed: np.generic = _named(match[1]).type(match[2])
+            typed = typed_number(_named(match[1]), match[2])
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"--arg {text!r}: {_FORMS}") from None
         return typed
@@ -64,6 +64,14 @@ def parsed(text: str) -> Argument:
     if text in ("True", "False"):
         return text == "True"
     raise UsageError(f"--arg {text!r}: {_FORMS}")
+
+
+def typed_number(dtype: np.dtype[Any], text: str) -> np.generic:
+    """A number of a type; raises ValueError, TypeError and OverflowError for text that is none of it."""
+    if dtype.kind == "b":  # of any text but an empty one NumPy makes True
+        return np.bool_(("0", "1", "False", "True").index(text) % 2)
+    found: np.generic = dtype.type(text)
+    return found
 
 
 def _named(dtype: str) -> np.dtype[Any]:
@@ -106,7 +114,7 @@ def from_python(value: Any) -> Argument:
     if isinstance(value, str):
         return parsed(value)
     if isinstance(value, np.ndarray) and value.ndim:
-        return ArrayArgument(value.shape, value.dtype, value, value.strides)
+        return _of_data(value)
     if isinstance(value, int | float | complex | np.number | np.bool_):
         return value if isinstance(value, int | float | complex) else value.item()
     try:
@@ -119,11 +127,25 @@ def from_python(value: Any) -> Argument:
 
 def _with_data(value: Any) -> Argument:
     """An argument that Python holds, an array with a copy of its data."""
+    if isinstance(value, np.generic):
+        return value  # a Numba kernel is compiled for its type
     value = value.detach() if hasattr(value, "detach") else value  # a tensor with gradients hands out no memory
     argument = from_python(value)
     if isinstance(argument, ArrayArgument) and argument.data is None:
         return replace(argument, data=on_host(value))
     return argument
+
+
+def _of_data(data: np.ndarray[Any, Any]) -> ArrayArgument:
+    """An array of NumPy's in the byte order of GPUs.
+
+    Raises:
+        UsageError: for elements that are none of a kernel's.
+    """
+    if data.dtype.kind in "OSUMm":
+        raise UsageError(f"{data.dtype} is no type of a kernel; give an array of one such as float32")
+    data = data if data.dtype.isnative else data.astype(data.dtype.newbyteorder("="))
+    return ArrayArgument(data.shape, data.dtype, data, data.strides)
 
 
 def _type(value: Any) -> np.dtype[Any]:
@@ -185,4 +207,7 @@ def _loaded(path: Path, dtype: str | None) -> ArrayArgument:
             data = data.view(np.dtype(dtype))
         except (TypeError, ValueError):
             raise UsageError(f"--arg {dtype} {path}: its elements have {data.itemsize} bytes") from None
-    return ArrayArgument(data.shape, data.dtype, data, data.strides)
+    try:
+        return _of_data(data)
+    except UsageError as error:
+        raise UsageError(f"--arg {path}: {error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -17,7 +17,7 @@ from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import as_text
 from smembench.launches.library_arrays import on_host
 from smembench.launches.live import is_token, value_of
-from smembench.launches.python_file import callable_in
+from smembench.launches.python_file import callable_in, is_kernel
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
@@ -33,10 +33,11 @@ _ACCUMULATED = np.finfo(np.float32).eps
 
 
 class Expected(NamedTuple):
-    """What a reference returned, in the order of the outputs, or None; and the arguments as it left them."""
+    """What a reference returned, in the order of the outputs, or None; the arguments as it left them; what it wrote."""
 
     returned: Sequence[NDArray[Any]] | None
     arguments: Outputs
+    written: Collection[int] = ()
 
 
 class Contract(Time):
@@ -49,6 +50,7 @@ class Contract(Time):
         # Nothing is checked against itself.
         self.checks = self.launch.check not in (UNCHECKED, self.launch.target)
         self.places = [place for place, each in enumerate(self.arguments) if array_of(each) is not None]
+        self.filled: dict[int, NDArray[Any]] = {}  # what each launch finds where it is reset; by the kernel's names
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -79,20 +81,29 @@ class Contract(Time):
         Raises:
             UsageError: for a function that is not found or fails.
         """
-        arrays = dict(zip(self.places, (array.copy() for array in inputs), strict=True))
+        given = {**dict(zip(self.places, inputs, strict=True)), **self.filled}
+        arrays = {place: array.copy() for place, array in given.items()}
         values = [arrays.get(place, value) for place, value in enumerate(self.arguments)]
         check = self.launch.check
         function = value_of(check) if is_token(check) else callable_in(check)
         if not callable(function):
-            return Expected([on_host(each) for each in function], arrays)
+            return Expected(
+                [on_host(each) for each in ([function] if hasattr(function, "shape") else function)], arrays
+            )
         try:
             returned = function(*values, **self.named)
-        except Exception as error:
-            raise UsageError(f"--check {check}: {type(error).__name__}: {error}") from None
+        except (Exception, SystemExit) as error:
+            raise UsageError(f"--check {self._reference_name}: {type(error).__name__}: {error}") from None
         if returned is None:
-            return Expected(None, arrays)
+            return Expected(None, arrays, [place for place in arrays if not _same_bytes(arrays[place], given[place])])
         many = returned if isinstance(returned, (tuple, list)) else (returned,)
         return Expected([on_host(each) for each in many], arrays)
+
+    @property
+    def _reference_name(self) -> str:
+        """The reference as it was given; of what Python holds without the token's number."""
+        check = self.launch.check
+        return check.rpartition(" $")[0] if is_token(check) else check
 
     def check(self, case: Case, reference: Any, output: Any) -> Verification:
         """Check outputs element by element: |output - reference| <= atol + rtol * |reference|.
@@ -104,10 +115,8 @@ class Contract(Time):
         """
         expected: Expected = reference
         outputs: Outputs = output
-        if expected.returned is not None and len(expected.returned) != len(outputs):
-            raise UsageError(
-                f"--check {self.launch.check}: returns {len(expected.returned)} arrays; {len(outputs)} are written"
-            )
+        if reason := self._other_outputs(expected, outputs):
+            return Verification(False, None, reason)
         worst = 0.0
         for number, (place, found) in enumerate(outputs.items()):
             wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]
@@ -117,25 +126,43 @@ class Contract(Time):
                 return Verification(False, worst, f"argument {place}: {detail}")
         return Verification(True, worst)
 
+    def _other_outputs(self, expected: Expected, outputs: Outputs) -> str:
+        """Which arrays only one of the kernel and the reference writes, "" for none."""
+        check = self._reference_name
+        if expected.returned is not None:
+            many = len(expected.returned)
+            return "" if many == len(outputs) else f"--check {check}: returns {many} arrays; {len(outputs)} are written"
+        for place in outputs:
+            if place not in expected.arguments:
+                return f"argument {place} is written, and not by --check {check}"
+        for place in () if self.launch.outputs else expected.written:
+            if place not in outputs:
+                return f"argument {place} is written by --check {check}, and not by the kernel"
+        return ""
+
     def _compared(self, wanted: NDArray[Any], found: NDArray[Any], terms: int) -> tuple[float, str]:
         """The relative error of an output, and what is wrong with it, "" for nothing."""
         if wanted.shape != found.shape:
             shapes = (as_text(each.shape) or "a number" for each in (wanted, found))
             return 0.0, "the reference has shape {}, the output {}".format(*shapes)
+        if reason := _incomparable(wanted.dtype, found.dtype):
+            return 0.0, reason
         exact = found.dtype.kind in "biu"
         kind = np.complex128 if found.dtype.kind == "c" else np.float64
         one, other = (each if exact else each.astype(kind) for each in (wanted, found))
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.abs(other.astype(kind) - one.astype(kind)) if exact else np.abs(other - one)
             size = np.abs(one)
-            finite = size[np.isfinite(size)].astype(np.float64)
-            scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+            scale = _root_mean_square(size[np.isfinite(size)].astype(np.float64))
             rtol = tolerance(found.dtype, terms) if self.launch.rtol is None else self.launch.rtol
             atol = rtol * scale if self.launch.atol is None else self.launch.atol
             same = (one == other) | ((one != one) & (other != other))
-            wrong = ~same & ~(apart <= atol + rtol * size) if rtol or atol else ~same
+            # Of an infinite reference every distance is infinite, and so is rtol times its size.
+            close = np.isfinite(size) & (apart <= atol + rtol * size)
+            wrong = ~same & ~close if rtol or atol else ~same
         known = apart[~same & np.isfinite(apart)]
-        error = float(np.sqrt(np.sum(known.astype(np.float64) ** 2) / max(found.size, 1))) / (scale or 1.0)
+        share = known.size / max(found.size, 1)
+        error = _root_mean_square(known.astype(np.float64)) * float(np.sqrt(share)) / (scale or 1.0)
         if not wrong.any():
             return error, ""
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
@@ -156,7 +183,9 @@ def checked_against(case: Case) -> Case | None:
     """The case of another kernel that results are checked against; None for those of a function, or of none."""
     launch = launch_of(case)
     path, colon, _ = launch.check.partition(":")
-    if not colon or launch.check == launch.target or Path(path).suffix not in (".cu", ".ptx", ".cubin"):
+    if not colon or launch.check == launch.target or is_token(launch.check):
+        return None
+    if Path(path).suffix not in (".cu", ".ptx", ".cubin") and not is_kernel(callable_in(launch.check)):
         return None
     return replace(case, launch=replace(launch, target=launch.check, check=UNCHECKED))
 
@@ -178,9 +207,28 @@ def tolerance(dtype: np.dtype[Any], terms: int) -> float:
     return 2 * eps + 4 * min(eps, float(_ACCUMULATED)) * float(np.sqrt(terms))
 
 
+def _same_bytes(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def _incomparable(wanted: np.dtype[Any], found: np.dtype[Any]) -> str:
+    """Why a reference of one type says nothing of an output of another, "" if it does."""
+    if found.type is np.void:
+        return f"its elements are structures ({found}), which are not compared; give --check none"
+    if wanted.kind in "OSUMm" or wanted.type is np.void or (wanted.kind == "c" and found.kind != "c"):
+        return f"the reference is of type {wanted}, the output {found}"
+    return ""
+
+
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    """Of finite numbers, whose squares may be none; 0 without any."""
+    largest = float(values.max(initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest else 0.0
+
+
 def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[Any]:
     if array.data is not None:
-        return np.ascontiguousarray(array.data)
+        return _as_placed(array, np.asarray(array.data, order="C"))
     count, dtype = prod(array.shape), array.dtype
     if dtype.kind == "b":
         found = generator.integers(0, 2, count).astype(dtype)
@@ -190,4 +238,14 @@ def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[An
         found = (generator.uniform(-1, 1, count) + 1j * generator.uniform(-1, 1, count)).astype(dtype)
     else:
         found = generator.uniform(-1, 1, count).astype(dtype)
-    return found.reshape(array.shape)
+    return _as_placed(array, found.reshape(array.shape))
+
+
+def _as_placed(array: ArrayArgument, content: NDArray[Any]) -> NDArray[Any]:
+    """What is read of an array in which elements may share memory, as those with a stride of 0 do."""
+    placed = None if array.strides is None else replace(array, data=content).content()
+    return (
+        content
+        if placed is None
+        else np.ndarray(array.shape, array.dtype, placed.data, array.begin, array.steps).copy()
+    )

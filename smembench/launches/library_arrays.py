@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,7 @@ def as_the_function_takes(
     Also a context in which the stream is the library's current one. A function of neither gets the arrays with a CUDA
     array interface.
     """
-    used = {value.__name__ for value in getattr(function, "__globals__", {}).values() if isinstance(value, ModuleType)}
+    used = _libraries(function)
     if "torch" in used:
         torch: Any = sys.modules["torch"]
         queue = torch.cuda.ExternalStream(stream)
@@ -37,6 +38,18 @@ def as_the_function_takes(
         queue = cupy.cuda.ExternalStream(stream)
         return {place: cupy.asarray(array) for place, array in arrays.items()}, lambda: queue
     return arrays, nullcontext
+
+
+def _libraries(function: Any) -> set[str]:
+    """The packages whose modules, functions or classes the module of a function has, and its own."""
+    while isinstance(function, partial):
+        function = function.func
+    module = str(getattr(function, "__module__", None) or type(function).__module__)
+    named = getattr(function, "__globals__", None) or vars(sys.modules.get(module, sys))
+    names = (
+        each.__name__ if isinstance(each, ModuleType) else getattr(each, "__module__", "") for each in named.values()
+    )
+    return {str(name).partition(".")[0] for name in (module, *names)}
 
 
 def on_host(value: Any) -> NDArray[Any]:

@@ -9,6 +9,9 @@ from smembench.launches.ptx_entry import TYPES
 from smembench.model.errors import UsageError
 from smembench.toolchains.loaded import Parameter
 
+_FLOATS = {2: ("float16", "bfloat16"), 4: ("float32",), 8: ("float64",)}
+"""Types by their bytes."""
+
 
 def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:
     """The bytes of a structure, given as an array with its data, or as a number of a type that is one, such as float16.
@@ -20,7 +23,8 @@ def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:
         return argument.tobytes()
     data = argument.data if isinstance(argument, ArrayArgument) else None
     if data is None or data.nbytes != parameter.bytes:
-        raise UsageError(f"{parameter.name}: is a structure; give its {parameter.bytes} bytes as a .npy file")
+        ways = f"float16 {argument} or bfloat16 {argument}, or " if parameter.bytes == 2 and data is None else ""
+        raise UsageError(f"{parameter.name}: is a structure; give {ways}its {parameter.bytes} bytes as a .npy file")
     return np.ascontiguousarray(data).tobytes()
 
 
@@ -34,12 +38,18 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
     if isinstance(argument, np.generic):
         if argument.nbytes != parameter.bytes:
             raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument.dtype} has {argument.nbytes}")
+        if kind.kind == "f" and argument.dtype.kind != "f":
+            raise UsageError(
+                f"{parameter.name}: is of type {parameter.type}, not {argument.dtype}; write {kind} {argument}"
+            )
         return argument.tobytes()
     if isinstance(argument, complex) or parameter.bytes > 8:
         raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
     if isinstance(argument, float) and kind.kind != "f":
-        ways = f"write float32 {argument} or float64 {argument}"
-        raise UsageError(f"{parameter.name}: PTX does not tell its type; {ways}")
+        ways = " or ".join(f"{each} {argument}" for each in _FLOATS.get(parameter.bytes, ()))
+        if not ways:
+            raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes and is no float; {argument} is not taken")
+        raise UsageError(f"{parameter.name}: PTX does not tell its type; write {ways}")
     if kind.kind == "f":
         return np.array(argument, kind).tobytes()
     try:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from smembench.launches.array_argument import Argument
+from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.library_arrays import as_the_function_takes
 from smembench.launches.subject import Arrays, Enqueue, Subject
 from smembench.model.errors import UsageError
@@ -20,6 +20,8 @@ class NumbaLaunch(Subject):
     def __init__(self, kernel: Any, launch: UserLaunch, arguments: Sequence[Argument]) -> None:
         if launch.cluster or launch.cooperative:
             raise UsageError(f"{launch.target}: --cluster and --cooperative go with CUDA C++, PTX and cubins")
+        if launch.carveout is not None:
+            raise UsageError(f"{launch.target}: --carveout goes with CUDA C++, PTX, cubins and Triton")
         if not launch.grid or not launch.block:
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._kernel, self._launch, self._arguments = kernel, launch, arguments
@@ -52,8 +54,18 @@ class FunctionCall(Subject):
                 f"{launch.target}: is a plain function, which launches by itself; leave --grid and --block out, or "
                 "decorate it with cuda.jit"
             )
+        if launch.shared_bytes or launch.cluster or launch.cooperative or launch.carveout is not None:
+            raise UsageError(
+                f"{launch.target}: is a plain function, which launches by itself; leave --shared-bytes, --cluster, "
+                "--cooperative and --carveout out"
+            )
+        if arrays := [name for name, value in named.items() if isinstance(value, ArrayArgument)]:
+            raise UsageError(f"{arrays[0]}=…: is an array; give arrays in their order, without names")
         self._function, self._arguments, self._named = function, arguments, dict(named)
-        parameters = inspect.signature(function).parameters
+        try:
+            parameters = [*inspect.signature(function).parameters]
+        except (TypeError, ValueError):  # of a function in C, such as torch.add
+            parameters = []
         self._takes_stream = "stream" in parameters
         known = [name for name in parameters if name != "stream"]
         self.names = [*known[: len(arguments)], *(f"argument {place}" for place in range(len(known), len(arguments)))]

@@ -18,7 +18,7 @@ from smembench.kernels.numba_cuda import INSTALLED, cuda
 from smembench.launches.cuda_file import declared
 from smembench.launches.raw_kernel import raw_kernel, source_of
 from smembench.model.errors import UsageError
-from smembench.toolchains.triton_function import inner
+from smembench.toolchains.triton_function import inner, is_triton
 
 _INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
 """How to install what kernels are written with that this package does without."""
@@ -52,6 +52,11 @@ def kernel_in(target: str) -> Any:
 def callable_in(target: str) -> Any:
     """What ``path.py:name`` names, if it is a kernel or can be called, such as a reference; raises as ``kernel_in``."""
     return _value_in(target, lambda value: raw_kernel(value) is not None or callable(value))
+
+
+def is_kernel(value: Any) -> bool:
+    """Whether a value is a kernel of CuPy's, Triton's or Numba's, which NumPy's arrays cannot be given to."""
+    return raw_kernel(value) is not None or is_triton(value) or hasattr(value, "py_func")
 
 
 def _value_in(target: str, fits: Callable[[Any], bool]) -> Any:

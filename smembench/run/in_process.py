@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from smembench.devices.base import Device
 from smembench.devices.select import open_device
 from smembench.model.device import DeviceInfo, Limits
-from smembench.model.errors import UsageError
 from smembench.model.measurement import Trial
 from smembench.model.text import one_line
 from smembench.run.trial import Request, TrialRunner
@@ -35,9 +34,7 @@ class InProcess(Worker):
         """
         try:
             return self._runner.run(request)
-        except UsageError:
-            raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise WorkerFailed(one_line(error)) from error
 
     def stop(self) -> None:

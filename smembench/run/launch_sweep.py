@@ -76,10 +76,11 @@ class LaunchSweep(BaseModel):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the kernels in tables, in order."""
+        """Names of the kernels in tables, in order; with their folders where files of one name have the same kernel."""
         if self.name and len(self.kernel) == 1:
             return (self.name,)
-        return tuple(Path(path).name + colon + name for path, colon, name in (k.partition(":") for k in self.kernel))
+        short = tuple(Path(path).name + colon + name for path, colon, name in (k.partition(":") for k in self.kernel))
+        return short if len({*short}) == len({*self.kernel}) else self.kernel
 
     @property
     def files(self) -> tuple[str, ...]:

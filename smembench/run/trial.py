@@ -80,7 +80,10 @@ class TrialRunner:
             Exception: the device's or the kernel's; the device may be unusable afterwards.
         """
         kernel = registry.kernel_of(request.case)
-        trial = self._trial(request, kernel)
+        try:
+            trial = self._trial(request, kernel)
+        except UsageError as error:  # of a kernel, or a reference, of the user's
+            trial = Trial(request.case, request.round, Status.FAILED, now_utc(), reason=str(error))
         if trial.status is not Status.OK or kernel.overwrites:
             self._workload = _Workload()
         return trial
@@ -103,8 +106,6 @@ class TrialRunner:
             blank, prepared = self._first(blank, request, kernel)
         except Refused as refused:
             return replace(blank, status=Status.SKIPPED, reason=str(refused))
-        except UsageError as error:  # of a kernel of the user's
-            return replace(blank, status=Status.FAILED, reason=str(error))
         if prepared is None:
             return blank
         with closing(prepared):
@@ -176,11 +177,9 @@ class TrialRunner:
 
     def _changed(self, prepared: Prepared) -> list[int]:
         """The numbers of the inputs that are no longer what they were, bit by bit."""
-        import numpy as np
-
         given = self._workload.inputs
-        as_bytes = ((number, given[number].view("u1"), array.view("u1")) for number, array in prepared.inputs())
-        return sorted({number for number, before, now in as_bytes if not np.array_equal(before, now)})
+        pairs = ((number, given[number], array) for number, array in prepared.inputs())
+        return sorted({number for number, before, now in pairs if before.tobytes() != now.tobytes()})
 
     def _inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
         problem = self._problem(case)
@@ -217,11 +216,14 @@ class TrialRunner:
         if (other := checked_against(case)) is None or "" in references:
             return
         kernel, problem = registry.kernel_of(other), self._problem(other)
-        with closing(device.prepare(other, kernel, problem, inputs)) as prepared:
-            prepared.poison()
-            prepared.launch()
-            outputs: Any = prepared.output()
-            references[""] = Expected(None, outputs)
+        try:
+            with closing(device.prepare(other, kernel, problem, inputs)) as prepared:
+                prepared.poison()
+                prepared.launch()
+                outputs: Any = prepared.output()
+        except (UsageError, OutOfBounds) as error:
+            raise UsageError(f"--check {case.launch.check if case.launch else ''}: {error}") from None
+        references[""] = Expected(None, outputs, [*outputs])
 
     def _too_long(self, request: Request) -> str:
         """Why this case would take too long, predicted from a smaller one; "" if it would not."""

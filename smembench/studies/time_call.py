@@ -20,9 +20,17 @@ from smembench.studies.run import SILENT, UNSTORED, Storage, Watch, run, whole
 
 
 def time_call(
-    kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], storage: Storage = UNSTORED, watch: Watch = SILENT
+    kernel: Any,
+    args: Sequence[Any],
+    keys: Mapping[str, Any],
+    storage: Storage = UNSTORED,
+    watch: Watch = SILENT,
+    *,
+    wait: bool = False,
 ) -> Run:
     """Time one kernel with these arguments; ``keys`` are those of its sweep and of the run, others named arguments.
+
+    With ``wait`` it waits for other processes that hold the GPU's lock.
 
     A kernel in a file is timed in a worker process. One that Python holds is timed here, on copies of the arrays.
 
@@ -36,7 +44,7 @@ def time_call(
         live = not isinstance(kernel, str) or any("$" in text for text in config["sweep"][0]["arg"])
         hire: Callable[[Sequence[str]], Worker] = InProcess if live else Worker
         with own_context():
-            return whole(lambda: run(from_data(config), storage, watch=watch, hire=hire))
+            return whole(lambda: run(from_data(config), storage, wait=wait, watch=watch, hire=hire))
 
 
 def _config(kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], made: Tokens) -> dict[str, Any]:
@@ -56,6 +64,8 @@ def _config(kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], made: Tok
     name = sweep.pop("name", "") or _name_of(kernel)
     target = kernel if isinstance(kernel, str) else made.of(kernel, name)
     texts = [value if isinstance(value, str | int | float) else made.of(value, _described(value)) for value in args]
+    if arrays := [key for key, value in named.items() if hasattr(value, "shape") and value.shape]:
+        raise UsageError(f"{arrays[0]}=…: is an array; give arrays in their order, without names")
     texts += [f"{key}={value}" for key, value in named.items()]
     return {
         **of_run,

@@ -53,6 +53,30 @@ static void beyond(T *out, const T *in, unsigned n)
         out[i] = 1;
 }
 """,
+    "count": """
+static void count(T *out, T *counter, unsigned n)
+{
+    unsigned i = blockIdx.x * 128 + threadIdx.x;
+    if (i < n)
+        out[i] = 2, counter[0] += 1;
+}
+""",
+    "some": """
+static void some(T *out, const T *in, unsigned n)
+{
+    unsigned i = blockIdx.x * 128 + threadIdx.x;
+    if (i < n && i % 2)
+        out[i] = in[i];
+}
+""",
+    "second": """
+static void second(T *out, T *also, unsigned n)
+{
+    unsigned i = blockIdx.x * 128 + threadIdx.x;
+    if (i < n)
+        out[i] = 1, also[i] = 1;
+}
+""",
     "input": """
 static void input(T *out, T *in, unsigned n)
 {
@@ -63,6 +87,9 @@ static void input(T *out, T *in, unsigned n)
 """,
 }
 PYTHON = """
+import sys
+
+import numpy
 from cuda.bindings import driver
 
 def doubled(out, given, n):
@@ -80,6 +107,22 @@ def added(total, more, n):
 def counted(out, done, n):
     out[:], done[:] = range(n), 1
 
+def counts(out, counter, n):
+    out[:] = 2
+    counter[0] += n
+
+def poison(out, given, n):
+    return numpy.where(numpy.arange(n) % 2, given, numpy.frombuffer(bytes([255]) * 4, "f4"))
+
+def both(out, also, n):
+    out[:], also[:] = 2 * also, also + 1
+
+def none_of_them(out, given, n):
+    sys.exit("enough")
+
+def three(out, given, n):
+    return 2 * given, given, given
+
 def copied(out, given):
     return given
 
@@ -95,6 +138,11 @@ def copy_and_wait(out, given, stream):
     (error,) = driver.cuStreamSynchronize(stream)
     if error:
         raise RuntimeError(error)
+
+_, own = driver.cuStreamCreate(1) if driver.cuCtxGetCurrent()[0] == 0 else (0, 0)
+
+def copy_elsewhere(out, given):
+    copy(out, given, own)
 """
 ARRAYS = ("--arg", f"float32[{N}]", "--arg", f"float32[{N}]")
 LAUNCH = ("--grid", "8", "--block", "128", *ARRAYS, "--arg", N)
@@ -144,12 +192,20 @@ SWEEPS = {
     "flags set": ("once.cu:once", "check = 'mine.py:counted'\nout = 0\nreset = '1=1'"),
     "beyond": ("beyond.cu:beyond", "out = 0"),
     "input": ("input.cu:input", "out = 0\ncheck = 'mine.py:doubled'"),
+    "counter reset": ("count.cu:count", "check = 'mine.py:counts'\nreset = 'counter=0'"),
+    "reference is poison": ("some.cu:some", "check = 'mine.py:poison'\nout = 0"),
+    "one of two": ("scale.cu:scale", "check = 'mine.py:both'"),
+    "two of one": ("second.cu:second", "check = 'scale.cu:scale'"),
+    "other names": ("scale.cu:scale", "check = 'add.cu:add'\nout = 'out'"),
+    "reference exits": ("scale.cu:scale", "check = 'mine.py:none_of_them'"),
+    "three are returned": ("scale.cu:scale", "check = 'mine.py:three'"),
     "no such argument": ("scale.cu:scale", "out = 'result'"),
     "broken": ("broken.cu:broken", ""),
     "ptx": ("scale.ptx:scale", "check = 'mine.py:doubled'"),
     "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
 }
 FUNCTIONS = {"captured": "mine.py:copy", "waits": "mine.py:copy_and_wait"}
+ELSEWHERE = {"elsewhere": "mine.py:copy_elsewhere"}
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +214,8 @@ def run(fake_driver: FakeDriver, kernels: Path, folder: Path) -> tuple[Path, str
     arrays = f"arg = ['float32[{N}]', 'float32[{N}]']\ncheck = 'mine.py:copied'"
     sweeps = [
         *(f"kernel = '{target}'\nname = '{name}'\n{LAUNCHED}{keys}" for name, (target, keys) in SWEEPS.items()),
-        *(f"kernel = '{target}'\nname = '{name}'\n{arrays}" for name, target in FUNCTIONS.items()),
+        *(f"kernel = '{target}'\nname = '{name}'\n{arrays}" for name, target in (FUNCTIONS | ELSEWHERE).items()),
+        "kernel = 'second.cu:second'\nname = 'in the gaps'\n" + LAUNCHED.replace("[n]", "[n] strides 2"),
         "problem = 'transpose'\nkernel = 'memcpy'\nn = 40",
     ]
     few = "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
@@ -219,8 +276,35 @@ def test_what_an_output_held_is_neither_read_nor_kept_unless_it_is_declared(rows
 
 
 def test_what_lies_beyond_an_array_and_what_is_only_read_stays(rows: Rows) -> None:
-    assert rows["beyond"]["reason"] == "the kernel wrote outside its output, after it"
+    assert rows["beyond"]["reason"] == "the kernel wrote outside argument 0, after it"
     assert rows["input"]["reason"] == "the kernel wrote to its input argument 1"
+
+
+def test_what_a_launch_finds_reset_the_reference_finds_too_and_other_outputs_are_found(rows: Rows) -> None:
+    assert (rows["counter reset"]["status"], rows["counter reset"]["verified"]) == ("ok", "true"), rows["counter reset"]
+
+
+def test_an_element_that_is_not_written_is_no_result_where_poison_is_what_is_expected(rows: Rows) -> None:
+    assert rows["reference is poison"]["reason"].startswith("right once, wrong after the timed launches: argument 0: ")
+
+
+def test_gaps_between_elements_stay(rows: Rows) -> None:
+    assert rows["in the gaps"]["reason"] == "the kernel wrote outside argument 0, between its elements"
+
+
+def test_kernel_and_reference_write_the_same_arrays(rows: Rows, folder: Path) -> None:
+    one, two, names, three = (
+        rows[n]["reason"] for n in ("one of two", "two of one", "other names", "three are returned")
+    )
+    assert one == f"argument 1 is written by --check {folder}/mine.py:both, and not by the kernel"
+    assert two == f"argument 1 is written, and not by --check {folder}/scale.cu:scale"
+    assert names.startswith(f"--check {folder}/add.cu:add: argument 'out': is no array of the kernel; it has 0 (total)")
+    assert three == f"--check {folder}/mine.py:three: returns 3 arrays; 1 are written"
+    assert rows["reference exits"]["reason"] == f"--check {folder}/mine.py:none_of_them: SystemExit: enough"
+
+
+def test_what_a_function_enqueues_on_a_stream_of_its_own_is_not_timed(rows: Rows) -> None:
+    assert rows["elsewhere"]["status"] != "ok", rows["elsewhere"]
 
 
 def test_mistakes_are_rows_with_the_users_names_and_lines(rows: Rows, folder: Path) -> None:

@@ -18,6 +18,7 @@ MINE = """
 import os
 
 import numpy as np
+import pytest
 from cuda.bindings import driver
 
 FEW = {"rounds": 1, "samples": 3, "max_seconds": 1, "warmup": 0}
@@ -58,6 +59,15 @@ def test_copy(gpu_benchmark):
 def test_wrong(gpu_benchmark):
     given = np.arange(1000, dtype=np.float32)
     gpu_benchmark(copy, np.zeros_like(given), given, check=[given + 1], **FEW)
+
+@pytest.mark.parametrize("kind", ["a b", "a/b"])
+def test_named(gpu_benchmark, kind):
+    given = np.arange(int(os.environ.get("COUNT", "1000")), dtype=np.float32)
+    for _ in range(2):
+        gpu_benchmark(copy, np.zeros_like(given), given, check=lambda out, given: given, **FEW)
+
+def test_mistaken(gpu_benchmark):
+    gpu_benchmark("nofile.cu:k", grid=1, block=1)
 """
 
 
@@ -78,7 +88,7 @@ def test_a_wrong_result_and_a_regression_fail_their_tests(
 ) -> None:
     tests = tmp_path / "test_mine.py"
     tests.write_text(TESTS)
-    command = ("pytest", "-q", "-p", "no:cacheprovider", tests)
+    command = ("pytest", "-q", "-p", "no:cacheprovider", tests, "-k", "copy or wrong")
     out, _ = ended(fake_driver(*command, "--smembench-output", tmp_path / "runs"), 1)
     assert "test_wrong: wrong_result: argument 0: 1000 of 1000 elements differ" in out
     assert "1 failed, 1 passed" in out
@@ -94,6 +104,36 @@ def test_a_wrong_result_and_a_regression_fail_their_tests(
     out, _ = ended(fake_driver(*compare), 1)
     assert "slower" in out
     assert "test_copy" in out
+
+
+def test_what_is_not_compared_is_told_and_mistakes_fail_without_a_traceback(
+    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests, runs = tmp_path / "test_mine.py", tmp_path / "runs"
+    tests.write_text(TESTS)
+    command = ("pytest", "-q", "-p", "no:cacheprovider", tests, "-k", "named or mistaken")
+    out, _ = ended(fake_driver(*command, "--smembench-output", runs), 1)
+    assert "test_named[a_b]: was measured before; give this one a name of its own, name=" in out
+    assert "nofile.cu: no such file; give path.cu:name" in out
+    assert "time_call.py" not in out
+    assert "2 failed, 1 passed" in out
+    monkeypatch.setenv("COUNT", "4000")
+    (stored,) = runs.iterdir()
+    out, _ = ended(fake_driver(*command[:-1], "named", "--smembench-compare", stored), 1)
+    assert "not compared: test_named[a_b]: not the same case: bytes" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-n", "2", "--smembench-output", "runs"), "--smembench-output: goes without processes of pytest-xdist"),
+        (("--smembench-compare", "nowhere"), "--smembench-compare nowhere: there is no such run"),
+    ],
+)
+def test_options_that_cannot_be_met_are_refused_at_once(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+    assert (ran.returncode, said in ran.stderr) == (4, True), ran.stderr
 
 
 def test_without_a_gpu_tests_are_skipped_and_the_plugin_imports_nothing_heavy(tmp_path: Path) -> None:

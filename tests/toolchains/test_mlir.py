@@ -17,6 +17,7 @@ from programs import case_of, cuda_kernel, first_dtype, numba_kernel
 from smembench.explain.prediction import predict
 from smembench.kernels import registry
 from smembench.kernels.common.mlir import port
+from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.problems import PROBLEMS
@@ -153,6 +154,17 @@ def test_intrinsics_are_the_instructions_that_numba_makes_of_them(problem: str, 
         return Counter((each.space, each.kind, each.width) for each in accesses), counts
 
     assert counted(compiled(case, program, "9.0")) == counted(NUMBA.machine_code(case, numba_kernel(case), "9.0")[1])
+
+
+@needs_mlir
+def test_an_index_may_be_a_literal() -> None:
+    def copy(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        store_vector(out, 4, load_vector(inp, 8))
+
+    kernel = next(kernel for kernel in KERNELS if kernel.name == "copyGmem")
+    case = square(kernel)
+    accesses = memory_instructions(instructions(compiled(case, replace(program_of(case), function=copy), "9.0")))
+    assert sorted((each.kind, each.width) for each in accesses.elements()) == [("load", 16), ("store", 16)]
 
 
 @needs_mlir

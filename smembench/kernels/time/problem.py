@@ -54,9 +54,9 @@ class Time(Problem):
         return launch_of(case).flops
 
     def input_key(self, case: Case) -> tuple[object, ...]:
-        """Launches with the same arguments have the same inputs."""
+        """Launches with the same arguments have the same inputs, and with the same outputs the same reference."""
         launch = launch_of(case)
-        return (self.name, launch.arguments, launch.check)
+        return (self.name, launch.arguments, launch.check, launch.outputs, launch.restored, launch.resets)
 
 
 def launch_of(case: Case) -> UserLaunch:

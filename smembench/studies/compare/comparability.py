@@ -13,6 +13,8 @@ from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import Difference
 
+_LAUNCH = "time"
+"""The problem of the user's kernels, whose ids do not tell the arguments; the bytes of these do."""
 FACETS = ("device",)
 """What must be the same on both sides, unless ``across`` lets it differ; all else is compared across, and named."""
 _DEVICE = ("model", "compute_capability", "sm_count", "mig")
@@ -54,7 +56,8 @@ def distrust(
 
 def not_the_same_case(base: Sequence[Row], new: Sequence[Row]) -> str:
     """Why the rows of two sides are not of one case, whatever their ids say; "" if they are."""
-    for name in ("dtype", "m", "n", "k"):
+    launches = all(row.problem == _LAUNCH for row in (*base, *new))
+    for name in ("dtype", "m", "n", "k", *(("bytes", "flops") if launches else ())):
         if difference := _differing(name, *([getattr(row, name) for row in side] for side in (base, new))):
             return f"not the same case: {difference}"
     return ""

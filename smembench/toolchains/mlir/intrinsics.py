@@ -47,6 +47,8 @@ def counterpart(intrinsic: Intrinsic) -> Callable[..., Any]:
 
     def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
         kinds = [_ours(compiler.get_numba_type(arg.name)) for arg in args]
+        if types.IntegerLiteral not in intrinsic.arguments:
+            kinds = [types.unliteral(kind) for kind in kinds]
         values = [_value(kind, compiler.load_var(arg)) for kind, arg in zip(kinds, args, strict=True)]
         signature = SimpleNamespace(args=kinds, return_type=_ours(compiler.get_numba_type(target.name)))
         compiler.store_var(target, _mlir(lower(intrinsic, _CONTEXT, _Builder(), signature, values)))

@@ -1,0 +1,151 @@
+"""Checks of launches, without a GPU: what is taken for the reference, and the bytes that a kernel gets."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smembench import UsageError
+from smembench.launches.arguments import from_python, parsed
+from smembench.launches.array_argument import ArrayArgument
+from smembench.launches.contract import Contract, Expected
+from smembench.launches.library_arrays import as_the_function_takes
+from smembench.launches.live import tokens
+from smembench.launches.parameters import scalar_bytes, structure_bytes
+from smembench.launches.placed_array import PlacedArray
+from smembench.model.case import Case
+from smembench.model.user_launch import UserLaunch
+from smembench.run.launch_sweep import LaunchSweep
+from smembench.toolchains.loaded import Parameter
+
+
+def contract(*arguments: str, check: str = "mine.py:f", **keys: Any) -> tuple[Contract, Case]:
+    launch = UserLaunch("k.cu:k", arguments, (1,), (1,), check=check, **keys)
+    case = Case("time", "k", "cuda:0", "float32", 1, 1, launch=launch)
+    return Contract(case), case
+
+
+def why_wrong(wanted: Any, found: Any, **keys: Any) -> str:
+    checked, case = contract("float32[2]", **keys)
+    return checked.check(case, Expected([np.asarray(wanted)], {}), {0: np.asarray(found)}).detail
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ([np.inf, 1], [0, 1]),
+        ([np.inf, 1], [-np.inf, 1]),
+        ([np.inf, 1], [np.nan, 1]),
+        ([1, 1], [np.inf, 1]),
+        ([np.nan, 1], [1, 1]),
+        ([1e200, 1], [2e200, 1]),
+        ([1e-200, 0], [2e-200, 0]),
+    ],
+)
+def test_neither_infinities_nor_large_numbers_hide_a_difference(wanted: list[float], found: list[float]) -> None:
+    assert why_wrong(np.array(wanted), np.array(found)).startswith("argument 0: 1 of 2 elements differ")
+    assert why_wrong(np.array(wanted), np.array(wanted)) == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "said"),
+    [
+        (np.array([1 + 5j, 1]), np.ones(2, np.float32), "the reference is of type complex128, the output float32"),
+        (np.array([None, None]), np.ones(2, np.float32), "the reference is of type object"),
+        (np.zeros(2, "i4,f4"), np.zeros(2, "i4,f4"), "its elements are structures"),
+    ],
+)
+def test_types_that_do_not_compare_are_told(wanted: Any, found: Any, said: str) -> None:
+    assert why_wrong(wanted, found).startswith(f"argument 0: {said}")
+
+
+@pytest.mark.parametrize(("text", "value"), [("bool 0", False), ("bool False", False), ("bool 1", True)])
+def test_a_boolean_is_what_its_text_says(text: str, value: bool) -> None:
+    assert bool(parsed(text)) is value
+
+
+def test_data_reaches_a_gpu_in_its_byte_order_and_shape(tmp_path: Path) -> None:
+    for name, given in {
+        "swapped": np.arange(3, dtype=">f4"),
+        "number": np.array(3.0, np.float32),
+        "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "backwards": np.arange(6.0)[::-1],
+    }.items():
+        np.save(tmp_path / name, given)
+        made, case = contract(f"{tmp_path / name}.npy")
+        (content,) = made.inputs(case, 0)
+        assert (content.shape, content.dtype.isnative) == (given.shape, True)
+        assert np.array_equal(content, given)
+    np.save(tmp_path / "text", np.array(["a"]))
+    with pytest.raises(UsageError, match=r"text\.npy: <U1 is no type of a kernel"):
+        parsed(f"{tmp_path}/text.npy")
+
+
+def test_elements_that_share_memory_are_what_is_read_of_them() -> None:
+    made, case = contract("float32[2,3] strides 0x1")
+    (content,) = made.inputs(case, 0)
+    assert np.array_equal(content[0], content[1])
+
+
+def test_a_number_of_numpys_keeps_its_type() -> None:
+    with tokens() as made:
+        value = parsed(made.of(np.float32(0.1), "float32"))
+    assert isinstance(value, np.float32)
+
+
+def test_a_reference_finds_what_launches_find() -> None:
+    with tokens() as made:
+        seen: list[Any] = []
+        checked, case = contract("float32[2]", "float32[2]", check=made.of(lambda *arrays: seen.extend(arrays), "f"))
+        checked.filled = {1: np.zeros(2, np.float32)}
+        expected = checked.reference(case, checked.inputs(case, 0), "")
+    assert (seen[1] == 0).all()
+    assert list(expected.written) == []
+    with tokens() as made:
+        checked, case = contract("float32[2]", check=made.of(np.ones(2, np.float32), "array"))
+        assert checked.check(
+            case, checked.reference(case, checked.inputs(case, 0), ""), {0: np.ones(2, np.float32)}
+        ).passed
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "argument", "said"),
+    [
+        ("f32", 4, np.int32(3), "is of type f32, not int32; write float32 3"),
+        ("bf16", 2, 1.5, "write float16 1.5 or bfloat16 1.5"),
+        ("u32", 4, 1.5, "write float32 1.5"),
+        ("u8", 1, 1.5, "has 1 bytes and is no float"),
+        ("u32", 4, 2**32, "does not fit in 4 bytes"),
+        ("u32", 4, np.int64(3), "has 4 bytes; int64 has 8"),
+    ],
+)
+def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        scalar_bytes(Parameter("x", kind, size), argument)
+
+
+def test_a_half_is_two_bytes() -> None:
+    with pytest.raises(UsageError, match=r"give float16 1\.5 or bfloat16 1\.5, or its 2 bytes"):
+        structure_bytes(Parameter("x", "b8", 2), 1.5)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
+    assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:f")).labels == ("old/k.cu:f", "new/k.cu:f")
+    assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:g")).labels == ("k.cu:f", "k.cu:g")
+
+
+def test_a_library_is_known_by_what_is_imported_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = SimpleNamespace(cuda=SimpleNamespace(ExternalStream=lambda stream: None), asarray=lambda array: "CuPy's")
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    array = {0: PlacedArray(0, ArrayArgument((2,), np.dtype("f4")))}
+    code: dict[str, Any] = {"relu": SimpleNamespace(__module__="cupy.functional")}
+    exec("def f(x): return relu(x)", code)
+    for function in (code["f"], partial(code["f"], 1)):
+        assert as_the_function_takes(function, 0, array)[0] == {0: "CuPy's"}
+    assert as_the_function_takes(from_python, 0, array)[0] is array
