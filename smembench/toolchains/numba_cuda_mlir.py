@@ -57,6 +57,8 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
     from smembench.kernels.numba_cuda import private
     from smembench.toolchains.mlir.dialect import compiling, translated
 
+    if program.tensor_maps:
+        raise Refused("tensor maps are not passed")
     major, minor = capability.split(".")
     problem = PROBLEMS[case.problem]
     arrays = [getattr(types, carried(dtype))[::1] for dtype in problem.array_types(case)]

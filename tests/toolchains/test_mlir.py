@@ -168,9 +168,10 @@ def test_an_index_may_be_a_literal() -> None:
 
 
 @needs_mlir
-def test_what_its_dialect_lacks_is_refused_with_a_reason() -> None:
-    kernel = port(cuda_kernel("constant", "constantUniform"))
-    case = case_of(kernel, 64, 64)
+@pytest.mark.parametrize(("problem", "name"), [("constant", "constantUniform"), ("matmul", "wgmma")])
+def test_what_its_dialect_lacks_is_refused_with_a_reason(problem: str, name: str) -> None:
+    kernel = port(cuda_kernel(problem, name))
+    case = case_of(kernel, 64, 64, 64, first_dtype(kernel))
     program = kernel.build(case)
     assert isinstance(program, MlirKernel)
     with pytest.raises(Refused, match=r"\w") as refused:
