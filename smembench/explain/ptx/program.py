@@ -19,7 +19,8 @@ _ASKS = ("try_wait", "test_wait")
 ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:([+-])\s*(-?\w+))?\s*\]")
 """An address: a register, variable or number, and an offset with its sign."""
 
-NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
+NAME = re.compile(r"(?<!\.)%?[A-Za-z_$][\w$]*")
+"""A name; the x of ``%tid.x`` is none."""
 
 
 class Place(NamedTuple):

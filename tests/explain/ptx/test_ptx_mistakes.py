@@ -150,6 +150,11 @@ extern "C" __global__ void stores_and_returns(float *out, const float *in, int n
     __syncthreads();
     out[i] = tile[n - 1 - i];
 }
+extern "C" __global__ void scoped(float *out) {
+    unsigned i;
+    asm("{ .reg .u32 x; mov.u32 x, %%tid.x; add.u32 %0, x, 1; }" : "=r"(i));
+    out[i] = 1;
+}
 extern "C" __global__ void textured(float *out, unsigned long long texture) {
     out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
 }
@@ -206,6 +211,11 @@ def test_threads_that_go_on_without_a_barrier_are_a_mistake(module: Module, name
 def test_threads_that_store_and_return_before_a_barrier_are_no_mistake(module: Module, n: int) -> None:
     arrays = [ArrayArgument((128,), np.dtype("float32"))] * 2
     assert run(module, "stores_and_returns", [*arrays, n]).trace.mistakes == ()
+
+
+def test_a_register_may_be_called_like_a_part_of_a_special_one(module: Module) -> None:
+    (mistake,) = run(module, "scoped", [ArrayArgument((64,), np.dtype("float32"))]).trace.mistakes
+    assert mistake.text.startswith("thread 63 stores 4 bytes at byte 256 of ")
 
 
 def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: Module) -> None:
