@@ -163,10 +163,9 @@ class LaunchPrepared(Prepared):
         Raises:
             UsageError: for an array whose new content depends on the old.
         """
-        others = {place: each for place, each in self._arrays.items() if place not in self._restored}
-        before = {place: each.bytes_on_host() for place, each in others.items()}
-        self._run()
-        written = [place for place, each in others.items() if not np.array_equal(before[place], each.bytes_on_host())]
+        written = self._changed()
+        if any(each.argument.data is not None for each in self._arrays.values()):
+            written |= self._changed(moved=True)  # what was given may be the kernel's results already
         results = []
         for byte in (POISON, _OTHER_POISON) if written else ():
             self._place_all(written, byte)
@@ -183,8 +182,22 @@ class LaunchPrepared(Prepared):
                     f"--reset {place}=0"
                 )
         if not written and not self._restored:
-            raise UsageError("the kernel wrote to none of its arrays: name its outputs with --out")
-        return {*written}
+            raise UsageError("the kernel changed none of its arrays: name its outputs with --out")
+        return written
+
+    def _changed(self, *, moved: bool = False) -> set[int]:
+        """The arrays that a launch changes, besides those that are restored; ``moved`` moves the numbers in the others.
+
+        Integers stay, because they may be indices of what is in order.
+        """
+        self._place_all((), POISON)
+        others = {place: each for place, each in self._arrays.items() if place not in self._restored}
+        for place, each in others.items():
+            if moved and each.content.dtype.kind not in "biu":
+                each.place(self._timing.handle, np.roll(each.content, place + 1))
+        before = {place: each.bytes_on_host() for place, each in others.items()}
+        self._run()
+        return {place for place, each in others.items() if not np.array_equal(before[place], each.bytes_on_host())}
 
     def _name(self, place: int) -> str:
         return self._subject.names[place] if place < len(self._subject.names) else "?"

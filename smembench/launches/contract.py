@@ -22,6 +22,7 @@ from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import Verification
+from smembench.model.text import number_of
 from smembench.model.user_launch import UNCHECKED
 
 Outputs = Mapping[int, NDArray[Any]]
@@ -131,7 +132,8 @@ class Contract(Time):
         check = self._reference_name
         if expected.returned is not None:
             many = len(expected.returned)
-            return "" if many == len(outputs) else f"--check {check}: returns {many} arrays; {len(outputs)} are written"
+            returns = f"--check {check}: returns {number_of(many, 'array')}; the kernel writes {len(outputs)}"
+            return "" if many == len(outputs) else returns
         for place in outputs:
             if place not in expected.arguments:
                 return f"argument {place} is written, and not by --check {check}"
@@ -143,7 +145,7 @@ class Contract(Time):
     def _compared(self, wanted: NDArray[Any], found: NDArray[Any], terms: int) -> tuple[float, str]:
         """The relative error of an output, and what is wrong with it, "" for nothing."""
         if wanted.shape != found.shape:
-            shapes = (as_text(each.shape) or "a number" for each in (wanted, found))
+            shapes = (as_text(each.shape) or "()" for each in (wanted, found))
             return 0.0, "the reference has shape {}, the output {}".format(*shapes)
         if reason := _incomparable(wanted.dtype, found.dtype):
             return 0.0, reason

@@ -13,7 +13,7 @@ import numpy as np
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, parameter_names
 from smembench.launches.launch import Launch
-from smembench.launches.parameters import scalar_bytes, structure_bytes
+from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes
 from smembench.launches.ptx_entry import TYPES, entries, entry_named
 from smembench.launches.subject import Arrays, Enqueue, Subject
 from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
@@ -59,8 +59,10 @@ def of_source(compiled: Compiled, named: Named, arguments: Sequence[Argument], c
     entry = entry_named(known, compiled.names.get(named.name, named.name), named.path)
     code = compiled.code or from_ptx(compiled.ptx, capability)
     loaded = ObjectCode.from_ptx(compiled.ptx.encode()) if code is None else _cubin(code)
-    names = parameter_names(named.source, named.name, len(known[entry]))
-    return _Code(loaded, entry, known[entry], [*enumerate(arguments)], names)
+    parameters = known[entry]
+    names = parameter_names(named.source, named.name, len(parameters)) or [each.name for each in parameters]
+    called = [each._replace(name=name) for each, name in zip(parameters, names, strict=True)]
+    return _Code(loaded, entry, called, [*enumerate(arguments)], names)
 
 
 def of_cubin(target: str, arguments: Sequence[Argument]) -> _Code:
@@ -154,7 +156,7 @@ class LaunchedCode(Subject):
                 return words.tobytes(), None
             memory = to_device(words)
             return memory.address.to_bytes(8, "little"), memory
-        if isinstance(argument, ArrayArgument) and parameter.bytes == 8:
+        if isinstance(argument, ArrayArgument) and parameter.bytes == 8 and not is_structure(parameter, argument):
             if place is not None:
                 return arrays[place].address.to_bytes(8, "little"), None
             scratch = device_array(argument.bytes, np.uint8)

@@ -13,6 +13,11 @@ _FLOATS = {2: ("float16", "bfloat16"), 4: ("float32",), 8: ("float64",)}
 """Types by their bytes."""
 
 
+def is_structure(parameter: Parameter, argument: ArrayArgument) -> bool:
+    """Whether data is a structure of as many bytes as a pointer; one that has a pointer gets an array without data."""
+    return parameter.type == "b8" and argument.data is not None and argument.data.nbytes == parameter.bytes
+
+
 def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:
     """The bytes of a structure, given as an array with its data, or as a number of a type that is one, such as float16.
 
@@ -47,9 +52,8 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
         raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
     if isinstance(argument, float) and kind.kind != "f":
         ways = " or ".join(f"{each} {argument}" for each in _FLOATS.get(parameter.bytes, ()))
-        if not ways:
-            raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes and is no float; {argument} is not taken")
-        raise UsageError(f"{parameter.name}: PTX does not tell its type; write {ways}")
+        hint = f", or {ways} if it is a float to its kernel" if ways else ""
+        raise UsageError(f"{parameter.name}: is of type {parameter.type}; give a whole number{hint}")
     if kind.kind == "f":
         return np.array(argument, kind).tobytes()
     try:

@@ -90,7 +90,7 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
         grid,
         block,
         cluster,
-        number(sweep.shared_bytes, sizes, "--shared-bytes"),
+        _count(sweep.shared_bytes, sizes, "--shared-bytes"),
         sweep.cooperative,
         sweep.carveout,
         (*sweep.option, *(f"-D{each}" for each in tuned if macros)),
@@ -101,9 +101,21 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
         sweep.rtol,
         sweep.atol,
         tuple(size + 2 * GUARD_BYTES for size in map(_allocated, arguments) if size is not None),
-        number(sweep.bytes, counts, "--bytes") if sweep.bytes else max(sum(map(_bytes, arguments)), 1),
-        number(sweep.flops, counts, "--flops"),
+        _count(sweep.bytes, counts, "--bytes", 1) if sweep.bytes else max(sum(map(_bytes, arguments)), 1),
+        _count(sweep.flops, counts, "--flops"),
     )
+
+
+def _count(text: str, sizes: Mapping[str, int], name: str, least: int = 0) -> int:
+    """The value of an expression that is no less than this.
+
+    Raises:
+        UsageError: for one that is, and as ``number``.
+    """
+    found = number(text, sizes, name)
+    if found < least:
+        raise UsageError(f"{name} {text!r}: is {found}; give {least} or more")
+    return found
 
 
 def _dtype(arrays: Sequence[ArrayArgument]) -> str:

@@ -76,11 +76,15 @@ class LaunchSweep(BaseModel):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the kernels in tables, in order; with their folders where files of one name have the same kernel."""
+        """Names of the kernels in tables, in order; with as many folders as tell files of one name apart."""
         if self.name and len(self.kernel) == 1:
             return (self.name,)
-        short = tuple(Path(path).name + colon + name for path, colon, name in (k.partition(":") for k in self.kernel))
-        return short if len({*short}) == len({*self.kernel}) else self.kernel
+        parts = [(Path(path).parts, colon + name) for path, colon, name in (k.partition(":") for k in self.kernel)]
+        for length in range(1, max(len(path) for path, _ in parts)):
+            short = tuple("/".join(path[-length:]) + name for path, name in parts)
+            if len({*short}) == len({*self.kernel}):
+                return short
+        return self.kernel
 
     @property
     def files(self) -> tuple[str, ...]:

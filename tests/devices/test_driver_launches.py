@@ -299,7 +299,7 @@ def test_kernel_and_reference_write_the_same_arrays(rows: Rows, folder: Path) ->
     assert one == f"argument 1 is written by --check {folder}/mine.py:both, and not by the kernel"
     assert two == f"argument 1 is written, and not by --check {folder}/scale.cu:scale"
     assert names.startswith(f"--check {folder}/add.cu:add: argument 'out': is no array of the kernel; it has 0 (total)")
-    assert three == f"--check {folder}/mine.py:three: returns 3 arrays; 1 are written"
+    assert three == f"--check {folder}/mine.py:three: returns 3 arrays; the kernel writes 1"
     assert rows["reference exits"]["reason"] == f"--check {folder}/mine.py:none_of_them: SystemExit: enough"
 
 
@@ -403,6 +403,8 @@ def test_a_gpu_goes_by_its_uuid(fake_driver: FakeDriver, kernels: Path, folder: 
         (("{0}/scale.cu:scale", "--grid", "8x8x8x8"), "--grid '8x8x8x8': write 1 to 3 dimensions"),
         (("{0}/scale.cu:scale", "--reset", "3"), "--reset '3': write the argument and what it is filled with"),
         (("{0}/scale.cu:scale", "--arg", "float33[8]"), "--arg 'float33[8]': write float32[4096,4096] for an array"),
+        (("{0}/scale.cu:scale", "--bytes", "-1"), "--bytes '-1': is -1; give 1 or more"),
+        (("{0}/scale.cu:scale", "--flops", "0-bytes0"), "--flops '0-bytes0': is -4000; give 0 or more"),
         (("{0}/scale.cu:scale", "--sweep", "n"), "--sweep 'n': write a name and its values"),
         (("{0}/scale.cu:scale", "--where", "1/0"), "--where '1/0': has the operator Div"),
     ],

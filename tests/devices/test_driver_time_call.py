@@ -41,6 +41,8 @@ result = smembench.time(copy, out, given, check=lambda out, given: given, **FEW)
 assert result["verified"].all() and result["kernel"].tolist() == ["copy"]
 assert (out == 0).all() and (given == np.arange(100_000)).all()
 assert int(driver.cuCtxGetCurrent()[1]) == 0
+same = smembench.time(copy, given.copy(), given, check=lambda out, given: given, **FEW)
+assert same["verified"].all(), same["reason"].tolist()
 wrong = smembench.time(copy, out, given, check=[given + 1], **FEW)
 print(wrong["reason"].tolist())
 found = smembench.time(copy, "float32[64]", "float32[64]", name="by text", check=lambda out, given: given, **FEW)

@@ -17,7 +17,7 @@ from smembench.launches.array_argument import ArrayArgument
 from smembench.launches.contract import Contract, Expected
 from smembench.launches.library_arrays import as_the_function_takes
 from smembench.launches.live import tokens
-from smembench.launches.parameters import scalar_bytes, structure_bytes
+from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes
 from smembench.launches.placed_array import PlacedArray
 from smembench.model.case import Case
 from smembench.model.user_launch import UserLaunch
@@ -118,9 +118,9 @@ def test_a_reference_finds_what_launches_find() -> None:
     ("kind", "size", "argument", "said"),
     [
         ("f32", 4, np.int32(3), "is of type f32, not int32; write float32 3"),
-        ("bf16", 2, 1.5, "write float16 1.5 or bfloat16 1.5"),
-        ("u32", 4, 1.5, "write float32 1.5"),
-        ("u8", 1, 1.5, "has 1 bytes and is no float"),
+        ("bf16", 2, 1.5, "x: is of type bf16; give a whole number, or float16 1.5 or bfloat16 1.5 if it is a float"),
+        ("u32", 4, 1.5, "x: is of type u32; give a whole number, or float32 1.5 if it is a float to its kernel"),
+        ("u8", 1, 1.5, "x: is of type u8; give a whole number$"),
         ("u32", 4, 2**32, "does not fit in 4 bytes"),
         ("u32", 4, np.int64(3), "has 4 bytes; int64 has 8"),
     ],
@@ -135,8 +135,18 @@ def test_a_half_is_two_bytes() -> None:
         structure_bytes(Parameter("x", "b8", 2), 1.5)
 
 
+def test_a_structure_of_eight_bytes_is_no_pointer() -> None:
+    pair, pointer = Parameter("x", "b8", 8), Parameter("x", "u64", 8)
+    data = from_python(np.ones(2, np.float32))
+    assert isinstance(data, ArrayArgument)
+    assert is_structure(pair, data)
+    assert not is_structure(pointer, data)
+    assert not is_structure(pair, ArrayArgument((2,), np.dtype("f4")))
+    assert structure_bytes(pair, data) == np.ones(2, np.float32).tobytes()
+
+
 def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
-    assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:f")).labels == ("old/k.cu:f", "new/k.cu:f")
+    assert LaunchSweep(kernel=("old/k.cu:f", "/a/new/k.cu:f")).labels == ("old/k.cu:f", "new/k.cu:f")
     assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:g")).labels == ("k.cu:f", "k.cu:g")
 
 
