@@ -50,9 +50,9 @@ class EventTimer:
         self._residue_ms = median(self._once(lambda: None) for _ in range(_EMPTY_PAIRS))
         single_ms = min(self._once(launch) for _ in range(3))
         self._calls = min(max(math.ceil(_SAMPLE_MS / max(single_ms, 1e-6)), 1), _MOST_CALLS)
-        spent_ms = single_ms
-        while spent_ms < 1000 * warmup:
-            spent_ms += self._once(launch)
+        deadline = perf_counter() + warmup  # the host's time, which is most of a short call's
+        while perf_counter() < deadline:
+            self._once(launch)
 
     def take(self) -> float:
         """One sample: the mean of some calls, in ms per call."""

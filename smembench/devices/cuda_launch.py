@@ -188,7 +188,7 @@ class LaunchPrepared(Prepared):
     def _changed(self, *, moved: bool = False) -> set[int]:
         """The arrays that a launch changes, besides those that are restored; ``moved`` moves the numbers in the others.
 
-        Integers stay, because they may be indices of what is in order.
+        Integers stay where they are, because they may be indices.
         """
         self._place_all((), POISON)
         others = {place: each for place, each in self._arrays.items() if place not in self._restored}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from inspect import Parameter, signature
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,9 @@ class Contract(Time):
             found = ["the kernel that the others are checked against"]
         if any(each.data is not None for each in self.arguments if isinstance(each, ArrayArgument)):
             found.append("the same data in every round")
+        tokens = [text for text in self.launch.arguments if is_token(text)]
+        if len({id(value_of(text)) for text in tokens}) < len(tokens):
+            found.append("an array that was given twice lies in memory twice")
         return tuple(found)
 
     def input_name(self, number: int) -> str:
@@ -92,7 +96,7 @@ class Contract(Time):
                 [on_host(each) for each in ([function] if hasattr(function, "shape") else function)], arrays
             )
         try:
-            returned = function(*values, **self.named)
+            returned = function(*values, **_taken(function, self.named))
         except (Exception, SystemExit) as error:
             raise UsageError(f"--check {self._reference_name}: {type(error).__name__}: {error}") from None
         if returned is None:
@@ -179,6 +183,16 @@ class Contract(Time):
         arrays = {place: array_of(each) for place, each in enumerate(self.arguments)}
         read = sum(prod(array.shape) for place, array in arrays.items() if array is not None and place not in outputs)
         return max(self.launch.flops // (2 * written), read // written, 1)
+
+
+def _taken(function: Callable[..., Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those named arguments that a function takes: a reference need not know of Triton's num_warps."""
+    try:
+        parameters = signature(function).parameters
+    except (TypeError, ValueError):  # of a function in C
+        return named
+    every = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
+    return {name: value for name, value in named.items() if every or name in parameters}
 
 
 def checked_against(case: Case) -> Case | None:

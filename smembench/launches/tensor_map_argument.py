@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from smembench.model.errors import UsageError
+from smembench.model.formats import element_type
 
 MAP_BYTES = 128
 """Bytes of a ``CUtensorMap``."""
@@ -73,7 +74,7 @@ def parsed_map(text: str) -> TensorMapArgument:
     if match is None:
         raise UsageError(f"--arg {text!r}: {_FORM}")
     try:
-        dtype, shape = np.dtype(match[1]), tuple(int(side) for side in match[2].split(","))
+        dtype, shape = np.dtype(element_type(match[1])), tuple(int(side) for side in match[2].split(","))
         box = tuple(map(int, re.split("[xX]", match[3])))
     except (TypeError, ValueError):
         raise UsageError(f"--arg {text!r}: {_FORM}") from None

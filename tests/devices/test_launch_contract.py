@@ -14,7 +14,7 @@ import pytest
 from smembench import UsageError
 from smembench.launches.arguments import from_python, parsed
 from smembench.launches.array_argument import ArrayArgument
-from smembench.launches.contract import Contract, Expected
+from smembench.launches.contract import Contract, Expected, checked_against
 from smembench.launches.library_arrays import as_the_function_takes
 from smembench.launches.live import tokens
 from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes
@@ -159,3 +159,29 @@ def test_a_library_is_known_by_what_is_imported_of_it(monkeypatch: pytest.Monkey
     for function in (code["f"], partial(code["f"], 1)):
         assert as_the_function_takes(function, 0, array)[0] == {0: "CuPy's"}
     assert as_the_function_takes(from_python, 0, array)[0] is array
+
+
+def test_a_reference_gets_the_names_that_it_takes() -> None:
+    with tokens() as made:
+        for function in (lambda x, BLOCK: x * BLOCK, lambda x, **named: x * named["BLOCK"], lambda x: x * 2):
+            checked, case = contract("float32[2]", "BLOCK=2", "num_warps=4", check=made.of(function, "f"))
+            inputs = checked.inputs(case, 0)
+            assert checked.check(case, checked.reference(case, inputs, ""), {0: 2 * inputs[0]}).passed
+
+
+def test_an_array_that_is_two_arguments_is_told() -> None:
+    given = np.ones(2)
+    with tokens() as made:
+        twice, _ = contract(*(made.of(given, "given") for _ in range(2)))
+        apart, _ = contract(made.of(given, "given"), made.of(given.copy(), "given"))
+        assert "an array that was given twice lies in memory twice" in twice.notes
+        assert apart.notes == ("the same data in every round",)
+
+
+def test_a_kernel_of_a_python_file_is_a_reference_too(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(
+        "from numba import cuda\n\n@cuda.jit\ndef f(x):\n    x[0] = 1\n\ndef g(x):\n    return x\n"
+    )
+    for name, launched in (("f", True), ("g", False)):
+        _, case = contract("float32[2]", check=f"{tmp_path}/k.py:{name}")
+        assert (checked_against(case) is not None) is launched
