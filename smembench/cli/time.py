@@ -172,8 +172,10 @@ def time(
     Examples:
 
       smembench time k.cu:add --grid 8 --block 128 --arg float32[1024] --inout 0
-      smembench time k.cu:one k.cu:two --sweep n=1k:1m:*4 --grid "cdiv(n, 256)" --block 256 --arg float32\[n] --arg n
-      smembench time mine.py:softmax --grid 64 --arg float32[64,999] --arg float32[64,999] --arg 999 --arg BLOCK=1024
+      smembench time k.cu:one k.cu:two --sweep n=1k:1m:*4 \
+          --grid "cdiv(n, 256)" --block 256 --arg float32\[n] --arg n
+      smembench time k.py:softmax --grid 64 --arg float32[64,999] \
+          --arg float32[64,999] --arg 999 --arg BLOCK=1024
     """
     from smembench.cli.measure import measure
     from smembench.cli.tune import find_fastest
