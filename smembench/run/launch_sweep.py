@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from smembench.kernels.time.problem import PROBLEM
 from smembench.run.axes import parse_ints
@@ -22,6 +22,13 @@ def _texts(value: Any) -> tuple[str, ...]:
     if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
         raise ValueError("write a string or a list of them")
     return tuple(map(str, items))
+
+
+def _name(value: str) -> str:
+    """A name, which is one part of a case's id."""
+    if "/" in value:
+        raise ValueError("leave / out, which stands between the parts of a case's id")
+    return value
 
 
 def _sizes(value: Any) -> dict[str, tuple[int, ...]]:
@@ -51,7 +58,7 @@ class LaunchSweep(BaseModel):
 
     problem: Literal["time"] = "time"
     kernel: Texts = Field(min_length=1)
-    name: str = ""
+    name: Annotated[str, AfterValidator(_name)] = ""
     device: Devices = ("auto",)
     cache: CacheModes = ("warm",)
     sizes: Sizes = {}
@@ -81,10 +88,10 @@ class LaunchSweep(BaseModel):
             return (self.name,)
         parts = [(Path(path).parts, colon + name) for path, colon, name in (k.partition(":") for k in self.kernel)]
         for length in range(1, max(len(path) for path, _ in parts)):
-            short = tuple("/".join(path[-length:]) + name for path, name in parts)
+            short = tuple(":".join(path[-length:]) + name for path, name in parts)
             if len({*short}) == len({*self.kernel}):
                 return short
-        return self.kernel
+        return tuple(":".join(path) + name for path, name in parts)
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from smembench.launches.parameters import is_structure, scalar_bytes, structure_
 from smembench.launches.placed_array import PlacedArray
 from smembench.model.case import Case
 from smembench.model.user_launch import UserLaunch
+from smembench.run.config import from_data
 from smembench.run.launch_sweep import LaunchSweep
 from smembench.toolchains.loaded import Parameter
 
@@ -146,8 +147,13 @@ def test_a_structure_of_eight_bytes_is_no_pointer() -> None:
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
-    assert LaunchSweep(kernel=("old/k.cu:f", "/a/new/k.cu:f")).labels == ("old/k.cu:f", "new/k.cu:f")
+    assert LaunchSweep(kernel=("old/k.cu:f", "/a/new/k.cu:f")).labels == ("old:k.cu:f", "new:k.cu:f")
     assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:g")).labels == ("k.cu:f", "k.cu:g")
+
+
+def test_a_name_is_one_part_of_a_cases_id() -> None:
+    with pytest.raises(UsageError, match="name in sweep 1 'a/b': leave / out"):
+        from_data({"sweep": [{"problem": "time", "kernel": "k.cu:f", "name": "a/b"}]})
 
 
 def test_a_library_is_known_by_what_is_imported_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
