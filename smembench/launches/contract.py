@@ -259,7 +259,8 @@ def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[An
 
 def _as_placed(array: ArrayArgument, content: NDArray[Any]) -> NDArray[Any]:
     """What is read of an array in which elements may share memory, as those with a stride of 0 do."""
-    placed = None if array.strides is None else replace(array, data=content).content()
+    plain = array.steps == ArrayArgument(array.shape, array.dtype).steps
+    placed = None if plain else replace(array, data=content).content()
     return (
         content
         if placed is None
