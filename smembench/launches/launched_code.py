@@ -112,6 +112,8 @@ class LaunchedCode(Subject):
     def __init__(self, code: _Code, launch: UserLaunch) -> None:
         self._launch, self._shared_bytes = launch, launch.shared_bytes + code.shared_bytes
         self._block = code.block or launch.block
+        if code.block and launch.block and prod(code.block) != prod(launch.block):
+            raise UsageError(f"{launch.target}: has {prod(code.block)} threads, by num_warps; leave --block out")
         if not launch.grid or not self._block:
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._loaded: Loaded[Any] = Loaded(code.object_code, code.entry)
