@@ -26,7 +26,7 @@ class TimedLaunch(Launch):
     panel: ClassVar = ""
     grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks: 128x128, or 'cdiv(n, 32), n//8'.")] = None
     block: Annotated[
-        str | None, typer.Option(metavar="XxYxZ", help="Threads of a block. (default: Triton's by num_warps)")
+        str | None, typer.Option(metavar="XxYxZ", help="Threads per block. (default: Triton's by num_warps)")
     ] = None
     arg: Annotated[
         list[str] | None,
@@ -49,7 +49,7 @@ class Attributes:
         typer.Option(min=0, max=100, metavar="PERCENT", help="Share of L1 and shared memory that is shared memory."),
     ] = None
     max_registers: Annotated[
-        int | None, typer.Option(min=16, max=255, metavar="N", help="Most registers per thread of a .cu file.")
+        int | None, typer.Option(min=16, max=255, metavar="N", help="Maximum registers per thread, for .cu files.")
     ] = None
 
     @property
@@ -126,7 +126,7 @@ class Rates:
         str | None, typer.Option(metavar="N", help="Floating-point operations per launch, such as 2*n*n*n.")
     ] = None
     where: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="What sizes and tuned values have to meet: 'BLOCK * TM <= 256'.")
+        str | None, typer.Option(metavar="EXPR", help="Constraint on sizes and tuned values: 'BLOCK * TM <= 256'.")
     ] = None
 
 
@@ -205,7 +205,7 @@ def time(
     config = from_flags({"name": "time", **sampling.config(), "sweep": [sweep]})
     (swept,) = config.sweep
     assert isinstance(swept, LaunchSweep)
-    cases = [*launch_cases(swept, "cuda:0")]  # wrong usage is told first, with a GPU and without
+    cases = [*launch_cases(swept, "cuda:0")]  # bad usage is reported first, with a GPU and without
     try:
         if counts.tune and not running.dry_run:
             find_fastest(partial(launches, swept), sampling, running)
@@ -218,7 +218,7 @@ def time(
 
 
 def _explain(cases: Sequence[Case]) -> None:
-    """Without a GPU, what a trace tells of the first case of each kernel."""
+    """Print what a trace says about the first case of each kernel, where no GPU can time it."""
     from smembench.explain.any_kernel import explain_launch
     from smembench.kernels.time.problem import launch_of
     from smembench.model.groups import grouped
@@ -239,7 +239,7 @@ def _sizes(texts: Sequence[str], option: str) -> dict[str, str]:
     """Sizes by name.
 
     Raises:
-        UsageError: for text that is none.
+        UsageError: for text that is not NAME=VALUES.
     """
     found = {}
     for text in texts:

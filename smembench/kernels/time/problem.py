@@ -34,11 +34,11 @@ class Time(Problem):
     arrays = ("out",)
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """Not known here."""
+        """Never called: they come from ``launches.contract``, which reads the user's file."""
         raise NotImplementedError
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
-        """Not known here."""
+        """Never called, as ``inputs``."""
         raise NotImplementedError
 
     def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def launch_of(case: Case) -> UserLaunch:
         ValueError: for a case of the package's kernels.
     """
     if case.launch is None:
-        raise ValueError(f"{case.id} is no launch of the user's")
+        raise ValueError(f"{case.id} is a case of the package's kernels, without a launch of the user's")
     return case.launch
 
 
