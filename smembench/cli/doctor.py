@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from smembench.cli import complete
 from smembench.cli.options import Outputs
 from smembench.cli.output import Opened, only_json, opened
 from smembench.cli.signature import takes
-from smembench.model.errors import SmembenchError
+from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.text import number_of
 
 
@@ -20,6 +22,14 @@ def doctor(
     timing: Annotated[
         bool, typer.Option("--timing", help="Compare the timers with Nsight Compute; needs a GPU and ncu.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CONFIG",
+            help="With --timing, compare the cases of a config, such as kernels of your own, instead of the package's.",
+            autocompletion=complete.configs,
+        ),
+    ] = None,
     outputs: Outputs,
 ) -> None:
     """Check what is installed; print the command for what is missing.
@@ -30,10 +40,13 @@ def doctor(
 
       smembench doctor
       smembench doctor --timing
+      smembench doctor --timing --config mine.toml
     """
     if timing:
-        _timing(opened(outputs))
+        _timing(opened(outputs), config)
         return
+    if config is not None:
+        raise UsageError(f"--config {config}: goes with --timing")
     target = opened(outputs, but=only_json("goes with --timing"))
     from smembench.studies.doctor.installation import examine
     from smembench.views.doctor import lines
@@ -44,17 +57,19 @@ def doctor(
         raise SmembenchError(f"nothing can be measured: {broken[0].what}: {broken[0].found}")
 
 
-def _timing(target: Opened) -> None:
+def _timing(target: Opened, config: Path | None) -> None:
     from smembench.devices.select import open_device
+    from smembench.run.config import from_toml
     from smembench.run.environment import versions
     from smembench.run.session import locked
-    from smembench.studies.doctor.timing import compare
+    from smembench.studies.doctor.timing import CASES, cases_of, compare
     from smembench.views.doctor import section, timing_records
     from smembench.views.export import Result
 
     with locked(["cuda:0"]):
+        cases = CASES if config is None else cases_of(from_toml(config))
         info = open_device("cuda:0").info
-        found = list(compare())
+        found = list(compare(cases))
     records = timing_records(found)
     data = {"device": info.known, "timings": records}
     target.show(Result(sections=[section(found, info, versions())], data=lambda: data, rows=lambda: records))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from smembench.launches.dimensions import as_text
+from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.studies.doctor.installation import Check
 from smembench.studies.doctor.timing import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
@@ -21,13 +23,18 @@ def lines(found: Sequence[Check]) -> list[str]:
     return said
 
 
+def size_of(case: Case) -> str:
+    """The size, of a launch of the user's the grid."""
+    return as_text(case.launch.grid) if case.launch else case.size
+
+
 def timing_records(found: Sequence[Agreement]) -> list[Record]:
     """Both clocks and their difference, for programs."""
     return [
         {
-            "kernel": f"{item.case.problem} {item.case.kernel}",
-            "size": item.case.size,
-            "block": str(item.case.block),
+            "kernel": item.case.kernel if item.case.launch else f"{item.case.problem} {item.case.kernel}",
+            "size": size_of(item.case),
+            "block": str(item.case.block or ""),
             "cache": item.case.cache,
             "smembench_us": round(item.ours_us, 4),
             "ncu_us": round(item.ncu_us, 4),
@@ -47,7 +54,7 @@ def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[st
         found,
         {
             "kernel": lambda item: item.case.kernel,
-            "n": lambda item: str(item.case.n),
+            "size": lambda item: size_of(item.case),
             "cache": lambda item: item.case.cache,
             "smembench\nµs": lambda item: f"{item.ours_us:.2f}",
             "ncu\nµs": lambda item: f"{item.ncu_us:.2f}",

@@ -7,12 +7,16 @@ to warm samples, ``all`` (every cache flushed and invalidated before each launch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from smembench.explain.ncu import profile, sampled
 from smembench.explain.ncu_child import Work
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
+from smembench.run.config import Config
+from smembench.run.session import open_plan
 from smembench.toolchains.settings import check_optimised
 
 METRIC = "gpu__time_duration.sum"
@@ -31,7 +35,7 @@ def _matmul(kernel: str, n: int, block: int) -> Case:
     return Case("matmul", kernel, "cuda:0", "float32", n, n, n, Block(block, block))
 
 
-CASES: tuple[Case, ...] = (
+_CASES: tuple[Case, ...] = (
     _transpose("copyGmem", 256, 32),
     _transpose("copyGmem", 512, 32),
     _transpose("copyGmem", 1024, 32),
@@ -50,6 +54,7 @@ CASES: tuple[Case, ...] = (
     _matmul("naive", 6528, 32),
 )
 """From about 2 µs to about 100 ms on an H200."""
+CASES = tuple(replace(case, cache=cache) for cache in ("warm", "cold") for case in _CASES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,23 @@ class Agreement:
         return abs(self.percent) <= ALLOWED_PERCENT or abs(self.difference_us) <= ALLOWED_US
 
 
-def compare() -> Iterator[Agreement]:
-    """Measure every case both ways, warm and cold.
+def cases_of(config: Config) -> list[Case]:
+    """The cases of a config on the first GPU whose work is kernels, which a driver's copy is not.
+
+    Raises:
+        UsageError: if it has none.
+        DeviceUnavailable: as ``open_plan``.
+    """
+    with open_plan(config) as (plan, _, _):
+        found = [item.case for item in plan if item.case.device == "cuda:0" and not item.skip]
+    found = [case for case in found if case.kernel != PROBLEMS[case.problem].ceiling_kernel]
+    if not found:
+        raise UsageError(f"{config.name}: has no case on cuda:0, which ncu could time")
+    return found
+
+
+def compare(cases: Sequence[Case]) -> Iterator[Agreement]:
+    """Measure every case both ways.
 
     Raises:
         UsageError: if ncu is missing or returns no figures, for a kernel that fails or is wrong, and for settings with
@@ -85,9 +105,10 @@ def compare() -> Iterator[Agreement]:
     """
     check_optimised()
     for cache, control in {"warm": "none", "cold": "all"}.items():
-        cases = [replace(case, cache=cache) for case in CASES]
-        counted = Work(cases, _LAUNCHES, samples=1)
+        if not (together := [case for case in cases if case.cache == cache]):
+            continue
+        counted = Work(together, _LAUNCHES, samples=1)
         theirs = profile(counted, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
-        ours = sampled(Work(cases, _LAUNCHES, _SAMPLES, _SECONDS))
-        for case, ours_ms, reading in zip(cases, ours, theirs, strict=True):
+        ours = sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS))
+        for case, ours_ms, reading in zip(together, ours, theirs, strict=True):
             yield Agreement(case, 1000 * ours_ms, reading[METRIC] / 1000)
