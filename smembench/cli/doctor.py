@@ -25,6 +25,7 @@ def doctor(
     config: Annotated[
         Path | None,
         typer.Option(
+            "--config",
             metavar="CONFIG",
             help="With --timing, compare the cases of a config, such as kernels of your own, instead of the package's.",
             autocompletion=complete.configs,

@@ -65,6 +65,7 @@ class Launch:
     arg: Annotated[
         list[str] | None,
         typer.Option(
+            "--arg",
             metavar="ARG",
             help="An argument, in the kernel's order: float32[4096,4096], 1024, 0.5, 'float32 0.5', or x.npy for an "
             "array with its data. 'float32[64,100] strides 128x1 offset 4' has gaps, in elements. "

@@ -31,6 +31,7 @@ class TimedLaunch(Launch):
     arg: Annotated[
         list[str] | None,
         typer.Option(
+            "--arg",
             metavar="ARG",
             help="An argument, in the kernel's order: float32\\[n,n], n, 0.5, 'float32 0.5', x.npy, 'bfloat16 x.npy', "
             "and for Triton BLOCK=128.",

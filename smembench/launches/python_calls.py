@@ -33,7 +33,9 @@ class NumbaLaunch(Subject):
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
         """A launch by Numba on this stream."""
         from smembench.kernels.numba_cuda import cuda
+        from smembench.toolchains.nvvm import ready_context
 
+        ready_context()
         taken = {place: cuda.as_cuda_array(array, sync=False) for place, array in arrays.items()}
         values = [taken.get(place, argument) for place, argument in enumerate(self._arguments)]
         queue, launch = cuda.external_stream(stream), self._launch

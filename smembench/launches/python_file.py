@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from functools import reduce
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -100,9 +100,11 @@ def _imported(path: Path) -> ModuleType:
         raise UsageError(f"{path}: is no Python file; give path.py:name, path.cu:name or path.ptx:name")
     module = sys.modules[spec.name] = module_from_spec(spec)  # where dataclasses look for it
     try:
-        with redirect_stdout(sys.stderr), _without_signatures(), importable(path):
+        source = path.read_bytes()
+        signatures = _without_signatures() if b"numba" in source else nullcontext()  # others do without Numba
+        with redirect_stdout(sys.stderr), signatures, importable(path):
             # Not by the loader, which writes bytecode beside the file, and takes it for a file edited in that second.
-            exec(compile(path.read_bytes(), str(spec.origin), "exec", dont_inherit=True), vars(module))
+            exec(compile(source, str(spec.origin), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:

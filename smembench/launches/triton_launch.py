@@ -39,7 +39,7 @@ def compiled_launch(function: Any, launch: Launch, capability: str) -> TritonLau
     function = inner(function)
     if launch.shared_bytes:
         raise UsageError(f"{launch.shared_bytes} bytes of shared memory: Triton decides on them; leave them out")
-    options = {name: value for name, value in launch.named.items() if name in _OPTIONS}
+    options = {name: value for name, value in launch.named.items() if name in _options(function)}
     for name, value in options.items():
         if not isinstance(value, int):
             raise UsageError(f"{name}={value}: give a whole number, such as {name}=4")
@@ -51,17 +51,22 @@ def compiled_launch(function: Any, launch: Launch, capability: str) -> TritonLau
     return TritonLaunch(compiled, passed)
 
 
+def _options(function: Any) -> list[str]:
+    """The options of a launch; a parameter of such a name gets the value itself."""
+    return [name for name in _OPTIONS if name not in function.arg_names]
+
+
 def _bound(function: Any, launch: Launch) -> Mapping[str, Any]:
     """The values of all parameters by name.
 
     Raises:
         UsageError: for one too many, and for one that is missing.
     """
-    named = {name: value for name, value in launch.named.items() if name not in _OPTIONS}
+    named = {name: value for name, value in launch.named.items() if name not in _options(function)}
     try:
         bound = function.signature.bind(*launch.arguments, **named)
     except TypeError as error:
-        names = ", ".join([*function.arg_names, *_OPTIONS])
+        names = ", ".join([*function.arg_names, *_options(function)])
         raise UsageError(f"{function.__name__}: takes ({names}): {error}; name a constant as in BLOCK=128") from None
     bound.apply_defaults()
     return {name: constant(value) for name, value in bound.arguments.items()}

@@ -64,10 +64,8 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     from smembench.kernels.numba_cuda import private
 
     with private("numba.cuda.core.compiler_lock.global_compiler_lock"):
-        with _row_stack():
-            cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
-            context = private("numba.cuda.descriptor.cuda_target").target_context
-            context.refresh()
+        context = ready_context()
+        cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
         lowerings = list(definitions())
         context.insert_func_defn(lowerings)
         function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
@@ -81,18 +79,24 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
                 context._defns.pop(function, None)
 
 
-@contextmanager
-def _row_stack() -> Iterator[None]:
-    """Give NumPy the name that version 2.5 took away, and that numba-cuda looks up when it first compiles."""
+def ready_context() -> Any:
+    """Numba's context of the target, with which it can compile.
+
+    numba-cuda looks up a name that NumPy 2.5 took away, ``row_stack``, when it first compiles; it is there meanwhile.
+    """
     import numpy as np
+
+    from smembench.kernels.numba_cuda import private
 
     if missing := not hasattr(np, "row_stack"):
         np.row_stack = np.vstack
     try:
-        yield
+        context = private("numba.cuda.descriptor.cuda_target").target_context
+        context.refresh()
     finally:
         if missing:
             del np.row_stack
+    return context
 
 
 @contextmanager

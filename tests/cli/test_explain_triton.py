@@ -41,6 +41,13 @@ def transpose(inp, out, n, SIDE: tl.constexpr):
 def scale(x, factor, step, SIZE: tl.constexpr, dtype: tl.constexpr = tl.float32):
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     tl.store(x + at * step, (tl.load(x + at * step) * factor).to(dtype))
+
+
+@triton.jit
+def in_stages(out, inp, n, SIZE: tl.constexpr, num_stages: tl.constexpr):
+    for begin in tl.range(0, n, SIZE, num_stages=num_stages):
+        at = begin + tl.arange(0, SIZE)
+        tl.store(out + at, tl.load(inp + at))
 """
 
 
@@ -53,6 +60,13 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def words(*arguments: object) -> list[str]:
     return [word for argument in arguments for word in ("--arg", str(argument))]
+
+
+def test_a_parameter_called_as_an_option_gets_its_value(program: Program, source: Path) -> None:
+    given = words("float32[512]", "float32[512]", 512, "SIZE=128", "num_stages=2", "num_warps=2")
+    ran = program("explain", f"{source}:in_stages", "--grid", 1, *given, "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert "block 64" in json.loads(ran.stdout)["title"]
 
 
 def test_lines_arrays_and_sectors_are_those_of_the_source(program: Program, source: Path) -> None:
@@ -110,7 +124,7 @@ def test_integers_are_specialized_as_by_a_launch(source: Path, step: str, sector
         ("softmax", words("float32[8]", "float32[8]", "n=1", "n=2"), "--arg 'n=2': n was given before"),
         ("scale", words("float32[8]", 2.0, 1, "SIZE=8", "dtype=tl.float33"), "tl.float33: triton.language has no such"),
         ("scale", words("float32[8]", 2.0, 1, "SIZE=8", "num_warps=3"), "num_warps must be a power of 2"),
-        ("scales", [], "has no function 'scales'; it has scale, softmax, transpose"),
+        ("scales", [], "has no function 'scales'; it has in_stages, scale, softmax, transpose"),
         ("scale", ["--shared-bytes", "8"], "8 bytes of shared memory: Triton decides on them; leave them out"),
         ("scale", ["-DN=1"], "-DN=1: goes with a kernel in a .cu file"),
     ],
