@@ -12,9 +12,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
-from importlib.util import LazyLoader, find_spec, module_from_spec
+from importlib.util import find_spec
 from pkgutil import resolve_name
 from threading import RLock
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -64,19 +65,39 @@ class _Missing:
         raise UsageError(f"cuda.{name}: numba-cuda is not installed: {INSTALL}")
 
 
+_loading = RLock()
+
+
+class _Unloaded(ModuleType):
+    """The module ``numba.cuda`` until something of it is used.
+
+    A look at ``__file__`` or another name that every module may have, as ``inspect`` takes at all modules, is no use;
+    at ``__path__``, as the import of a submodule takes, it is. ``importlib.util.LazyLoader`` loads for any.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(f"module {_NAME!r} has no attribute {name!r}")
+        with _loading:  # a second thread waits, and finds what this one loaded
+            if "__path__" not in vars(self):
+                spec: Any = self.__spec__
+                self.__path__ = spec.submodule_search_locations
+                spec.loader.exec_module(self)
+                self.__class__ = ModuleType  # type: ignore[assignment]
+        return object.__getattribute__(self, name)
+
+
 def _unloaded() -> Any:
-    """The module ``numba.cuda``, which its first attribute loads unless it already is."""
+    """The module ``numba.cuda``, loaded or not."""
     if not INSTALLED:
         return _Missing()
-    if _NAME in sys.modules:
-        return sys.modules[_NAME]
-    spec = find_spec(_NAME)
-    assert spec is not None
-    assert spec.loader is not None
-    loader = spec.loader = LazyLoader(spec.loader)
-    module = sys.modules[_NAME] = numba.cuda = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    if _NAME not in sys.modules:
+        spec = find_spec(_NAME)
+        assert spec is not None
+        module = sys.modules[_NAME] = numba.cuda = _Unloaded(_NAME)
+        module.__spec__, module.__file__, module.__package__ = spec, spec.origin, _NAME
+        module.__loader__ = spec.loader
+    return sys.modules[_NAME]
 
 
 cuda: Any = _unloaded()
@@ -221,8 +242,6 @@ PRIVATE: tuple[Private, ...] = (
 
 tests/kernels/test_numba_cuda.py asks an installation for it.
 """
-
-_loading = RLock()
 
 
 def private(name: str) -> Any:

@@ -181,3 +181,22 @@ assert len(kernels()) > 50
 assert [name for name in sys.modules if name.startswith("numba.cuda.")] == []
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
+
+
+def test_a_look_at_every_module_loads_nothing_and_threads_find_it_whole() -> None:
+    """``inspect`` and PyTorch look at ``__file__`` of all modules."""
+    code = """
+import inspect, sys
+from threading import Thread
+from smembench.kernels.numba_cuda import cuda
+inspect.getmodule(len)
+[(hasattr(module, "__file__"), hasattr(module, "__warningregistry__")) for module in [*sys.modules.values()]]
+assert "numba.cuda.dispatcher" not in sys.modules
+found = []
+threads = [Thread(target=lambda: found.append(cuda.jit)) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+from numba.cuda import jit, types
+assert found == [jit] * 8 and cuda is sys.modules["numba.cuda"], found
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
