@@ -156,6 +156,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = source.replace("static", 'typedef float T;\nextern "C" __global__')
         (folder / f"{name}.cu").write_text(text)
     (folder / "mine.py").write_text(PYTHON)
+    (folder / "numba_kernel.py").write_text(
+        "from numba import cuda\n\n@cuda.jit\ndef scale(out, given, n):\n    i = cuda.grid(1)\n"
+        "    if i < n:\n        out[i] = 2 * given[i]\n"
+    )
     (folder / "broken.cu").write_text('extern "C" __global__ void broken(float *out)\n{\n    out[0] = missing;\n}\n')
     compiled, _ = compiled_kernel(f"{folder}/scale.cu:scale", "9.0")
     assert compiled.code is not None
@@ -418,8 +422,34 @@ def test_wrong_usage_is_told_before_anything_is_measured(
     assert said in ran.stderr
 
 
-def test_without_a_gpu_the_kernel_is_explained(program: Program, folder: Path) -> None:
-    ran = program("time", f"{folder}/scale.cu:scale", *map(str, LAUNCH))
+@pytest.mark.parametrize(
+    ("target", "launch", "said"),
+    [
+        ("scale.cu:scale", LAUNCH, "scale in scale.cu · grid 8 · block 128"),
+        ("scale.ptx:scale", LAUNCH, "scale in scale.ptx · grid 8 · block 128"),
+        ("numba_kernel.py:scale", LAUNCH, "scale in numba_kernel.py · grid 8 · block 128"),
+        ("scale.cubin:scale", LAUNCH, "not explained: a cubin has no PTX"),
+        ("mine.py:copied", ARRAYS, "not explained: a function has no PTX"),
+        ("broken.cu:broken", LAUNCH, "broken.cu, line 3: identifier"),
+        ("scale.cu:nothing", LAUNCH, "scale.cu: has no kernel 'nothing'; it has scale"),
+    ],
+)
+def test_without_a_gpu_the_kernel_is_explained(
+    program: Program, folder: Path, target: str, launch: tuple[object, ...], said: str
+) -> None:
+    ran = program("time", f"{folder}/{target}", *launch)
     assert ran.returncode == 4
-    assert "scale in scale.cu · grid 8 · block 128" in ran.stdout
+    assert said in " ".join((ran.stdout + ran.stderr).split())
     assert "none is usable (see: smembench doctor)" in ran.stderr
+
+
+def test_without_a_gpu_a_dry_run_lists_the_plan(program: Program, folder: Path, tmp_path: Path) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text(f"[[sweep]]\nkernel = '{folder}/scale.cu:scale'\n{LAUNCHED.replace(str(N), '[64, 128]')}")
+    ran = program("run", config, "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    sizes = ("1x64", "1x128")
+    assert ran.stdout.splitlines() == [f"time/scale.cu:scale/cuda/cuda/float32/{size}/b128x1/warm" for size in sizes]
+    assert "2 cases on cuda (no GPU is usable here" in ran.stderr
+    assert program("run", config).returncode == 4
+    assert program("time", f"{folder}/scale.cu:scale", *LAUNCH, "--dry-run").returncode == 0
