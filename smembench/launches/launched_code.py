@@ -12,6 +12,7 @@ import numpy as np
 
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, parameter_names
+from smembench.launches.dimensions import PORTABLE_CLUSTER
 from smembench.launches.launch import Launch
 from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes
 from smembench.launches.ptx_entry import TYPES, entries, entry_named
@@ -131,7 +132,7 @@ class LaunchedCode(Subject):
         launch = self._launch
         if launch.carveout is not None:
             self._loaded.set_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", launch.carveout)
-        if prod(launch.cluster) > 8:  # the most that every GPU with clusters has
+        if prod(launch.cluster) > PORTABLE_CLUSTER:
             self._loaded.set_attribute("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
         return self._loaded.with_bytes(
             stream,

@@ -411,6 +411,15 @@ def test_a_gpu_goes_by_its_uuid(fake_driver: FakeDriver, kernels: Path, folder: 
         (("{0}/scale.cu:scale", "--flops", "0-bytes0"), "--flops '0-bytes0': is -4000; give 0 or more"),
         (("{0}/scale.cu:scale", "--sweep", "n"), "--sweep 'n': write a name and its values"),
         (("{0}/scale.cu:scale", "--where", "1/0"), "--where '1/0': has the operator Div"),
+        (("{0}/scale.cu:scale", "--where", "0"), "--where '0': rules out every size"),
+        (("{0}/scale.cu:scale", "--sweep", "n=1,2"), "--sweep n: changes no launch; name n in --grid"),
+        (("{0}/scale.cu:scale", "--cluster", "3"), "cluster 3: does not divide the grid's 8 blocks along x; give"),
+        (("{0}/scale.cu:scale", "--cluster", "2x2"), "cluster 2x2: does not divide the grid's 1 blocks along y; give"),
+        (("{0}/scale.cu:scale", "--cluster", "17", "--grid", "17"), "cluster 17: has 17 blocks; a GPU takes at most"),
+        (("{0}/scale.cu:scale", "--cluster", "0"), "cluster 0: give 1 to 3 dimensions of at least 1"),
+        (("{0}/scale.cu:scale", "--block", "64x32"), "block 64x32: has 2048 threads; a block has at most 1024"),
+        (("{0}/scale.cu:scale", "--grid", "1x65536"), "grid 1x65536: has 65536 along y; a GPU takes at most 65535"),
+        (("{0}/scale.cu:scale", "--grid", "1-5"), "--grid '-4': write 1 to 3 dimensions"),
     ],
 )
 def test_wrong_usage_is_told_before_anything_is_measured(
