@@ -146,7 +146,8 @@ def time(
         list[str],
         typer.Argument(
             metavar="KERNEL…",
-            help="path.cu:name, .ptx, .cubin, or .py: Numba, Triton, CuPy or any function that enqueues work.",
+            help="path.cu:name, .ptx, .cubin (which has no types: write 'float32 2' for a float), or .py: Numba, "
+            "Triton, CuPy or any function that enqueues work.",
         ),
     ],
     *,

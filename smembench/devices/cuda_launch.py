@@ -284,7 +284,7 @@ class LaunchPrepared(Prepared):
     @property
     def notes(self) -> tuple[str, ...]:
         """How it was checked and timed, where that is unusual."""
-        return (*self._contract.notes, *self._notes)
+        return (*self._contract.notes, *self._subject.notes, *self._notes)
 
     def close(self) -> None:
         """Release the timer's graph."""

@@ -20,10 +20,12 @@ class Subject(ABC):
     Attributes:
         names: of its arguments, in order.
         captured: whether a graph can hold it for certain.
+        notes: what a reader of its times has to know.
     """
 
     names: Sequence[str]
     captured = True
+    notes: Sequence[str] = ()
 
     @abstractmethod
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:

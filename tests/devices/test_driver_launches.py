@@ -207,6 +207,7 @@ SWEEPS = {
     "broken": ("broken.cu:broken", ""),
     "ptx": ("scale.ptx:scale", "check = 'mine.py:doubled'"),
     "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
+    "cubin, typed": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
 }
 FUNCTIONS = {"captured": "mine.py:copy", "waits": "mine.py:copy_and_wait"}
 ELSEWHERE = {"elsewhere": "mine.py:copy_elsewhere"}
@@ -223,6 +224,7 @@ def run(fake_driver: FakeDriver, kernels: Path, folder: Path) -> tuple[Path, str
         "problem = 'transpose'\nkernel = 'memcpy'\nn = 40",
     ]
     few = "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
+    sweeps = [each.replace('"n"]', "'int32 1000']") if "cubin, typed" in each else each for each in sweeps]
     config = folder / "mine.toml"  # paths in it are relative to its folder
     config.write_text(few + "".join(f"[[sweep]]\n{sweep}\n" for sweep in sweeps))
     root = folder / "results"
@@ -255,7 +257,9 @@ def test_a_row_has_what_a_row_of_the_packages_kernels_has(rows: Rows) -> None:
     assert (row["predicted_load_sectors"], row["predicted_store_sectors"]) == ("3.90625", "3.90625")
     assert (len(row["code_hash"]), row["registers"] != "") == (16, True)
     assert rows["returned"]["code_hash"] == rows["cubin"]["code_hash"]
-    assert rows["cubin"]["notes"] == "not explained: a cubin has no PTX"
+    passed = "1000 is passed as int32: if it is a float to the kernel, write 'float32 1000'"
+    assert rows["cubin"]["notes"] == f"argument 2: {passed}; not explained: a cubin has no PTX"
+    assert rows["cubin, typed"]["notes"] == "not explained: a cubin has no PTX"
     assert rows["memcpy"]["status"] == "ok"
 
 
