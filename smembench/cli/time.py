@@ -169,7 +169,9 @@ def time(
     a CUDA graph.
 
     A function gets tensors if its file imports torch, CuPy's arrays if it imports cupy, else arrays with a CUDA array
-    interface; the stream is current in these libraries, and is passed as `stream` to a function that takes that.
+    interface; the stream is current in these libraries, and is passed as `stream` to a function that takes that. Of
+    one that enqueues several kernels all are timed together, and a note tells the sum of their times and the gaps
+    between them.
 
     Examples:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -139,6 +140,32 @@ def copy_and_wait(out, given, stream):
     if error:
         raise RuntimeError(error)
 
+def copy_twice(out, given, stream):
+    copy(out, given, stream)
+    driver.cuMemsetD8Async(of(out)[0], 7, 4, stream)
+    copy(out, given, stream)
+
+def copy_twice_and_wait(out, given, stream):
+    copy_twice(out, given, stream)
+    copy_and_wait(out, given, stream)
+
+def copy_beside(out, given, stream):
+    fork, join = (driver.cuEventCreate(0)[1] for _ in range(2))
+    driver.cuEventRecord(fork, stream)
+    driver.cuStreamWaitEvent(own, fork, 0)
+    copy(out, given, own)
+    driver.cuMemsetD8Async(of(out)[0], 7, 0, stream)
+    driver.cuEventRecord(join, own)
+    driver.cuStreamWaitEvent(stream, join, 0)
+
+def copy_by_a_graph(out, given, stream, graphs={}):
+    if not graphs:
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        driver.cuStreamBeginCapture(own, mode)
+        copy(out, given, own)
+        graphs[0] = driver.cuGraphInstantiate(driver.cuStreamEndCapture(own)[1], 0)[1]
+    driver.cuGraphLaunch(graphs[0], stream)
+
 _, own = driver.cuStreamCreate(1) if driver.cuCtxGetCurrent()[0] == 0 else (0, 0)
 
 def copy_elsewhere(out, given):
@@ -209,7 +236,14 @@ SWEEPS = {
     "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
     "cubin, typed": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
 }
-FUNCTIONS = {"captured": "mine.py:copy", "waits": "mine.py:copy_and_wait"}
+FUNCTIONS = {
+    "captured": "mine.py:copy",
+    "waits": "mine.py:copy_and_wait",
+    "several": "mine.py:copy_twice",
+    "several and waits": "mine.py:copy_twice_and_wait",
+    "two streams": "mine.py:copy_beside",
+    "a graph": "mine.py:copy_by_a_graph",
+}
 ELSEWHERE = {"elsewhere": "mine.py:copy_elsewhere"}
 
 
@@ -329,6 +363,15 @@ def test_functions_get_the_stream_and_what_no_graph_holds_is_timed_by_events(row
         assert float(rows[name]["elapsed_ms"]) > 0
     assert rows["captured"]["notes"] == "not explained: a function has no PTX"
     assert "timed by events, because no graph can capture it: " in rows["waits"]["notes"]
+    assert "timed by events, because no graph can capture it: " in rows["several and waits"]["notes"]
+
+
+def test_of_several_kernels_in_a_function_the_sum_and_the_gaps_are_told(rows: Rows) -> None:
+    parts = r"2 copies and 1 fill: \d+\.\d µs one by one, \d+\.\d µs (between them|of overlap); not explained: .*"
+    assert re.fullmatch(parts, rows["several"]["notes"])
+    apart = "its kernels are not timed one by one: they are"
+    assert rows["two streams"]["notes"].startswith(f"{apart} on several streams; ")
+    assert rows["a graph"]["notes"].startswith(f"{apart} in a graph of the function's own; ")
 
 
 def test_a_stored_run_has_the_files_and_is_read_by_every_command(
