@@ -131,7 +131,7 @@ def _show_plan(config: Config, resume: RunFolder | None, *, force: bool, json: b
     from smembench.run.session import open_plan
     from smembench.views.console import notes, say
 
-    with open_plan(config) as (planned, infos, remarks):
+    with open_plan(config, listed=resume is None) as (planned, infos, remarks):
         if resume is not None:
             from smembench.studies.run import changed_since
 

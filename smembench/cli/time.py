@@ -146,7 +146,8 @@ def time(
         list[str],
         typer.Argument(
             metavar="KERNEL…",
-            help="path.cu:name, .ptx, .cubin, or .py: Numba, Triton, CuPy or any function that enqueues work.",
+            help="path.cu:name, .ptx, .cubin (which has no types: write 'float32 2' for a float), or .py: Numba, "
+            "Triton, CuPy or any function that enqueues work.",
         ),
     ],
     *,
@@ -168,7 +169,9 @@ def time(
     a CUDA graph.
 
     A function gets tensors if its file imports torch, CuPy's arrays if it imports cupy, else arrays with a CUDA array
-    interface; the stream is current in these libraries, and is passed as `stream` to a function that takes that.
+    interface; the stream is current in these libraries, and is passed as `stream` to a function that takes that. Of
+    one that enqueues several kernels all are timed together, and a note tells the sum of their times and the gaps
+    between them.
 
     Examples:
 

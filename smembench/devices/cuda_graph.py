@@ -32,6 +32,8 @@ _COLD_LAUNCHES = 5
 _CALIBRATION_PAIRS = 50
 
 Launch = Callable[[], Any]
+Pairs = Sequence[tuple[Any, Any]]
+"""Events around each body of a graph."""
 
 
 def nothing() -> None:
@@ -50,16 +52,22 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _event() -> Any:
+def new_event() -> Any:
+    """An event that takes a time."""
     return checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT))
 
 
 class TimedGraph:
-    """A graph of ``bodies``, each between two event nodes; ``before`` runs ahead of each pair."""
+    """A graph of ``bodies``, each between two event nodes; ``before`` runs ahead of each pair.
 
-    def __init__(self, stream: int, bodies: Sequence[Launch], before: Launch) -> None:
+    ``divide`` adds event nodes to the captured graph, and returns the pairs of events to read in place of these.
+    """
+
+    def __init__(
+        self, stream: int, bodies: Sequence[Launch], before: Launch, divide: Callable[[Any, Pairs], Pairs] | None = None
+    ) -> None:
         self._stream = stream
-        self._pairs = [(_event(), _event()) for _ in bodies]
+        self._pairs: Pairs = [(new_event(), new_event()) for _ in bodies]
         with _without_garbage_collection():
             mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
             checked(driver.cuStreamBeginCapture(stream, mode))
@@ -74,8 +82,14 @@ class TimedGraph:
                 driver.cuStreamEndCapture(stream)
                 raise
             graph = checked(driver.cuStreamEndCapture(stream))
-        self._graph = checked(driver.cuGraphInstantiate(graph, 0))
-        checked(driver.cuGraphDestroy(graph))
+        self._events = {event for pair in self._pairs for event in pair}
+        try:
+            if divide is not None:
+                self._pairs = divide(graph, self._pairs)
+                self._events |= {event for pair in self._pairs for event in pair}
+            self._graph = checked(driver.cuGraphInstantiate(graph, 0))
+        finally:
+            checked(driver.cuGraphDestroy(graph))
 
     def _record(self, event: Any) -> None:
         external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
@@ -90,9 +104,8 @@ class TimedGraph:
     def close(self) -> None:
         """Destroy the graph and its events."""
         checked(driver.cuGraphExecDestroy(self._graph))
-        for pair in self._pairs:
-            for event in pair:
-                checked(driver.cuEventDestroy(event))
+        for event in self._events:
+            checked(driver.cuEventDestroy(event))
 
 
 def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, float]:

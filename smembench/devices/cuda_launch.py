@@ -12,6 +12,7 @@ from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds, Prepared, S
 from smembench.devices.buffers import BufferPool, fill
 from smembench.devices.cuda_events import EventTimer
 from smembench.devices.cuda_graph import GraphTimer, nothing
+from smembench.devices.cuda_graph_parts import described
 from smembench.kernels.device_memory import DeviceArray, to_device
 from smembench.kernels.driver import copy
 from smembench.launches.arguments import typed_number
@@ -263,6 +264,11 @@ class LaunchPrepared(Prepared):
             timing.flush()  # compiles, which a capture forbids
         timing.stream.sync()
         restore = self.restore if self._saved else nothing
+
+        def before() -> None:
+            restore()
+            (timing.flush or nothing)()
+
         try:
             self._timer = GraphTimer(
                 timing.handle, self._enqueue, timing.residue_ms, timing.flush, warmup, restore=restore
@@ -271,20 +277,24 @@ class LaunchPrepared(Prepared):
             if self._subject.captured:
                 raise
             self._notes.append(f"timed by events, because no graph can capture it: {one_line(error)}")
-
-            def before() -> None:
-                restore()
-                (timing.flush or nothing)()
-
             self._timer = EventTimer(timing.handle, self._enqueue, before, timing.busy, warmup)
         if not self._subject.captured:
+            if isinstance(self._timer, GraphTimer):
+                self._divide(before)
             self.poison()  # a function that enqueues on another stream has worked while it was captured: no sample does
         return self._timer
+
+    def _divide(self, before: Enqueue) -> None:
+        """Note of which kernels a function consists, once for all rounds."""
+        timing, parts, cold = self._timing, self._subject.parts, self._timing.flush is not None
+        if cold not in parts:
+            parts[cold] = described(timing.handle, self._enqueue, before, timing.residue_ms)
+        self._notes += filter(None, [parts[cold]])
 
     @property
     def notes(self) -> tuple[str, ...]:
         """How it was checked and timed, where that is unusual."""
-        return (*self._contract.notes, *self._notes)
+        return (*self._contract.notes, *self._subject.notes, *self._notes)
 
     def close(self) -> None:
         """Release the timer's graph."""

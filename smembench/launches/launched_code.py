@@ -12,8 +12,9 @@ import numpy as np
 
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, parameter_names
+from smembench.launches.dimensions import PORTABLE_CLUSTER
 from smembench.launches.launch import Launch
-from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes
+from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes, untyped
 from smembench.launches.ptx_entry import TYPES, entries, entry_named
 from smembench.launches.subject import Arrays, Enqueue, Subject
 from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
@@ -124,6 +125,8 @@ class LaunchedCode(Subject):
         if len(self._arguments) != len(self._parameters):
             given = number_of(len(self._arguments), "argument")
             raise UsageError(f"{launch.target}: takes ({', '.join(self.names)}), not {given}; give one for each name")
+        found = ((parameter.name, untyped(parameter, argument)) for parameter, (_, argument) in self._pairs)
+        self.notes = [f"argument {name}: {said}" for name, said in found if said]
 
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
         """A launch by ``cuLaunchKernelEx``, which takes all attributes."""
@@ -131,7 +134,7 @@ class LaunchedCode(Subject):
         launch = self._launch
         if launch.carveout is not None:
             self._loaded.set_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", launch.carveout)
-        if prod(launch.cluster) > 8:  # the most that every GPU with clusters has
+        if prod(launch.cluster) > PORTABLE_CLUSTER:
             self._loaded.set_attribute("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
         return self._loaded.with_bytes(
             stream,

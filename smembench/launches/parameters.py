@@ -33,6 +33,14 @@ def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:
     return np.ascontiguousarray(data).tobytes()
 
 
+def untyped(parameter: Parameter, argument: Argument) -> str:
+    """What a number is passed as whose type its kernel's code does not tell; "" where it or the number does."""
+    if type(argument) is not int or not parameter.type.startswith("b") or parameter.bytes not in _FLOATS:
+        return ""
+    of_float = " or ".join(f"'{each} {argument}'" for each in _FLOATS[parameter.bytes])
+    return f"{argument} is passed as int{8 * parameter.bytes}: if it is a float to the kernel, write {of_float}"
+
+
 def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -> bytes:
     """The bytes of a number as the kernel gets it.
 

@@ -64,6 +64,7 @@ class FunctionCall(Subject):
         if arrays := [name for name, value in named.items() if isinstance(value, ArrayArgument)]:
             raise UsageError(f"{arrays[0]}=…: is an array; give arrays in their order, without names")
         self._function, self._arguments, self._named = function, arguments, dict(named)
+        self.parts = {}
         try:
             parameters = [*inspect.signature(function).parameters]
         except (TypeError, ValueError):  # of a function in C, such as torch.add

@@ -20,10 +20,14 @@ class Subject(ABC):
     Attributes:
         names: of its arguments, in order.
         captured: whether a graph can hold it for certain.
+        notes: what a reader of its times has to know.
+        parts: of what no graph need hold: of which kernels it consists, warm (False) and cold, once that was measured.
     """
 
     names: Sequence[str]
     captured = True
+    notes: Sequence[str] = ()
+    parts: dict[bool, str]
 
     @abstractmethod
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -29,15 +30,33 @@ def launch_cases(sweep: LaunchSweep, device: str) -> Iterator[Case]:
     """The cases on a device, kernels of one size one after another.
 
     Raises:
-        UsageError: for an expression, an argument or dimensions that are none.
+        UsageError: for an expression, an argument or dimensions that are none, sizes that change no launch, and a
+            constraint that none of them meets.
     """
+    _check_names(sweep)
     names = {**sweep.sizes, **sweep.tune}
+    left = False
     for values in product(*names.values()):
         sizes = dict(zip(names, values, strict=True))
         if not number(sweep.where, sizes, "--where"):
             continue
+        left = True
         for cache, (target, label) in product(sweep.cache, zip(sweep.kernel, sweep.labels, strict=True)):
             yield _case(sweep, Case(PROBLEM.name, label, device, "", 1, sizes.get("n", 1), cache=cache), target, sizes)
+    if not left:
+        raise UsageError(f"--where {sweep.where!r}: rules out every size; nothing is left to time")
+
+
+def _check_names(sweep: LaunchSweep) -> None:
+    """Check that launches of several sizes differ.
+
+    Raises:
+        UsageError: for a name that no launch has.
+    """
+    texts = " ".join((sweep.grid, sweep.block, sweep.cluster, sweep.shared_bytes, *sweep.arg))
+    for name, values in sweep.sizes.items():
+        if len(values) > 1 and not re.search(rf"\b{name}\b", texts):
+            raise UsageError(f"--sweep {name}: changes no launch; name {name} in --grid, --block, --arg or the like")
 
 
 def _check_files(sweep: LaunchSweep, target: str) -> None:
@@ -77,8 +96,7 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
         dimensions_of(text, sizes, name) if text else ()
         for name, text in (("--grid", sweep.grid), ("--block", sweep.block), ("--cluster", sweep.cluster))
     )
-    if grid and block:
-        check_launch(grid, block)
+    check_launch(grid, block, cluster)
     tuned = [f"{name}={sizes[name]}" for name in sweep.tune]
     macros = is_cuda_file(target)
     texts = tuple(argument(text, sizes) for text in (*sweep.arg, *([] if macros else tuned)))

@@ -13,6 +13,8 @@ from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.run.config import Sweep
 from smembench.run.launch_sweep import LaunchSweep
 
+ABSENT = "cuda"
+"""In place of a GPU's name in a plan that is only shown, where there is no GPU."""
 Placement = tuple[str, Kernel]
 """A device and a kernel that runs on it."""
 
@@ -66,14 +68,18 @@ def place(sweep: Sweep, resolve: Mapping[str, str]) -> Placed:
     return Placed(sweep, tuple(placements) if any_chosen else (), fell_back, tuple(left_out))
 
 
-def place_launches(sweep: LaunchSweep, resolve: Mapping[str, str]) -> Placed:
+def place_launches(sweep: LaunchSweep, resolve: Mapping[str, str], *, listed: bool = False) -> Placed:
     """Place kernels of the user's, which run on GPUs alone.
+
+    Where ``auto`` finds none they are left out, or with ``listed`` placed on ``ABSENT``.
 
     Raises:
         UsageError: if the CPU was chosen for them.
     """
     devices = dict.fromkeys(resolve[name] for name in sweep.device)
     fell_back = AUTO in sweep.device and resolve[AUTO] == CPU
+    if fell_back and listed:
+        devices, fell_back = {ABSENT: None}, False
     kernels = [Kernel(sweep.problem, label, "cuda") for label in sweep.labels]
     if CPU in devices and not fell_back:
         raise needs_gpu(f"{sweep.labels[0]} runs", fell_back=False)

@@ -48,15 +48,15 @@ class Plan:
     count: int
 
     @classmethod
-    def of(cls, config: Config, resolve: Mapping[str, str]) -> Plan:
-        """Place the kernels of a config; ``resolve`` maps names of devices in it to devices.
+    def of(cls, config: Config, resolve: Mapping[str, str], *, listed: bool = False) -> Plan:
+        """Place the kernels of a config; ``resolve`` maps names of devices in it to devices, ``listed`` as there.
 
         Raises:
             UsageError: if a named kernel does not exist for the device or compiler, or there are more than
                 ``MOST_CASES`` cases.
         """
         sweeps = tuple(
-            place_launches(sweep, resolve) if isinstance(sweep, LaunchSweep) else place(sweep, resolve)
+            place_launches(sweep, resolve, listed=listed) if isinstance(sweep, LaunchSweep) else place(sweep, resolve)
             for sweep in config.sweep
         )
         count = sum(map(_count, sweeps))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,11 @@ from dataclasses import dataclass
 from smembench.devices.lock import device_lock, unseen_runs
 from smembench.devices.select import CPU, open_device, resolve, uuid_of
 from smembench.kernels import registry
-from smembench.model.device import DeviceInfo
+from smembench.model.device import DeviceInfo, Limits
 from smembench.model.interrupts import interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.run.config import Config
-from smembench.run.placement import left_out
+from smembench.run.placement import ABSENT, left_out
 from smembench.run.plan import Plan, Planned
 from smembench.run.runner import Runner
 from smembench.run.stop_rule import rules_of
@@ -105,33 +106,40 @@ def open_session(
 
 
 @contextmanager
-def open_plan(config: Config) -> Iterator[tuple[Iterable[Planned], Mapping[str, DeviceInfo], Sequence[str]]]:
+def open_plan(
+    config: Config, *, listed: bool = False
+) -> Iterator[tuple[Iterable[Planned], Mapping[str, DeviceInfo], Sequence[str]]]:
     """The cases of a config one after another, to be shown, with all devices and the notes.
+
+    With ``listed`` kernels of the user's are among them where there is no GPU.
 
     Raises:
         UsageError: as ``Plan.of`` and ``Plan.cases``.
         DeviceUnavailable: for a device that does not exist.
     """
-    plan, names, notes = _plan(config)
+    plan, names, notes = _plan(config, listed=listed)
+    absent = {ABSENT: DeviceInfo(name=ABSENT, model="no GPU is usable here, see: smembench doctor")}
     # Opened here at once: a process would take as long to start as this one. Settings are judged by a worker's Numba.
     if names == (CPU,) and not settings():
         device = open_device(CPU)
-        yield plan.cases({CPU: device.limits()}), {CPU: device.info}, notes
+        limits = {CPU: device.limits(), ABSENT: Limits(sys.maxsize)}
+        yield plan.cases(limits), {CPU: device.info} | absent, notes
         return
     worker = Worker(names)
     try:
-        yield plan.cases(worker.limits), worker.infos, notes
+        yield plan.cases(worker.limits | {ABSENT: Limits(sys.maxsize)}), worker.infos | absent, notes
     finally:
         worker.kill()
 
 
-def _plan(config: Config) -> tuple[Plan, tuple[str, ...], tuple[str, ...]]:
+def _plan(config: Config, *, listed: bool = False) -> tuple[Plan, tuple[str, ...], tuple[str, ...]]:
     """The plan of a config on this machine, the devices to open for it, and notes for the user."""
     resolved, fallback = {}, None
     for name in dict.fromkeys(name for sweep in config.sweep for name in sweep.device):
         resolved[name], note = resolve(name)
         fallback = fallback or note
-    plan = Plan.of(config, resolved)
+    plan = Plan.of(config, resolved, listed=listed)
+    fallback = fallback if any(placed.fell_back for placed in plan.sweeps) else None
     # Always with the CPU: the plan needs the host's free memory.
-    names = tuple(dict.fromkeys((*plan.devices, CPU)))
+    names = tuple(name for name in dict.fromkeys((*plan.devices, CPU)) if name != ABSENT)
     return plan, names, tuple(filter(None, (fallback, left_out(plan.sweeps), *registry.mistakes())))

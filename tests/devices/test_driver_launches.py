@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -139,6 +140,32 @@ def copy_and_wait(out, given, stream):
     if error:
         raise RuntimeError(error)
 
+def copy_twice(out, given, stream):
+    copy(out, given, stream)
+    driver.cuMemsetD8Async(of(out)[0], 7, 4, stream)
+    copy(out, given, stream)
+
+def copy_twice_and_wait(out, given, stream):
+    copy_twice(out, given, stream)
+    copy_and_wait(out, given, stream)
+
+def copy_beside(out, given, stream):
+    fork, join = (driver.cuEventCreate(0)[1] for _ in range(2))
+    driver.cuEventRecord(fork, stream)
+    driver.cuStreamWaitEvent(own, fork, 0)
+    copy(out, given, own)
+    driver.cuMemsetD8Async(of(out)[0], 7, 0, stream)
+    driver.cuEventRecord(join, own)
+    driver.cuStreamWaitEvent(stream, join, 0)
+
+def copy_by_a_graph(out, given, stream, graphs={}):
+    if not graphs:
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        driver.cuStreamBeginCapture(own, mode)
+        copy(out, given, own)
+        graphs[0] = driver.cuGraphInstantiate(driver.cuStreamEndCapture(own)[1], 0)[1]
+    driver.cuGraphLaunch(graphs[0], stream)
+
 _, own = driver.cuStreamCreate(1) if driver.cuCtxGetCurrent()[0] == 0 else (0, 0)
 
 def copy_elsewhere(out, given):
@@ -156,6 +183,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = source.replace("static", 'typedef float T;\nextern "C" __global__')
         (folder / f"{name}.cu").write_text(text)
     (folder / "mine.py").write_text(PYTHON)
+    (folder / "numba_kernel.py").write_text(
+        "from numba import cuda\n\n@cuda.jit\ndef scale(out, given, n):\n    i = cuda.grid(1)\n"
+        "    if i < n:\n        out[i] = 2 * given[i]\n"
+    )
     (folder / "broken.cu").write_text('extern "C" __global__ void broken(float *out)\n{\n    out[0] = missing;\n}\n')
     compiled, _ = compiled_kernel(f"{folder}/scale.cu:scale", "9.0")
     assert compiled.code is not None
@@ -203,8 +234,16 @@ SWEEPS = {
     "broken": ("broken.cu:broken", ""),
     "ptx": ("scale.ptx:scale", "check = 'mine.py:doubled'"),
     "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
+    "cubin, typed": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
 }
-FUNCTIONS = {"captured": "mine.py:copy", "waits": "mine.py:copy_and_wait"}
+FUNCTIONS = {
+    "captured": "mine.py:copy",
+    "waits": "mine.py:copy_and_wait",
+    "several": "mine.py:copy_twice",
+    "several and waits": "mine.py:copy_twice_and_wait",
+    "two streams": "mine.py:copy_beside",
+    "a graph": "mine.py:copy_by_a_graph",
+}
 ELSEWHERE = {"elsewhere": "mine.py:copy_elsewhere"}
 
 
@@ -219,6 +258,7 @@ def run(fake_driver: FakeDriver, kernels: Path, folder: Path) -> tuple[Path, str
         "problem = 'transpose'\nkernel = 'memcpy'\nn = 40",
     ]
     few = "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
+    sweeps = [each.replace('"n"]', "'int32 1000']") if "cubin, typed" in each else each for each in sweeps]
     config = folder / "mine.toml"  # paths in it are relative to its folder
     config.write_text(few + "".join(f"[[sweep]]\n{sweep}\n" for sweep in sweeps))
     root = folder / "results"
@@ -251,7 +291,9 @@ def test_a_row_has_what_a_row_of_the_packages_kernels_has(rows: Rows) -> None:
     assert (row["predicted_load_sectors"], row["predicted_store_sectors"]) == ("3.90625", "3.90625")
     assert (len(row["code_hash"]), row["registers"] != "") == (16, True)
     assert rows["returned"]["code_hash"] == rows["cubin"]["code_hash"]
-    assert rows["cubin"]["notes"] == "not explained: a cubin has no PTX"
+    passed = "1000 is passed as int32: if it is a float to the kernel, write 'float32 1000'"
+    assert rows["cubin"]["notes"] == f"argument 2: {passed}; not explained: a cubin has no PTX"
+    assert rows["cubin, typed"]["notes"] == "not explained: a cubin has no PTX"
     assert rows["memcpy"]["status"] == "ok"
 
 
@@ -321,6 +363,15 @@ def test_functions_get_the_stream_and_what_no_graph_holds_is_timed_by_events(row
         assert float(rows[name]["elapsed_ms"]) > 0
     assert rows["captured"]["notes"] == "not explained: a function has no PTX"
     assert "timed by events, because no graph can capture it: " in rows["waits"]["notes"]
+    assert "timed by events, because no graph can capture it: " in rows["several and waits"]["notes"]
+
+
+def test_of_several_kernels_in_a_function_the_sum_and_the_gaps_are_told(rows: Rows) -> None:
+    parts = r"2 copies and 1 fill: \d+\.\d µs one by one, \d+\.\d µs (between them|of overlap); not explained: .*"
+    assert re.fullmatch(parts, rows["several"]["notes"])
+    apart = "its kernels are not timed one by one: they are"
+    assert rows["two streams"]["notes"].startswith(f"{apart} on several streams; ")
+    assert rows["a graph"]["notes"].startswith(f"{apart} in a graph of the function's own; ")
 
 
 def test_a_stored_run_has_the_files_and_is_read_by_every_command(
@@ -407,6 +458,15 @@ def test_a_gpu_goes_by_its_uuid(fake_driver: FakeDriver, kernels: Path, folder: 
         (("{0}/scale.cu:scale", "--flops", "0-bytes0"), "--flops '0-bytes0': is -4000; give 0 or more"),
         (("{0}/scale.cu:scale", "--sweep", "n"), "--sweep 'n': write a name and its values"),
         (("{0}/scale.cu:scale", "--where", "1/0"), "--where '1/0': has the operator Div"),
+        (("{0}/scale.cu:scale", "--where", "0"), "--where '0': rules out every size"),
+        (("{0}/scale.cu:scale", "--sweep", "n=1,2"), "--sweep n: changes no launch; name n in --grid"),
+        (("{0}/scale.cu:scale", "--cluster", "3"), "cluster 3: does not divide the grid's 8 blocks along x; give"),
+        (("{0}/scale.cu:scale", "--cluster", "2x2"), "cluster 2x2: does not divide the grid's 1 blocks along y; give"),
+        (("{0}/scale.cu:scale", "--cluster", "17", "--grid", "17"), "cluster 17: has 17 blocks; a GPU takes at most"),
+        (("{0}/scale.cu:scale", "--cluster", "0"), "cluster 0: give 1 to 3 dimensions of at least 1"),
+        (("{0}/scale.cu:scale", "--block", "64x32"), "block 64x32: has 2048 threads; a block has at most 1024"),
+        (("{0}/scale.cu:scale", "--grid", "1x65536"), "grid 1x65536: has 65536 along y; a GPU takes at most 65535"),
+        (("{0}/scale.cu:scale", "--grid", "1-5"), "--grid '-4': write 1 to 3 dimensions"),
     ],
 )
 def test_wrong_usage_is_told_before_anything_is_measured(
@@ -418,8 +478,34 @@ def test_wrong_usage_is_told_before_anything_is_measured(
     assert said in ran.stderr
 
 
-def test_without_a_gpu_the_kernel_is_explained(program: Program, folder: Path) -> None:
-    ran = program("time", f"{folder}/scale.cu:scale", *map(str, LAUNCH))
+@pytest.mark.parametrize(
+    ("target", "launch", "said"),
+    [
+        ("scale.cu:scale", LAUNCH, "scale in scale.cu · grid 8 · block 128"),
+        ("scale.ptx:scale", LAUNCH, "scale in scale.ptx · grid 8 · block 128"),
+        ("numba_kernel.py:scale", LAUNCH, "scale in numba_kernel.py · grid 8 · block 128"),
+        ("scale.cubin:scale", LAUNCH, "not explained: a cubin has no PTX"),
+        ("mine.py:copied", ARRAYS, "not explained: a function has no PTX"),
+        ("broken.cu:broken", LAUNCH, "broken.cu, line 3: identifier"),
+        ("scale.cu:nothing", LAUNCH, "scale.cu: has no kernel 'nothing'; it has scale"),
+    ],
+)
+def test_without_a_gpu_the_kernel_is_explained(
+    program: Program, folder: Path, target: str, launch: tuple[object, ...], said: str
+) -> None:
+    ran = program("time", f"{folder}/{target}", *launch)
     assert ran.returncode == 4
-    assert "scale in scale.cu · grid 8 · block 128" in ran.stdout
+    assert said in " ".join((ran.stdout + ran.stderr).split())
     assert "none is usable (see: smembench doctor)" in ran.stderr
+
+
+def test_without_a_gpu_a_dry_run_lists_the_plan(program: Program, folder: Path, tmp_path: Path) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text(f"[[sweep]]\nkernel = '{folder}/scale.cu:scale'\n{LAUNCHED.replace(str(N), '[64, 128]')}")
+    ran = program("run", config, "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    sizes = ("1x64", "1x128")
+    assert ran.stdout.splitlines() == [f"time/scale.cu:scale/cuda/cuda/float32/{size}/b128x1/warm" for size in sizes]
+    assert "2 cases on cuda (no GPU is usable here" in ran.stderr
+    assert program("run", config).returncode == 4
+    assert program("time", f"{folder}/scale.cu:scale", *LAUNCH, "--dry-run").returncode == 0

@@ -17,7 +17,7 @@ from smembench.launches.array_argument import ArrayArgument
 from smembench.launches.contract import Contract, Expected, checked_against
 from smembench.launches.library_arrays import as_the_function_takes
 from smembench.launches.live import tokens
-from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes
+from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes, untyped
 from smembench.launches.placed_array import PlacedArray
 from smembench.model.case import Case
 from smembench.model.user_launch import UserLaunch
@@ -129,6 +129,25 @@ def test_a_reference_finds_what_launches_find() -> None:
 def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         scalar_bytes(Parameter("x", kind, size), argument)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "argument", "said"),
+    [
+        ("b32", 4, 2, "2 is passed as int32: if it is a float to the kernel, write 'float32 2'"),
+        ("b64", 8, -1, "-1 is passed as int64: if it is a float to the kernel, write 'float64 -1'"),
+        ("b16", 2, 1, "1 is passed as int16: if it is a float to the kernel, write 'float16 1' or 'bfloat16 1'"),
+        ("b32", 4, np.float32(2), ""),
+        ("f32", 4, 2, ""),
+        ("u32", 4, 2, ""),
+        ("b8", 1, 2, ""),
+        ("b8", 24, 2, ""),
+    ],
+)
+def test_of_a_number_without_a_type_it_is_told_what_it_is_passed_as(
+    kind: str, size: int, argument: Any, said: str
+) -> None:
+    assert untyped(Parameter("x", kind, size), argument) == said
 
 
 def test_a_half_is_two_bytes() -> None:

@@ -353,7 +353,7 @@ CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t bytes,
     return submit(stream, [=] {
         std::memset((void *)address, value, bytes);
         return CUDA_SUCCESS;
-    });
+    }, CU_GRAPH_NODE_TYPE_MEMSET);
 }
 
 // Streams and captures.
@@ -361,7 +361,7 @@ CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t bytes,
 CUresult cuStreamCreate(CUstream *stream, unsigned)
 {
     ENTER_IN_CONTEXT;
-    *stream = new CUstream_st{current.back(), nullptr};
+    *stream = new CUstream_st{current.back()};
     return CUDA_SUCCESS;
 }
 
@@ -390,8 +390,7 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
     ENTER_IN_CONTEXT;
     if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL || resolved(stream)->capture || stream != resolved(stream))
         return CUDA_ERROR_ILLEGAL_STATE;
-    stream->capture = std::make_unique<CUgraph_st>();
-    stream->invalidated = false;
+    join(stream, new CUgraph_st, {});
     capturing.insert(stream);
     return CUDA_SUCCESS;
 }
@@ -401,7 +400,11 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     ENTER_IN_CONTEXT;
     if (!capturing.erase(stream))
         return CUDA_ERROR_ILLEGAL_STATE;
-    *graph = stream->capture.release();
+    *graph = stream->capture;
+    for (CUstream each : (*graph)->streams) {
+        each->capture = nullptr;
+        each->last.clear();
+    }
     if (!stream->invalidated)
         return CUDA_SUCCESS;
     delete *graph;
@@ -412,7 +415,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long)
 {
     ENTER_UNLESS_CAPTURING;
-    *executable = new CUgraphExec_st{graph->operations, current.back()};
+    *executable = new CUgraphExec_st{graph->in_order(), current.back()};
     return CUDA_SUCCESS;
 }
 
@@ -428,16 +431,87 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream)
     ENTER_IN_CONTEXT;
     if (executable->context != resolved(stream)->context)
         return CUDA_ERROR_INVALID_HANDLE;
-    for (const Operation &operation : executable->operations)
-        if (CUresult error = submit(stream, operation); error != CUDA_SUCCESS)
-            return error;
-    return CUDA_SUCCESS;
+    return submit(stream, [operations = executable->operations] {
+        for (const Operation &operation : operations)
+            if (CUresult error = operation(); error != CUDA_SUCCESS)
+                return error;
+        return CUDA_SUCCESS;
+    }, CU_GRAPH_NODE_TYPE_GRAPH);
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec executable)
 {
     ENTER;
     delete executable;
+    return CUDA_SUCCESS;
+}
+
+// The nodes of a graph. Without room for them the lists' lengths are told.
+
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+    ENTER;
+    *count = nodes ? std::min(*count, graph->nodes.size()) : graph->nodes.size();
+    for (size_t i = 0; nodes && i < *count; ++i)
+        nodes[i] = graph->nodes[i].get();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
+{
+    ENTER;
+    *count = from ? std::min(*count, graph->edges.size()) : graph->edges.size();
+    for (size_t i = 0; from && i < *count; ++i) {
+        std::tie(from[i], to[i]) = graph->edges[i];
+        if (data)
+            data[i] = CUgraphEdgeData{};
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
+{
+    ENTER;
+    *type = node->type;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
+{
+    ENTER;
+    *event = node->event;
+    return node->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                   CUevent event)
+{
+    ENTER;
+    *node = graph->add(CU_GRAPH_NODE_TYPE_EVENT_RECORD, recording(event), event);
+    for (size_t i = 0; i < count; ++i)
+        graph->edges.emplace_back(before[i], *node);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                const CUgraphEdgeData *, size_t count)
+{
+    ENTER;
+    for (size_t i = 0; i < count; ++i)
+        graph->edges.emplace_back(from[i], to[i]);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                   const CUgraphEdgeData *, size_t count)
+{
+    ENTER;
+    for (size_t i = 0; i < count; ++i) {
+        auto edge = std::find(graph->edges.begin(), graph->edges.end(), std::make_pair(from[i], to[i]));
+        if (edge == graph->edges.end())
+            return CUDA_ERROR_INVALID_VALUE;
+        graph->edges.erase(edge);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -463,17 +537,26 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
     if (event->context != resolved(stream)->context)
         return CUDA_ERROR_INVALID_HANDLE;
     // Recorded in a capture without this flag an event only orders the graph's nodes, and has no time.
-    bool ordering = resolved(stream)->capture && !(flags & CU_EVENT_RECORD_EXTERNAL);
-    return submit(stream, [=] {
-        event->recorded = Clock::now();
-        event->ready = !ordering;
-        return CUDA_SUCCESS;
-    });
+    event->capture = flags & CU_EVENT_RECORD_EXTERNAL ? nullptr : resolved(stream)->capture;
+    if (!event->capture)
+        return submit(stream, recording(event), CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    event->ready = false;
+    event->last = resolved(stream)->last;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     return cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_DEFAULT);
+}
+
+// Outside of captures streams wait for everything.
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned)
+{
+    ENTER_IN_CONTEXT;
+    if (event->capture)
+        join(resolved(stream), event->capture, event->last);
+    return CUDA_SUCCESS;
 }
 
 CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end)

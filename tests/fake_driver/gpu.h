@@ -25,8 +25,42 @@ using Clock = std::chrono::steady_clock;
 using Operation = std::function<CUresult()>;
 
 // cuda.h leaves these types open.
+struct CUgraphNode_st {
+    CUgraphNodeType type;
+    Operation operation;
+    CUevent event;  // that it records
+};
 struct CUgraph_st {
-    std::vector<Operation> operations;
+    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+    std::vector<std::pair<CUgraphNode, CUgraphNode>> edges;
+    std::vector<CUstream> streams;  // from which it is captured
+
+    CUgraphNode add(CUgraphNodeType type, const Operation &operation, CUevent event)
+    {
+        nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{type, operation, event}));
+        return nodes.back().get();
+    }
+
+    // Its operations, each behind those that it depends on.
+    std::vector<Operation> in_order() const
+    {
+        std::map<CUgraphNode, size_t> missing;
+        std::multimap<CUgraphNode, CUgraphNode> behind(edges.begin(), edges.end());
+        for (const auto &[from, to] : edges)
+            ++missing[to];
+        std::vector<CUgraphNode> ready;
+        for (const auto &node : nodes)
+            if (!missing[node.get()])
+                ready.push_back(node.get());
+        std::vector<Operation> found;
+        for (size_t next = 0; next < ready.size(); ++next) {
+            found.push_back(ready[next]->operation);
+            for (auto [edge, end] = behind.equal_range(ready[next]); edge != end; ++edge)
+                if (!--missing[edge->second])
+                    ready.push_back(edge->second);
+        }
+        return found;
+    }
 };
 struct CUgraphExec_st {
     std::vector<Operation> operations;
@@ -34,16 +68,19 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
     CUcontext context;
-    std::unique_ptr<CUgraph_st> capture;
+    CUgraph capture = nullptr;
+    std::vector<CUgraphNode> last;  // what its next node depends on
     bool invalidated = false;
 };
 struct CUevent_st {
     CUcontext context;
     Clock::time_point recorded;
     bool ready = false;
+    CUgraph capture = nullptr;  // in which it orders nodes
+    std::vector<CUgraphNode> last;
 };
 struct CUctx_st {
-    CUstream_st null_stream{this, nullptr};
+    CUstream_st null_stream{this};
     unsigned retained = 0;
     CUresult pending = CUDA_SUCCESS;  // of a kernel, told by the next call that waits
     CUresult sticky = CUDA_SUCCESS;   // told by every call from then on
@@ -149,15 +186,39 @@ static CUstream resolved(CUstream stream)
 }
 
 // Do it, or note it down while the stream is captured.
-static CUresult submit(CUstream handle, Operation operation)
+static CUresult submit(CUstream handle, const Operation &operation, CUgraphNodeType type, CUevent event = nullptr)
 {
     CUstream stream = resolved(handle);
     if (!stream->capture)
         return operation();
     if (stream->invalidated)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    stream->capture->operations.push_back(operation);
+    CUgraph_st &graph = *stream->capture;
+    CUgraphNode node = graph.add(type, operation, event);
+    for (CUgraphNode last : stream->last)
+        graph.edges.emplace_back(last, node);
+    stream->last = {node};
     return CUDA_SUCCESS;
+}
+
+// The stream's next node is a node of the graph, behind these.
+static void join(CUstream stream, CUgraph graph, const std::vector<CUgraphNode> &nodes)
+{
+    if (!stream->capture) {
+        stream->capture = graph;
+        stream->invalidated = false;
+        graph->streams.push_back(stream);
+    }
+    stream->last.insert(stream->last.end(), nodes.begin(), nodes.end());
+}
+
+static Operation recording(CUevent event)
+{
+    return [=] {
+        event->recorded = Clock::now();
+        event->ready = true;
+        return CUDA_SUCCESS;
+    };
 }
 
 static CUresult submit_copy(CUstream stream, void *to, const void *from, size_t bytes)
@@ -165,7 +226,7 @@ static CUresult submit_copy(CUstream stream, void *to, const void *from, size_t 
     return submit(stream, [=] {
         std::memcpy(to, from, bytes);
         return CUDA_SUCCESS;
-    });
+    }, CU_GRAPH_NODE_TYPE_MEMCPY);
 }
 
 static CUresult allocate(CUdeviceptr *address, size_t bytes, CUmemorytype type)
@@ -277,5 +338,5 @@ static CUresult submit_launch(const CUlaunchConfig &launch, CUfunction function,
         if (!context->pending)
             run();
         return CUDA_SUCCESS;
-    });
+    }, CU_GRAPH_NODE_TYPE_KERNEL);
 }

@@ -161,6 +161,30 @@ def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dic
     assert any("probable cause of slower: memcpy" in note and cause in note for note in notes) == bool(cause)
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"grid": "n//128"}, "not the same case: grid 16, then 32"),
+        ({"grid": "cdiv(n, 256),2"}, "not the same case: grid 16, then 16x2"),
+        ({"block": "32x8x2"}, "not the same case: block 32x8, then 32x8x2"),
+        ({"cluster": "2"}, "not the same case: cluster none, then 2"),
+        ({"arg": ["float32[n]", "5"]}, "not the same case: arg float32[4096] 4, then float32[4096] 5"),
+        ({"grid": "16"}, ""),
+        ({"arg": ["float32[4096] $7", "n//1024"]}, ""),
+        ({"sizes": {"n": 64}, "grid": 1}, ""),  # another size's sweep
+    ],
+)
+def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, Any], said: str) -> None:
+    sweep = {"problem": "time", "kernel": ["k.cu:mine"], "name": "memcpy", "sizes": {"n": [4096]}}
+    sweep |= {"grid": "cdiv(n, 256)", "block": "32x8", "arg": ["float32[n]", "4"]}
+    sides = (
+        make({"memcpy": times}, row={"problem": "time"}, run={"config": {"sweep": [each]}})
+        for times, each in ((QUIET, sweep), (scaled(2), sweep | changed))
+    )
+    verdict, reason = only(compare_runs(*([side] for side in sides)))
+    assert (verdict is Verdict.SLOWER, reason) == (not said, said)
+
+
 def test_a_throttled_run_is_left_out_where_others_are_not(make: Make) -> None:
     hot = make({"memcpy": scaled(9)}, row={"throttle_reasons": "hw_thermal"})
     found = compare_runs([make({"memcpy": QUIET})], [hot, make({"memcpy": QUIET})])

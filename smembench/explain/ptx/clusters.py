@@ -5,13 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from smembench.explain.ptx.program import PtxKernel
-from smembench.launches.dimensions import Dimensions, as_text
+from smembench.launches.dimensions import Dimensions, as_text, check_cluster
 from smembench.launches.ptx_entry import readable
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 
-MOST_BLOCKS = 16
-"""Of a cluster; more than 8 only of a kernel that allows a size that is not portable."""
 CAPABILITY = (9, 0)
 """The first compute capability with clusters."""
 
@@ -37,14 +35,12 @@ def cluster_of(kernel: PtxKernel, given: Dimensions | None, grid: Sides, block: 
     if kernel.cluster not in (None, (x, y, z)):
         own = as_text(kernel.cluster or ())
         raise UsageError(f"{text}: {readable(kernel.name)} is compiled for clusters of {own}; leave it out")
-    _check_count(text, x * y * z, kernel.most_blocks)
+    check_cluster(text, grid, given or (x, y, z))
+    if x * y * z > kernel.most_blocks:
+        most = f"the kernel is compiled for at most {kernel.most_blocks} (.maxclusterrank)"
+        raise UsageError(f"{text}: has {x * y * z} blocks; {most}")
     if x * y * z == 1:
         return x, y, z
-    for axis, blocks, size in zip("xyz", grid, (x, y, z), strict=True):
-        if blocks % size:
-            raise UsageError(
-                f"{text}: does not divide the grid's {blocks} blocks along {axis}; give a multiple of {size} there"
-            )
     if prod(block) % WARP:
         raise UsageError(
             f"{text}: blocks of {prod(block)} threads are not traced in clusters; give a multiple of {WARP}"
@@ -64,16 +60,4 @@ def _given(kernel: PtxKernel, given: Dimensions | None) -> Dimensions | None:
         )
     if given is None and kernel.cluster is None and kernel.explicit_cluster:
         raise UsageError(f"{name}: is launched in clusters; give their blocks, as in --cluster 2")
-    if given is not None and not (1 <= len(given) <= 3 and min(given) >= 1):
-        raise UsageError(f"cluster {as_text(given)}: give 1 to 3 dimensions of at least 1, such as 2 or 2x1x1")
     return given
-
-
-def _check_count(text: str, count: int, most: int) -> None:
-    """Whether a GPU and the kernel take a cluster of so many blocks."""
-    if count > min(most, MOST_BLOCKS):
-        if most < MOST_BLOCKS:
-            raise UsageError(f"{text}: has {count} blocks; the kernel is compiled for at most {most} (.maxclusterrank)")
-        raise UsageError(
-            f"{text}: has {count} blocks; a GPU takes at most {MOST_BLOCKS}, and every GPU with clusters 8"
-        )

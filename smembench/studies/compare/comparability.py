@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from smembench.launches.dimensions import as_text
+from smembench.launches.sizes import argument, dimensions_of
 from smembench.model.device import MEASURED, DeviceInfo
-from smembench.model.errors import NothingCompared
+from smembench.model.errors import NothingCompared, UsageError
 from smembench.model.measurement import CROWDED, Status
+from smembench.run.launch_sweep import LaunchSweep
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import Difference
 
 _LAUNCH = "time"
-"""The problem of the user's kernels, whose ids do not tell the arguments; the bytes of these do."""
+"""The problem of the user's kernels, whose ids do not tell the launch."""
 FACETS = ("device",)
 """What must be the same on both sides, unless ``across`` lets it differ; all else is compared across, and named."""
 _DEVICE = ("model", "compute_capability", "sm_count", "mig")
@@ -31,6 +38,7 @@ NAMES = {
     "local_bytes": "local memory in bytes per thread",
 }
 """What columns of cases.csv and fields of run.json are called."""
+_OF_LAUNCH = ("grid", "block", "cluster", "arg")
 _SHORT = 12
 
 
@@ -54,13 +62,33 @@ def distrust(
     return ""
 
 
-def not_the_same_case(base: Sequence[Row], new: Sequence[Row]) -> str:
-    """Why the rows of two sides are not of one case, whatever their ids say; "" if they are."""
-    launches = all(row.problem == _LAUNCH for row in (*base, *new))
+def not_the_same_case(found: Sequence[tuple[Run, Row]]) -> str:
+    """Why the rows of a case are not of one case, whatever their ids say; "" if they are."""
+    launches = all(row.problem == _LAUNCH for _, row in found)
     for name in ("dtype", "m", "n", "k", *(("bytes", "flops") if launches else ())):
-        if difference := _differing(name, *([getattr(row, name) for row in side] for side in (base, new))):
+        if difference := _differing(name, [getattr(row, name) for _, row in found]):
+            return f"not the same case: {difference}"
+    launched = [_launch(run.description, row) for run, row in found] if launches else []
+    for name in _OF_LAUNCH:
+        if difference := _differing(name, [each.get(name) for each in launched]):
             return f"not the same case: {difference}"
     return ""
+
+
+def _launch(run: Description, row: Row) -> Mapping[str, str]:
+    """How a kernel of the user's was launched, by key of its sweep, with numbers for sizes; empty if unknown."""
+    sizes = {"n": row.n, **dict(row.parameters)}
+    for data in run.config.sweep:
+        with suppress(ValidationError, UsageError):  # of another version
+            sweep = LaunchSweep.model_validate(data)
+            given = {**sweep.sizes, **sweep.tune}.items()
+            if row.kernel in sweep.labels and all(sizes.get(name) in values for name, values in given):
+                sides = ((name, getattr(sweep, name)) for name in ("grid", "block", "cluster"))
+                found = {name: as_text(dimensions_of(text, sizes, name)) if text else "none" for name, text in sides}
+                # Without folders, and without the numbers behind dollar signs by which Python's own values go.
+                arguments = [re.sub(r"\S*/| \$\d+$", "", argument(text, sizes)) for text in sweep.arg]
+                return {**found, "arg": " ".join(arguments)}
+    return {}
 
 
 def device_reason(found: Sequence[tuple[Run, Row]]) -> str:
@@ -106,9 +134,9 @@ def _recorded(device: DeviceInfo | None, fact: str) -> object:
     return getattr(device, fact) if device is not None and fact in device.model_fields_set else None
 
 
-def _differing(name: str, values: Sequence[object], more: Sequence[object] = ()) -> str:
+def _differing(name: str, values: Sequence[object]) -> str:
     """``model H100, then H200`` if recorded values differ, even within a side; else ""."""
-    found = list(dict.fromkeys(value for value in (*values, *more) if value is not None))
+    found = list(dict.fromkeys(value for value in values if value is not None))
     return f"{NAMES.get(name, name)} {', then '.join(map(str, found))}" if len(found) > 1 else ""
 
 

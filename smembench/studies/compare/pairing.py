@@ -182,9 +182,8 @@ def on_one_device(one: Timed, other: Timed) -> bool:
 
 def comparable(one: Timed, other: Timed) -> bool:
     """Whether two rows are of one case on one device."""
-    return not (
-        not_the_same_case([one.row], [other.row]) or device_reason([(one.run, one.row), (other.run, other.row)])
-    )
+    both = [(one.run, one.row), (other.run, other.row)]
+    return not (not_the_same_case(both) or device_reason(both))
 
 
 def levels_of(
@@ -240,9 +239,10 @@ def pair(
     for name, rows, usable in (("base", base, before), ("new", new, after)):
         if not usable:
             return replace(blank, reason=f"{name}: {rows[0].why}")
-    if reason := not_the_same_case(*([item.row for item in side] for side in (before, after))):
+    every = [one for side in _measured(before, after) for one in side]
+    if reason := not_the_same_case(every):
         return replace(blank, reason=reason)
-    if "device" not in across and (reason := device_reason([one for side in _measured(before, after) for one in side])):
+    if "device" not in across and (reason := device_reason(every)):
         return replace(blank, reason=reason, other_device=True)
     evidence = _between_runs(before, after, known, like)
     if evidence is not None:
