@@ -13,10 +13,9 @@ from functools import cache
 from smembench.kernels.common.grids import covering
 from smembench.kernels.intrinsics import vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.structs import Place
 from smembench.kernels.numba_cuda import DeviceFunction, device
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Index
+from smembench.kernels.types import Index, Place
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE
 from smembench.model.hardware import WARP
