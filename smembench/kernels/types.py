@@ -1,8 +1,11 @@
-"""Types of what kernels compute with, for readers and for mypy; Numba infers its own from the arguments of a launch."""
+"""Types of what kernels compute with, for readers and for mypy; Numba infers its own from the arguments of a launch.
+
+A NamedTuple compiles to the same instructions as its fields.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, overload
+from typing import NamedTuple, Protocol, TypeAlias, overload
 
 Index: TypeAlias = int
 """A position, a length or a thread's number: ``uint32`` in a kernel, ``uint64`` where it says so (see unsigned.py)."""
@@ -32,3 +35,19 @@ class Array(Protocol):
     def __setitem__(self, index: Index | tuple[Index, Index], value: Scalar, /) -> None: ...
     @overload
     def __setitem__(self, index: slice, value: Vector, /) -> None: ...
+
+
+class Matrix(NamedTuple):
+    """A matrix in global memory: the element at row, col is ``elements[row * stride + col]``."""
+
+    elements: Array
+    rows: Index
+    columns: Index
+    stride: Index
+
+
+class Place(NamedTuple):
+    """A row and a column, of a matrix or of a tile."""
+
+    row: Index
+    col: Index

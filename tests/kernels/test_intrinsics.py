@@ -30,9 +30,9 @@ from smembench.kernels.intrinsics.vector import (
 from smembench.kernels.matmul.interleaved_copies import copies, lanes_along_b
 from smembench.kernels.matmul.register_pipelining import ResultOrder
 from smembench.kernels.matmul.remainder import AT_ONCE, SIDE
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import uint32, uint64
+from smembench.kernels.types import Matrix, Place
 from smembench.model.case import Block
 from smembench.model.problem import ITEMSIZE
 

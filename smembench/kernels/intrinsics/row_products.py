@@ -11,9 +11,8 @@ from llvmlite import ir
 
 from smembench.kernels.intrinsics.declaration import Type, register, types
 from smembench.kernels.intrinsics.lowering import WIDE, WORD, Code, Value
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, uint64
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 
 
 @cache

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from smembench.kernels.intrinsics.declaration import BYTES, GLOBAL, PLACE, VECTOR, Ptx, Type, register, types
 from smembench.kernels.intrinsics.lowering import WORD, WORDS, Code, Value
-from smembench.kernels.numba_cuda import SIMULATED
+from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, device
 from smembench.kernels.types import Array, Index, Vector
 from smembench.model.problem import ITEMSIZE
 
@@ -81,6 +81,17 @@ def copy_vector(target: Array, place: Index, source: Array, index: Index) -> Non
         ValueError: as load_vector, for a place as well.
     """
     store_vector(target, place, load_vector(source, index))
+
+
+@device
+def copy_element(target: Array, place: Index, source: Array, index: Index) -> None:
+    """Copy one element from ``index`` to ``place``."""
+    target[place] = source[index]
+
+
+def copying(width: int) -> DeviceFunction:
+    """The copy of ``width`` elements in one access: ``copy_vector``, or ``copy_element``."""
+    return copy_element if width == 1 else copy_vector
 
 
 def clear_vector(array: Array, index: Index) -> None:

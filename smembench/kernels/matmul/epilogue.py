@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from smembench.kernels.intrinsics.block_flags import accumulate
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
-from smembench.kernels.matmul.structs import Matrix, Memory, Place
+from smembench.kernels.matmul.structs import Memory
 from smembench.kernels.matmul.tiling import LANES_DOWN, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
-from smembench.kernels.types import Array, Index, Scalar
+from smembench.kernels.types import Array, Index, Matrix, Place, Scalar
 
 
 @cache

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.async_copy import copies_async
 from smembench.kernels.matmul.register_pipelining import ResultOrder, pipelined_steps
-from smembench.kernels.matmul.structs import Matrix, Memory, Offsets, Share
+from smembench.kernels.matmul.structs import Memory, Offsets, Share
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint64
-from smembench.kernels.types import Index
+from smembench.kernels.types import Index, Matrix
 from smembench.model.hardware import WARP
 
 A_LANES = 8

@@ -23,9 +23,8 @@ from smembench.kernels.intrinsics.matrix import (
 )
 from smembench.kernels.intrinsics.vector import clear_vector, copy_vector, vector_width
 from smembench.kernels.matmul.mma_tiling import DEPTH, WARP_COLUMNS, WARP_ROWS, MmaTiling
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, device, number
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.hardware import WARP, WAVEFRONT_BYTES
 from smembench.model.problem import ITEMSIZE
 

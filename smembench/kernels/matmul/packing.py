@@ -15,11 +15,10 @@ from smembench.kernels.intrinsics.bulk_store import (
     publish_tile,
     start_store,
 )
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import ALIGNED_BYTES
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import TensorMap
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 

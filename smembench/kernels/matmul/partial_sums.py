@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
-from smembench.kernels.matmul.structs import Matrix, Memory, Place
+from smembench.kernels.matmul.structs import Memory
 from smembench.kernels.matmul.tiling import Tiling, position
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.matmul import tile_steps
-from smembench.kernels.matmul.structs import Matrix, Offsets, Operands, Share
+from smembench.kernels.matmul.structs import Offsets, Operands, Share
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
-from smembench.kernels.types import Index
+from smembench.kernels.types import Index, Matrix
 from smembench.model.case import Case
 
 

@@ -17,10 +17,10 @@ from functools import cache
 from typing import NamedTuple
 
 from smembench.kernels.intrinsics.row_products import row_products
-from smembench.kernels.matmul.structs import Matrix, Memory, Place
+from smembench.kernels.matmul.structs import Memory
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint64
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 
 SIDE = 8

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from smembench.kernels.types import Array, Index
-
-
-class Matrix(NamedTuple):
-    """A matrix in global memory: the element at row, col is ``elements[row * stride + col]``."""
-
-    elements: Array
-    rows: Index
-    columns: Index
-    stride: Index
-
-
-class Place(NamedTuple):
-    """A row and a column, of a matrix or of a tile."""
-
-    row: Index
-    col: Index
+from smembench.kernels.types import Array, Index, Place
 
 
 class Operands(NamedTuple):

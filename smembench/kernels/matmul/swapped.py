@@ -12,11 +12,10 @@ from smembench.kernels.intrinsics.bulk_store import commit_stores
 from smembench.kernels.intrinsics.matrix import store_matrices_transposed
 from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import ROWS
-from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile, hand_over
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, load_pair, load_vector, store_vector
 from smembench.kernels.matmul.epilogue import write_within
-from smembench.kernels.matmul.structs import Matrix, Memory, Offsets, Operands, Place, Share
+from smembench.kernels.matmul.structs import Memory, Offsets, Operands, Share
 from smembench.kernels.matmul.tiling import Tiling, position
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple, Self
 
-from smembench.kernels.common.grids import covering
+from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics import vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.structs import Place
 from smembench.kernels.numba_cuda import DeviceFunction, device
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Index
+from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE
 from smembench.model.hardware import WARP
@@ -44,6 +44,23 @@ def results_fit(kernel: str, block: Block, dtype: str, down: int, across: int) -
     return None
 
 
+class Offsets(NamedTuple):
+    """An index into an array of A and one of B."""
+
+    a: Index
+    b: Index
+
+
+class Memory(NamedTuple):
+    """What a thread computes with: the block's tiles in shared memory, and its own registers."""
+
+    a_tile: Array
+    b_tile: Array
+    accumulators: Array
+    a_fragment: Array
+    b_fragment: Array
+
+
 @dataclass(frozen=True, slots=True)
 class Tiling:
     """A block's threads, each of which computes ``down`` × ``across`` results, in vectors that lie apart.
@@ -63,6 +80,11 @@ class Tiling:
     interleaved: bool = False
     slices: int = 1
     by_elements: bool = False
+
+    @classmethod
+    def of(cls, case: Case, depth: int) -> Self:
+        """8 × 8 results per thread in warp tiles with interleaved lanes."""
+        return cls(block_of(case), case.dtype, depth=depth, warps=True, interleaved=True)
 
     @property
     def vector(self) -> int:
@@ -256,3 +278,35 @@ def position(tiling: Tiling) -> DeviceFunction:
         return Place(row, col)
 
     return device(in_warps if tiling.warps else in_block)
+
+
+A_LANES = 8
+"""Neighbouring threads that copy from one row of A, into as many columns of its tile, in different banks."""
+
+
+class Copy(NamedTuple):
+    """One copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
+
+    of_a: bool
+    row: int
+    along: int
+    place: int
+
+
+def copies_of(tiling: Tiling, b_width: int) -> list[Copy]:
+    """A thread's copies per tile: of B ``b_width`` elements each, of A one each, since its tile is transposed."""
+    b_lanes = lanes_along_b(tiling, b_width)
+    a_in_row, b_in_row = tiling.depth // A_LANES, tiling.columns // (b_lanes * b_width)
+    found = []
+    for i in range(tiling.b_share // b_width):
+        row, along = i // b_in_row * (tiling.threads // b_lanes), i % b_in_row * b_lanes * b_width
+        found.append(Copy(False, row, along, row * tiling.columns + along))
+    for i in range(tiling.a_share):
+        row, along = i // a_in_row * (tiling.threads // A_LANES), i % a_in_row * A_LANES
+        found.append(Copy(True, row, along, along * tiling.pitch + row))
+    return found
+
+
+def lanes_along_b(tiling: Tiling, b_width: int) -> int:
+    """Neighbouring threads that copy from one row of B."""
+    return min(WARP, tiling.columns // b_width)

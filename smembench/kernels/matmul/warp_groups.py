@@ -17,10 +17,9 @@ from smembench.kernels.intrinsics.bulk_store import finish_stores, publish_tile
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.operands import depth_of
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, meet_group, products
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.problem import ITEMSIZE

@@ -16,12 +16,12 @@ multiplications. Predictions: results/reference/notes/double_buffered.md.
 from __future__ import annotations
 
 from smembench.kernels.matmul.cuda.vectorized import tiling_of
-from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
+from smembench.kernels.matmul.structs import Offsets, Share
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
 
 

@@ -21,10 +21,9 @@ from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.matmul.cuda.mma_plain import STEP, kernel_of
 from smembench.kernels.matmul.mma_steps import ACROSS, DOWN, copy_tile, matrices_of_a, matrices_of_b, position, write
 from smembench.kernels.matmul.mma_tiling import DEPTH, RESULTS, MmaTiling
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 

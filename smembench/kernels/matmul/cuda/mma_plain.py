@@ -22,10 +22,9 @@ from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.mma_steps import ACROSS, DOWN, copy_tile, elements_of_a, elements_of_b, position, write
 from smembench.kernels.matmul.mma_tiling import BLOCKS, DEPTH, RESULTS, MmaTiling
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 from smembench.model.formats import HALVES
 from smembench.model.hardware import WARP

@@ -28,12 +28,12 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.predication import predication
 from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
 from smembench.kernels.matmul.remainder import remainder, small_remainder
-from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
+from smembench.kernels.matmul.structs import Offsets, Share
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
 
 DEPTH = 16

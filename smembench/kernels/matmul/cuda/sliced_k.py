@@ -18,12 +18,12 @@ from smembench.kernels.common.grids import block_of
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector
 from smembench.kernels.matmul.predication import predication
 from smembench.kernels.matmul.remainder import remainder, small_remainder
-from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
+from smembench.kernels.matmul.structs import Offsets, Share
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 

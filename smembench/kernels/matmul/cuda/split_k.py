@@ -28,12 +28,12 @@ from smembench.kernels.matmul.partial_sums import Contributors, add_slices, bloc
 from smembench.kernels.matmul.predication import predication
 from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
 from smembench.kernels.matmul.step_shares import StepShares, block_with, first_step, step_shares
-from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
+from smembench.kernels.matmul.structs import Offsets, Share
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, device, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.problem import ITEMSIZE

@@ -4,64 +4,49 @@
 2. A block computes its range from the last tile to the first. Where it has only the first steps of a tile, it writes
    its partial sums to C and raises its flag; that tile is the first that it computes.
 3. The block that has the last steps of a tile waits for the flag, adds the partial sums and writes the results.
+4. Copies of the next tile are asynchronous (capability 8.0 or newer), a few after each step along k. All at the head
+   of the main loop would stand before the loads of fragments in the queue of the memory pipe.
 
-A thread has 8 × 8 results again, half as many as in serpentine16x8.
-
-After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Copies of the next tile are asynchronous
-(capability 8.0 or newer) and interleaved with the main loop. Where rows of B and C are not aligned, results go through
-shared memory so that whole sectors are written, and partial sums are added in the L2. Without a GPU, predicted accesses
-are for blocks of whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
+After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. A thread has 8 × 8 results again. Without a GPU,
+predicted accesses are for whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
 
-from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
+from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async, wait_for_copies
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, raise_flag, wait_for_flag
-from smembench.kernels.intrinsics.fragments import scheduling_barrier
-from smembench.kernels.matmul.cuda.serpentine import Variant
-from smembench.kernels.matmul.epilogue import Window, add_within, staging, write_within
-from smembench.kernels.matmul.interleaved_copies import steps_with_copies
-from smembench.kernels.matmul.predication import predication
-from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
-from smembench.kernels.matmul.remainder import remainder, small_remainder
-from smembench.kernels.matmul.structs import Matrix, Offsets, Place, Share
-from smembench.kernels.matmul.tile_steps import tile_steps
-from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
-from smembench.kernels.numba_cuda import cuda, device, uint32, uint64
+from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector
+from smembench.kernels.matmul import ragged
+from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, copies_of, kernel_of_tiling, lanes_along_b
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
+from smembench.model.hardware import WARP
 
-FEWEST = 16
-"""Fewest steps per block where there are more blocks than tiles; fewer were not tried."""
-
-EVEN = 16
-"""At most one multiprocessor in EVEN is left idle, so that all tiles have equally many blocks."""
-
-VARIANT = Variant(8, 8, ResultOrder(by_rows=False))
+DEPTH = 16  # steps along k of a tile
+COPYING = 8  # steps that are followed by copies of the next tile: the first half
+FEWEST = 16  # fewest steps per block where there are more blocks than tiles; fewer were not tried
+EVEN = 16  # at most one multiprocessor in EVEN is left idle, so that all tiles have equally many blocks
+CHUNKS_PER_TILE = 32  # of the remainder, that take as long as a tile; inferred from whole products (notes/remainder.md)
 
 
 def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
-    """Blocks that share ``tiles`` of ``steps`` along k on a device that runs ``resident`` blocks per multiprocessor.
-
-    With no more tiles than multiprocessors, one block on each: with two, partial sums would be passed on twice as
-    often. Each tile gets equally many blocks where that leaves no more than one multiprocessor in EVEN idle.
-    """
+    """Blocks that share ``tiles`` of ``steps`` along k on a device that runs ``resident`` blocks per multiprocessor."""
     most = min(max(tiles, tiles * steps // FEWEST), MOST_BLOCKS)
     if tiles > multiprocessors:
         return min(most, resident * multiprocessors)
-    blocks = min(most, multiprocessors)
+    blocks = min(most, multiprocessors)  # with two on each, partial sums would be passed on twice as often
     idle = blocks % tiles
     return blocks - idle if idle * EVEN <= blocks else blocks
 
 
-def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> Sequence[int]:
+def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> list[int]:
     """Blocks that compute a part of each tile, where no chunks are left over: a range can end within a tile."""
     blocks = blocks_on(tiles, steps, resident, multiprocessors)
     begins = (block * tiles * steps // blocks for block in range(1, blocks))
@@ -69,19 +54,12 @@ def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> 
     return [1 + cuts[tile] for tile in range(tiles)]
 
 
-CHUNKS_PER_TILE = 32
-"""Chunks of the remainder that take as long as a tile, inferred from whole products (notes/remainder.md)."""
-
-COPYING = 8
-"""Steps of a tile that are followed by copies of the next one: the first half."""
-
-
 @device
 def first_step(block: Index, blocks: Index, steps: Index, chunks: Index, steps_per_chunk: Index) -> Index:
     """A block's first step, where all blocks share the steps evenly; the end for the block after the last.
 
-    Chunks, which blocks take in turn, count as ``steps_per_chunk`` steps each, or fewer where a block would be left
-    without a step and never raise its flag. ``blocks_on`` makes no more blocks than steps.
+    Chunks of the remainder, which blocks take in turn, count as ``steps_per_chunk`` steps each, or fewer where a block
+    would be left without a step and never raise its flag.
     """
     cost = min(steps_per_chunk, max(steps // blocks, 1) - 1)
     all_before = uint32(uint64(block) * (steps + uint64(cost) * chunks) // blocks)
@@ -89,121 +67,185 @@ def first_step(block: Index, blocks: Index, steps: Index, chunks: Index, steps_p
     return all_before - cost * chunks_before
 
 
-def program(case: Case, tiling: Tiling) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)`` on a tiling of an even depth, all steps unrolled."""
-    _, b_width = tiling.widths(case)
-    few = small_remainder(case, tiling)
-    # Chosen by timing: by the model of register bank conflicts B's fragment should come first for aligned rows too.
-    order = replace(VARIANT.order, b_early=few or b_width == 1)
-    functions = tile_steps(case, tiling, fragment_buffers=2)
-    allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
-    load_tiles, store_tiles = functions.load_tiles, functions.store_tiles
-    add, write = add_within(tiling, b_width), write_within(tiling, b_width)
-    width, rows, columns, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.depth
+def build(case: Case, tiling: Tiling) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+    (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
+    width, rows, columns, pitch = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
-    load_first = load_fragments(tiling, order, 0)
-    all_but_last = pipelined_steps(tiling, order, 0, depth - 1)
-    multiply_last = outer_product(tiling, order, 1)
-    bounds = predication(tiling, case)
-    origin, short_of, first, inside = bounds.origin, bounds.short, bounds.first, bool(bounds.label)
-    copies = steps_with_copies(tiling, b_width, order, COPYING)
-    copy_ends, steps_with_copying = copies.ends, copies.steps
-    staged = staging(tiling, 2 * b_elements)
-    parts, stage, write_staged = staged.parts, staged.stage, staged.write
-    over_rows, over_columns = (0, 0) if few else (rows - 1, columns - 1)
-    left_over = remainder(tiling, tiles_follow=True)
-    chunk_count, compute_remainder = left_over.chunks, left_over.compute
+    a_buffers, b_buffers, a_share, b_share = 2 * a_elements, 2 * b_elements, tiling.a_share, tiling.b_share
+    zero, few = dtype(0), ragged.small_remainder(case, tiling)
+    # Serpentine: down a column of results and up the next. Which fragment comes first was chosen by timing.
+    results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
+    b_early = few or b_width == 1
+    # A thread's 8 rows are vectors that lie 4 lanes apart, its 8 columns vectors that lie 8 lanes apart.
+    warps_across, (rows_apart, columns_apart) = width // 8, tiling.apart
+    b_lanes, copies = lanes_along_b(tiling, b_width), copies_of(tiling, b_width)
+    at_once = -(-len(copies) // COPYING)  # copies after a step
+
+    def loads(step: int) -> DeviceFunction:
+        """Load a step's fragments into one half of the registers: 8 of a column of A's tile, 8 of a row of B's."""
+        half, a_below, b_below = step % 2 * 8, step * pitch, step * columns
+        load_a = copy_vectors(tuple((half + i, i // vector * rows_apart) for i in range(0, 8, vector)))
+        load_b = copy_vectors(tuple((half + j, j // vector * columns_apart) for j in range(0, 8, vector)))
+
+        def load(memory: Memory, at: Offsets) -> None:
+            if b_early:
+                load_b(memory.b_fragment, memory.b_tile, uint64(at.b + uint64(b_below)))
+            load_a(memory.a_fragment, memory.a_tile, uint64(at.a + uint64(a_below)))
+            if not b_early:
+                load_b(memory.b_fragment, memory.b_tile, uint64(at.b + uint64(b_below)))
+
+        return device(load)
+
+    def steps(first: int, last: int, copying: bool) -> DeviceFunction:
+        """Per step: load the next one's fragments, multiply its own, and start some copies of the next tile."""
+        if last - first > 1:  # by halves, since Numba inlines long functions slowly
+            middle = (first + last) // 2
+            before, after = steps(first, middle, copying), steps(middle, last, copying)
+
+            def halves(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+                before(memory, at, A, B, source, target)
+                after(memory, at, A, B, source, target)
+
+            return device(halves)
+        load_next, multiply = loads(last), outer_product(results, 8, first % 2 * 8, first % 2 * 8, b_first=False)
+        some = copies[first * at_once : last * at_once] if copying else []
+        copy_a = copies_async(tuple(copy[1:] for copy in some if copy.of_a), vectors=False)
+        copy_b = copies_async(tuple(copy[1:] for copy in some if not copy.of_a), vectors=b_width > 1)
+
+        def step(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+            load_next(memory, at)
+            multiply(memory.accumulators, memory.a_fragment, memory.b_fragment)
+            copy_b(memory.b_tile, target.b, B.elements, source.b, B.stride)
+            copy_a(memory.a_tile, target.a, A.elements, source.a, A.stride)
+
+        return device(step)
+
+    load_first, multiply_last = loads(0), outer_product(results, 8, 8, 8, b_first=False)
+    steps_with_copies, steps_alone = steps(0, DEPTH - 1, True), steps(0, DEPTH - 1, False)
+
+    def epilogue(adding: bool) -> DeviceFunction:
+        """Write a thread's results, of which the first belongs at ``first``; or add to them what is there."""
+
+        def visit(C: Matrix, accumulators: Array, first: Place, least: Place) -> None:
+            for i in range(8):
+                row = first.row + (i // vector * rows_apart + i % vector)
+                for j in range(0, 8, vector):
+                    col = first.col + j // vector * columns_apart
+                    if row >= least.row and col >= least.col and row < C.rows and col < C.columns:
+                        if adding:
+                            begun = load_vector(C.elements, row * C.stride + col)
+                            for p in range(vector):
+                                accumulators[i * 8 + j + p] += begun[p]
+                        else:
+                            copy_vector(C.elements, row * C.stride + col, accumulators, i * 8 + j)
+
+        return device(visit)
+
+    add, write = epilogue(True), epilogue(False)
+
+    # Ragged sizes and unaligned rows.
+    label, origin, short_of, first_end = ragged.predication(tiling, case, whole=few)
+    inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
+    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
+    write_unaligned = ragged.write_staged(tiling)
 
     def stream_k(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
     ) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
-        memory = allocate()
+        # (2 buffers, 16 along k, 128 rows and padding) and (2 buffers, 16 along k, 128 columns)
+        a_tile = cuda.shared.array(a_buffers, dtype, alignment=ALIGNMENT)
+        b_tile = cuda.shared.array(b_buffers, dtype, alignment=ALIGNMENT)
+        accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
+        a_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 rows)
+        b_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 columns)
+        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
-        block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
-        blocks = cuda.gridDim.x * cuda.gridDim.y
-        row, col = position(thread)
-        short = short_of(k)
-        steps_per_tile = (k + (depth - 1)) // depth
-        tiles_across = (n + over_columns) // columns
-        tiles = tiles_across * ((m + over_rows) // rows)
-        chunks = chunk_count(m, n) if few else uint32(0)
-        steps_per_chunk = steps_per_tile // CHUNKS_PER_TILE
-        begins = first_step(block, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
-        end = first_step(block + 1, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
+        block, blocks = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x, cuda.gridDim.x * cuda.gridDim.y
+        # A warp has 32 × 64 results; lanes 2i and 2i + 1 lie below each other, l and l + 2 side by side.
+        warp, lane = thread // WARP, thread % WARP
+        row = warp // warps_across * 32 + (lane // 16 * 2 + lane % 2) * vector
+        col = warp % warps_across * 64 + lane // 2 % 8 * vector
+        a_row, a_col, b_row, b_col = thread // A_LANES, thread % A_LANES, thread // b_lanes, thread % b_lanes * b_width
+        short, steps_per_tile = short_of(k), (k + (DEPTH - 1)) // DEPTH
+        tiles_down, tiles_across = (
+            (m // rows, n // columns) if few else ((m + rows - 1) // rows, (n + columns - 1) // columns)
+        )
+        all_steps = tiles_down * tiles_across * steps_per_tile
+        chunks, steps_per_chunk = count_chunks(m, n) if few else uint32(0), steps_per_tile // CHUNKS_PER_TILE
+        begins = first_step(block, blocks, all_steps, chunks, steps_per_chunk)
+        end = first_step(block + 1, blocks, all_steps, chunks, steps_per_chunk)
         if few:
-            compute_remainder(C, A, B, memory, thread)
+            compute_chunks(C, A, B, accumulators, b_tile, thread)
         while end > begins:
+            # The last tile of this block's range, and of its steps along k those from since to until.
             tile = (end - 1) // steps_per_tile
             base = tile * steps_per_tile
-            since = max(begins, base) - base
-            until = end - base
-            top, left = tile // tiles_across * rows, tile % tiles_across * columns
-            row0 = top if few else origin(tile // tiles_across, rows, m)
-            col0 = left if few else origin(tile % tiles_across, columns, n)
-            share = Share(thread, Place(row0, col0), short)
-            k0 = since * depth
-            last = until * depth
-            buffer = uint32(0)
-            from_k = k0 - short if since > 0 else uint32(0)
-            to_k = k if since > 0 else first(k, short)
-            first_tiles(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
+            since, until = max(begins, base) - base, end - base
+            # A tile at an edge may be moved inwards; what lies above and left of least is its neighbours'.
+            least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
+            row0, col0 = origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n)
+            k0, last, buffer = since * DEPTH, until * DEPTH, uint32(0)
+            for i in range(64):
+                accumulators[i] = zero
+            from_k, to_k = (k0 - short, k) if since > 0 else (uint32(0), first_end(k, short))
+            load(a_held, b_held, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, Place(row0, col0), from_k)
+            store(a_tile, b_tile, buffer, a_held, b_held, thread)
+            cuda.syncthreads()
             at_a, at_b = uint64(row), uint64(col)
             load_first(memory, Offsets(at_a, at_b))
             while k0 < last:
-                k0 += depth
+                k0 += DEPTH
+                buffer = 1 - buffer
                 if inside:
-                    buffer = 1 - buffer
-                    source, target = copy_ends(A, B, share, k0, buffer)
-                    steps_with_copying(memory, Offsets(at_a, at_b), A, B, source, target)
+                    at_k = min(k0 - short, k - DEPTH)  # past the end of k the last tiles are copied again
+                    source = Offsets((row0 + a_row) * lda + a_col + at_k, (at_k + b_row) * ldb + col0 + b_col)
+                    to_a = uint64(buffer * a_elements) + uint64(a_col * pitch + a_row)
+                    to_b = uint64(buffer * b_elements) + uint64(b_row * columns + b_col)
+                    steps_with_copies(memory, Offsets(at_a, at_b), A, B, source, Offsets(to_a, to_b))
                     commit_copies()
                     wait_for_copies(0)
                 else:
-                    load_tiles(memory.held, A, B, thread, Place(row0, col0), k0)
+                    load(a_held, b_held, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
-                    all_but_last(memory, Offsets(at_a, at_b))
-                    buffer = 1 - buffer
-                    store_tiles(memory, buffer, thread)
+                    steps_alone(memory, Offsets(at_a, at_b), A, B, Offsets(at_a, at_b), Offsets(at_a, at_b))
+                    store(a_tile, b_tile, buffer, a_held, b_held, thread)
                 cuda.syncthreads()
-                at_a = uint64(buffer * a_elements) + uint64(row)
-                at_b = uint64(buffer * b_elements) + uint64(col)
+                at_a, at_b = uint64(buffer * a_elements) + uint64(row), uint64(buffer * b_elements) + uint64(col)
+                # The next tile's first fragments arrive while this one's last are multiplied.
                 load_first(memory, Offsets(at_a, at_b))
-                multiply_last(memory)
+                multiply_last(accumulators, a_fragment, b_fragment)
             if since > 0:
                 if thread == 0:
                     wait_for_flag(block - 1)
                 cuda.syncthreads()
-                if b_width > 1:
-                    add(memory.accumulators, C, Place(row0 + row, col0 + col), Place(top, left))
             if b_width > 1:
-                write(C, memory.accumulators, Place(row0 + row, col0 + col), Place(top, left))
+                if since > 0:
+                    add(C, accumulators, Place(row0 + row, col0 + col), least)
+                write(C, accumulators, Place(row0 + row, col0 + col), least)
             else:
-                for part in range(parts):
-                    cuda.syncthreads()
-                    stage(memory, Place(row, col), part)
-                    cuda.syncthreads()
-                    window = Window(Place(row0, col0), Place(top, left))
-                    write_staged(C, memory.tiles.b, thread, part, since > 0, window)
+                write_unaligned(C, b_tile, accumulators, thread, Place(row, col), since > 0, Place(row0, col0), least)
             # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
             if until < steps_per_tile and thread == 0:
                 raise_flag(block)
             end = base + since
 
-    made = tiling.program(stream_k, case, bounds.label, few=few)
-    steps = -(-(case.k or 0) // depth)
-    shared = prod(made.grid), steps, tiling.launch_bounds[1]
-    return replace(
-        made, persistent_blocks=partial(blocks_on, *shared), segments=None if few else partial(segments_on, *shared)
-    )
+    program = tiling.program(stream_k, case, label, few=few)
+    shared = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), tiling.launch_bounds[1]
+    segments = None if few else partial(segments_on, *shared)
+    return replace(program, persistent_blocks=partial(blocks_on, *shared), segments=segments)
 
 
 KERNEL = kernel_of_tiling(
     "streamK",
-    VARIANT.tiling,
-    program,
+    partial(Tiling.of, depth=DEPTH),
+    build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
-    results=(VARIANT.across, VARIANT.down),
+    results=(8, 8),
     blocks=(Block(16, 16),),
     needs="8.0",
     ladder="blocks share all steps along k, across tiles",

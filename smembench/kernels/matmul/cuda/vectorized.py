@@ -18,12 +18,12 @@ are of single elements, consecutive ones for consecutive threads. Predictions: r
 from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.matmul.structs import Matrix, Offsets, Place
+from smembench.kernels.matmul.structs import Offsets
 from smembench.kernels.matmul.tile_steps import tile_steps
 from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
 
 

@@ -29,11 +29,10 @@ from smembench.kernels.intrinsics.warp_group import (
     products,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Stages, Tile, epilogue, unsupported
 from smembench.kernels.numba_cuda import cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW
 

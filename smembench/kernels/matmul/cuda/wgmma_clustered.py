@@ -42,11 +42,10 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     setting_up,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import TILES, step_cycles
-from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, shared_elements
 from smembench.kernels.numba_cuda import SIMULATED, DeviceFunction, cuda, device, int64, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.formats import produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS

@@ -45,7 +45,6 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     starting_step,
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, TILES, buffering, quickest
-from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
     Maps,
@@ -58,7 +57,7 @@ from smembench.kernels.matmul.warp_groups import (
 )
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP

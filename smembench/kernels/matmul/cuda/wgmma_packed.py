@@ -34,11 +34,10 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
 )
 from smembench.kernels.matmul.cuda.wgmma_stored import HEIGHT, TILES, buffering, quickest
 from smembench.kernels.matmul.packing import copied, height, packing
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, shared_elements, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import WARP

@@ -31,11 +31,10 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
     setting_up,
 )
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 from smembench.model.hardware import SM90_MULTIPROCESSORS
 

@@ -33,11 +33,10 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.structs import Matrix, Place
 from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, products_of, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW
 

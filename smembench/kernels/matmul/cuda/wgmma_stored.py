@@ -36,11 +36,10 @@ from smembench.kernels.matmul.cuda.wgmma_specialized import (
     release,
     setting_up,
 )
-from smembench.kernels.matmul.structs import Place
 from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, shared_elements, unsupported
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, Case
 from smembench.model.formats import produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
