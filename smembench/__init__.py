@@ -221,7 +221,7 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
             data of NumPy's arrays; other arrays have a shape, a type, strides and an alignment only.
         shared_bytes: dynamic shared memory of the launch.
         cluster: blocks of a cluster of CUDA C++ or PTX, as an int or up to three; by default the kernel's own, if any.
-        capability: as for ``explain_kernel``. Without NVIDIA's compiler libraries the accesses are the source's.
+        capability: to compile for; 9.0 by default. Functions for Numba need NVIDIA's compiler libraries.
         options: the compiler's for a .cu file, such as ``["-DPAD=1"]``.
         named: what a launch of Triton names: ``BLOCK=128, num_warps=8``.
 

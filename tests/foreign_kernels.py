@@ -9,9 +9,9 @@ from typing import Any
 import numba
 import numpy as np
 from numba import cuda, float32, int32
-from numba.cuda import shfl_down_sync, syncthreads, threadIdx
+from numba.cuda import shfl_down_sync, syncthreads
 
-TILE = 32
+TILE, PADDED = 32, 33
 WEIGHTS = np.array([3, 1, 2, 0], np.int32)
 
 
@@ -43,7 +43,7 @@ def tile(out: Any, a: Any) -> None:
 @cuda.jit
 def padded(out: Any, a: Any) -> None:
     """The same without conflicts."""
-    shared = cuda.shared.array((TILE, TILE + 1), dtype=numba.float32)
+    shared = cuda.shared.array((TILE, PADDED), dtype=numba.float32)
     x, y = cuda.grid(2)
     shared[cuda.threadIdx.y, cuda.threadIdx.x] = a[y, x]
     cuda.syncthreads()
@@ -119,10 +119,10 @@ def shuffled(out: Any, a: Any) -> None:
     """A sum by shuffles, local and constant arrays, names imported from numba.cuda, a barrier of the grid."""
     weights = cuda.const.array_like(WEIGHTS)
     own = cuda.local.array(4, float32)
-    lane = threadIdx.x % 32
+    lane = cuda.threadIdx.x % 32
     for k in range(4):
         own[weights[k]] = a[4 * cuda.grid(1) + k]
-    total = own[0] + own[3]
+    total = own[0] + own[1] + own[2] + own[3] + weights[lane % 4]
     step = 16
     while step > 0:
         total += shfl_down_sync(0xFFFFFFFF, total, step)
@@ -241,9 +241,7 @@ def goes_on(out: Any, a: Any, n: Any) -> None:
 def guarded_too_late(out: Any, a: Any, n: Any) -> None:
     i = cuda.grid(1)
     if i < n + 3:
-        value = a[i]
-    if i < n:
-        out[i] = value
+        out[min(i, n - 1)] = a[i]
 
 
 @cuda.jit
@@ -261,16 +259,6 @@ def shared(out: Any, a: Any) -> None:
     tile = cuda.shared.array(32, float32)
     tile[cuda.threadIdx.x] = a[cuda.grid(1)]
     out[cuda.grid(1)] = tile[cuda.threadIdx.x]
-
-
-@cuda.jit(device=True)
-def down(n: Any) -> Any:
-    return n if n < 2 else down(n - 1)
-
-
-@cuda.jit
-def counts_down(out: Any, a: Any) -> None:
-    out[cuda.grid(1)] = a[cuda.grid(1)] + down(5)
 
 
 @cuda.jit(device=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from smembench.explain.costs import Costs
 from smembench.explain.cuda_kernel import explain_cuda, explain_raw
-from smembench.explain.foreign import explain_function
+from smembench.explain.numba_kernel import explain_numba
 from smembench.explain.occupancy import CAPABILITIES
 from smembench.explain.ptx.costs import Call
 from smembench.explain.triton_kernel import explain_triton
@@ -74,6 +74,4 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
         return explain_cuda(kernel, call, capability=capability or _DEFAULT, options=options)
     if (raw := raw_kernel(kernel)) is not None:
         return explain_raw(raw, call, capability=capability or _DEFAULT)
-    return explain_function(
-        kernel, grid=grid, block=block, arguments=arguments, shared_bytes=shared_bytes, capability=capability
-    )
+    return explain_numba(kernel, call, capability=capability or _DEFAULT)

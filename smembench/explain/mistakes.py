@@ -46,6 +46,21 @@ class Mistake:
     text: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Unfollowed:
+    """What a trace left out: the line of the source, what depends on data there, and whose data it is."""
+
+    line: int
+    what: str
+    source: str
+    remedy: str = ""
+
+    @property
+    def text(self) -> str:
+        """A sentence, with the way out."""
+        return f"{self.what} depends on {self.source}{self.remedy}"
+
+
 class Made(NamedTuple):
     """The accesses at a site of shared memory by threads of a block.
 

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from smembench.explain.branches import decided, partners
 from smembench.explain.lockstep import Group
-from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, Path, divergent, in_shared_memory, thread
+from smembench.explain.mistakes import WARP_SYNCS, Made, Mistake, Path, Unfollowed, divergent, in_shared_memory, thread
 from smembench.explain.moved import Moved, keep_lanes_that_store
 from smembench.explain.requests import NOWHERE, UNSERVED, Accesses, AccessSite, Integers
 from smembench.explain.sites import Sites
 from smembench.explain.tiles import TileRecorder
-from smembench.explain.unknown import Unfollowed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 

@@ -22,12 +22,11 @@ import numpy as np
 
 from smembench.explain.blocks import divided, kinds_of_blocks, kinds_of_tiles
 from smembench.explain.lockstep import Group, run
-from smembench.explain.mistakes import Mistake
+from smembench.explain.mistakes import Mistake, Unfollowed
 from smembench.explain.moved import Moved
 from smembench.explain.recorder import AddressArray, Recorder, SharedArray
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
 from smembench.explain.tiles import Matrix, TileAccess
-from smembench.explain.unknown import Unfollowed
 from smembench.kernels.intrinsics.bulk_copy import TILES
 from smembench.kernels.intrinsics.clusters import CLUSTER_BLOCKS
 from smembench.kernels.intrinsics.traced import OF_MODULE

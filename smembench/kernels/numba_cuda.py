@@ -197,7 +197,11 @@ PRIVATE: tuple[Private, ...] = (
         "the options and the Python function of a user's kernel (targetoptions, py_func)",
         "in silence: it is explained as compiled without its options",
     ),
-    Private("numba.cuda.random", "its functions' results are not known in a trace", "they are followed as code"),
+    Private(
+        "numba.cuda.dispatcher.get_current_device",
+        "device functions compile without a GPU, too",
+        "kernels with functions of NumPy are explained only where there is a GPU",
+    ),
     Private("numba.cuda.compile", "LTO-IR and PTX with the array ABI", "in silence: kernels read and write elsewhere"),
     *(
         Private(f"numba_cuda_mlir.{name}", *_BY_MLIR)

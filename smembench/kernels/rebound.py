@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dis
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -15,11 +15,10 @@ class Rebound:
 
     Args:
         replace: what a value, given with its name, is replaced by; for a function usually ``self.function`` of it.
-        names: built-in ones.
     """
 
-    def __init__(self, replace: Callable[[Any, str], Any], names: Mapping[str, Any] = vars(builtins)) -> None:
-        self._replace, self._names = replace, dict(names)
+    def __init__(self, replace: Callable[[Any, str], Any]) -> None:
+        self._replace = replace
         self._copies: dict[FunctionType, FunctionType] = {}
 
     def function(self, function: FunctionType) -> FunctionType:
@@ -27,7 +26,7 @@ class Rebound:
         if function in self._copies:
             return self._copies[function]
         code, own = function.__code__, function.__globals__
-        names = {"__builtins__": self._names, "__name__": function.__module__}
+        names = {"__builtins__": vars(builtins), "__name__": function.__module__}
         cells = tuple(CellType() for _ in code.co_freevars)
         copy = FunctionType(code, names, function.__name__, function.__defaults__, cells)
         copy.__kwdefaults__ = function.__kwdefaults__

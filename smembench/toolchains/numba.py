@@ -119,6 +119,16 @@ def link(code: bytes, arch: str, *, at_link_time: bool, max_registers: int | Non
     return str(linker.get_info_log()), linked
 
 
+def linked_ptx(code: bytes, arch: str) -> str:
+    """The PTX that nvJitLink makes of LTO-IR and hands to ptxas."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    _linker_version()
+    options = LinkerOptions(arch=f"sm_{arch}", link_time_optimization=True, ptx=True, lineinfo=True, no_cache=True)
+    found = Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code
+    return bytes(found).decode().rstrip("\0")
+
+
 def _linker_version() -> str:
     """nvJitLink's version.
 

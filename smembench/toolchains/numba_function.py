@@ -1,4 +1,4 @@
-"""Machine code and PTX of any Numba kernel, for the types of a launch's arguments and without a GPU.
+"""PTX and machine code of any Numba kernel, for the types of a launch's arguments and without a GPU.
 
 Numba is imported where it is used, so that listing the toolchains is quick.
 """
@@ -9,67 +9,79 @@ import re
 from collections.abc import Sequence
 from inspect import getsourcelines
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from smembench.kernels.rebound import Rebound
 from smembench.model.errors import UsageError
-from smembench.toolchains.numba import link
+from smembench.toolchains.cuda_libraries import cuda_libraries
+from smembench.toolchains.machine_code import MachineCode, parse
+from smembench.toolchains.numba import link, linked_ptx
 from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
 """Those of ``cuda.jit`` that ``cuda.compile`` takes."""
+_DEVICE_RUNTIME = "cudaCG"
+"""In the names of its functions that Numba calls, to wait for all blocks of a grid."""
 
 
-def function_code(function: Any, arguments: Sequence[object], capability: str) -> tuple[str, bytes]:
-    """ptxas's report and the machine code, as a process compiles it that does not import this package, with its lines.
+class NumbaCode(NamedTuple):
+    """What a kernel is compiled to for a launch: PTX with its lines, and what ptxas makes of that.
+
+    ``machine_code`` is None of a kernel that needs CUDA's device runtime, with which it is linked for a launch alone.
+    """
+
+    ptx: str
+    machine_code: MachineCode | None
+
+
+def function_code(function: Any, arguments: Sequence[object], capability: str) -> NumbaCode:
+    """A kernel as a process compiles it that does not import this package.
 
     Device functions of ``cuda.jit``, which Numba compiles only for a GPU that is there, are inlined.
 
     Args:
         function: with or without ``cuda.jit``, whose options it then has.
         arguments: numbers, and arrays of the launch's dimensions and types.
-
-    Raises:
-        Exception: a missing library's or the compiler's own.
-    """
-    from smembench.kernels.numba_cuda import typeof
-
-    options = getattr(function, "targetoptions", {})
-    if options.get("link"):
-        raise LookupError("other files are linked")
-    at_link_time = options.get("lto", True)
-    major, minor = map(int, capability.split("."))
-    code = compiled(
-        _inlining(getattr(function, "py_func", function)),
-        tuple(map(typeof, arguments)),
-        (major, minor),
-        at_link_time=at_link_time,
-        unsigned=False,
-        **{name: options[name] for name in _OPTIONS if name in options},
-    )
-    return link(code, f"{major}{minor}", at_link_time=at_link_time, max_registers=options.get("max_registers"))
-
-
-def function_ptx(function: Any, arguments: Sequence[object], capability: str) -> str:
-    """NVVM's PTX of a kernel, with its lines.
+        capability: the compute capability.
 
     Raises:
         UsageError: for what does not compile, with the line where it is known, and where a library is missing.
     """
-    from smembench.kernels.numba_cuda import typeof
+    from smembench.kernels.numba_cuda import INSTALL, typeof
 
     plain = getattr(function, "py_func", function)
+    options = getattr(function, "targetoptions", {})
+    if options.get("link"):
+        raise UsageError(f"{plain.__name__}: links other files (link=…), which is not traced")
+    if missing := [name for name, found in cuda_libraries().items() if not found]:
+        raise UsageError(f"{plain.__name__}: needs {' and '.join(missing)} to be explained: {INSTALL}")
+    at_link_time = options.get("lto", True)
     major, minor = map(int, capability.split("."))
+    arch = f"{major}{minor}"
     try:
-        types = tuple(map(typeof, arguments))
-        return compiled(_inlining(plain), types, (major, minor), at_link_time=False, unsigned=False).decode()
-    except Exception as error:  # a missing library or the compiler raises its own
+        code = compiled(
+            _inlining(plain),
+            tuple(map(typeof, arguments)),
+            (major, minor),
+            at_link_time=at_link_time,
+            unsigned=False,
+            **{name: options[name] for name in _OPTIONS if name in options},
+        )
+        ptx = linked_ptx(code, arch) if at_link_time else code.decode()
+    except Exception as error:  # the compilers raise their own
         raise UsageError(f"{plain.__name__}{_reason(error, plain)}") from None
+    if _DEVICE_RUNTIME in ptx:
+        return NumbaCode(ptx, None)
+    linked = link(code, arch, at_link_time=at_link_time, max_registers=options.get("max_registers"))
+    return NumbaCode(ptx, parse(*linked))
 
 
 _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
 """What says most in a report of overloads that Numba has tried: why one was refused, or what was called."""
-_NEEDS_GPU = "it uses what Numba compiles only where there is a GPU, such as functions of NumPy"
+_SAID = {
+    "RecursionError": "it has a device function that calls itself",
+}
+"""By type of the error, what says more than its message."""
 _NOT_CONSTANT = (
     "the shape of a shared or local array has to be constant: give numbers, such as (32, 33), or global names"
 )
@@ -88,8 +100,7 @@ def _reason(error: Exception, function: FunctionType) -> str:
     said = next(filter(None, inner[0])) if inner else "".join(lines[:1])
     if said.startswith("array("):
         said = _NOT_CONSTANT
-    if type(error).__name__ == "CudaSupportError":
-        said = _NEEDS_GPU
+    said = _SAID.get(type(error).__name__, said)
     return f"{f', line {line}' if line else ''}: Numba does not compile it: {said or type(error).__name__}"
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -39,7 +40,7 @@ def compiled(
     from smembench.kernels.numba_cuda import cuda
 
     output = "ltoir" if at_link_time else "ptx"
-    with compiling(function if unsigned else None), _lines_alone():
+    with compiling(function if unsigned else None), _lines_alone(), _a_device(capability):
         code, _ = cuda.compile(
             function,
             signature,
@@ -97,6 +98,20 @@ def ready_context() -> Any:
         if missing:
             del np.row_stack
     return context
+
+
+@contextmanager
+def _a_device(capability: tuple[int | str, ...]) -> Iterator[None]:
+    """Tell Numba of a GPU, which it asks for to compile functions for devices, such as NumPy's."""
+    from smembench.kernels.numba_cuda import private
+
+    dispatcher: Any = private("numba.cuda.dispatcher")
+    usual = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability[:2])
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = usual
 
 
 @contextmanager

@@ -76,7 +76,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
     without = program(*launch, "--arg", "int32[64]", "--arg", "float32[4096]")
     assert without.returncode == 0
     assert without.stdout.startswith(
-        "not followed in mine.py, line 27: the index of a load of a depends on data of indices; give its data"
+        "not followed in mine.py, line 27: an address depends on data of indices; give its data"
     )
     indices = tmp_path / "indices.npy"
     np.save(indices, np.arange(64) * 64)
@@ -113,8 +113,16 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
             "--grid 1 --block 32 --arg S8[3] --arg 2",
             "S8 is no type of a kernel",
         ),
-        ("mine.py:race", "--grid 1 --block 32 --arg 1 --arg 2", "line 21: cannot be traced: TypeError"),
-        ("mine.py:unsupported", "--grid 1 --block 32 --arg int32[3]", "numba.cuda has no no_such_function"),
+        (
+            "mine.py:race",
+            "--grid 1 --block 32 --arg 1 --arg 2",
+            "race: Numba does not compile it: getitem(int64, int32)",
+        ),
+        (
+            "mine.py:unsupported",
+            "--grid 1 --block 32 --arg int32[3]",
+            "line 31: Numba does not compile it: module 'numba.cuda' has no attribute 'no_such_function'",
+        ),
         ("mine.py:race", "--grid 1 --block 32 --measure", "--measure: goes with the package's kernels"),
         ("mine.py:race", "--grid 1 --block 32 --dtype float32", "--dtype: goes with the package's kernels"),
         ("transposeSmem", "--grid 1", "--grid: goes with a kernel in a file"),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smembench.explain.mistakes import Unfollowed
 from smembench.explain.ptx.copy_groups import CopyGroups
 from smembench.explain.ptx.fragments import fragment
 from smembench.explain.ptx.needed import Needed
@@ -16,7 +17,6 @@ from smembench.explain.ptx.records import Progress, Record, Traced
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.ptx.values import Run
 from smembench.explain.requests import NOWHERE, WAITING, Integers
-from smembench.explain.unknown import Unfollowed
 from smembench.launches.ptx_entry import TYPES
 from smembench.model.hardware import WARP
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from smembench.explain.compiled import as_compiled
-from smembench.explain.costs import Costs
-from smembench.explain.foreign import costs_of
+from smembench.explain.costs import Costs, by_memory, resident_blocks
+from smembench.explain.idle import idle_requests
+from smembench.explain.launch import by_cost
 from smembench.explain.ptx.clusters import cluster_of
 from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.memory import SPACING
 from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
+from smembench.explain.tiles import tile_traffic
+from smembench.explain.trace import Trace
+from smembench.explain.traffic import traffic
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.launches.parameters import scalar_bytes, structure_bytes
 from smembench.launches.ptx_entry import TYPES
 from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.model.errors import UsageError
+from smembench.model.hardware import WARP
 from smembench.model.text import number_of
 from smembench.toolchains.loaded import Parameter
 from smembench.toolchains.machine_code import MachineCode
@@ -101,6 +106,49 @@ def explain_ptx(
     )
 
 
+def costs_of(
+    traced: Trace,
+    title: str,
+    *,
+    sizes: Mapping[str, int],
+    shared_bytes: int,
+    launched: tuple[int, int],
+    code: tuple[str | None, MachineCode | None],
+) -> Costs:
+    """What the accesses of a traced launch cost.
+
+    Args:
+        traced: with the accesses that the machine code has, where it is known.
+        title: the kernel, its file, and how it is launched.
+        sizes: bytes of the global arrays by name.
+        shared_bytes: shared memory of a block.
+        launched: blocks of the grid, and threads of a block.
+        code: a compute capability, and what the kernel is compiled to for it, where they are known.
+
+    Raises:
+        UsageError: for an unknown compute capability.
+    """
+    capability, machine_code = code
+    blocks, threads = launched
+    requests = list(by_cost(traced).values())
+    idle: Mapping[str, int] = {}
+    if machine_code is not None and not traced.unfollowed:
+        idle = idle_requests(traced, requests, machine_code, blocks * -(-threads // WARP))
+    return Costs(
+        title=title,
+        pad=0,
+        trace=traced,
+        **by_memory(traced, requests)._asdict(),
+        traffic=traffic(sizes, requests),
+        tiles=tile_traffic(traced.tiles, traced.source),
+        shared_bytes=shared_bytes,
+        threads=threads,
+        code=machine_code,
+        occupancy=resident_blocks(capability, threads, shared_bytes, machine_code),
+        idle=idle,
+    )
+
+
 def _map(arrays: list[GlobalArray], parameter: Parameter) -> bytes:
     """The bytes of a tensor map, or of a pointer to one."""
     if parameter.bytes == MAP_BYTES:
@@ -113,5 +161,6 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
     if parameter.bytes != 8:
         raise UsageError(f"{parameter.name}: is no pointer but {parameter.bytes} bytes; give a number")
     begin = (len(arrays) + 1) * SPACING
-    arrays.append(GlobalArray(parameter.name, begin, argument.bytes, argument.content()))
+    shape = argument.shape if argument.element_bytes == argument.bytes else ()
+    arrays.append(GlobalArray(parameter.name, begin, argument.bytes, argument.content(), shape=shape))
     return (begin + argument.begin).to_bytes(8, "little")

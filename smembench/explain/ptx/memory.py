@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -275,9 +276,10 @@ class Memory:
         thread = int(np.argmax(beyond))
         at = int(addresses[thread]) - begin
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
-        shape = self.arrays[int(number)].shape if space == "global" and 0 <= number < len(self.arrays) else ()
+        known = space == "global" and 0 <= number < len(self.arrays)
+        shape = self.arrays[int(number)].shape if known else ()
         what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"
-        if shape:
+        if shape and width * prod(shape) == size:
             what = f"{name}[{element(shape, at // width)}], and {name} has {'x'.join(map(str, shape))} elements"
         return Mistake(line, "outside", f"thread {thread} {verb} {what}")
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from textwrap import dedent
 from types import FunctionType
 from typing import Any
 
@@ -16,19 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import costs_of
+from smembench.explain.numba_kernel import numba_kernel, passed_as
 from smembench.explain.ptx.content import GlobalArray
+from smembench.explain.ptx.costs import costs_of
 from smembench.explain.ptx.memory import SPACING
-from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
+from smembench.launches.array_argument import ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
+from smembench.launches.parameters import scalar_bytes
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of
-from smembench.toolchains.numba_function import function_ptx
-
-_SHARED = r"\b_cudapy_smem_(\d+)\b"
-"""Numba's names of shared arrays in PTX."""
+from smembench.toolchains.numba_function import function_code
 
 
 class NumbaPtx:
@@ -54,9 +50,7 @@ class NumbaPtx:
         if len(self.parameters) != len(arrays):
             given = number_of(len(arrays), "array")
             raise UsageError(f"{name}: takes ({', '.join(self.parameters)}); it is launched with {given}")
-        ptx = _named(function_ptx(kernel, arrays, capability), self._function)
-        (self._kernel,) = parse(ptx).kernels.values()
-        self._kernel.name = name
+        self._kernel = numba_kernel(function_code(kernel, arrays, capability).ptx, self._function)
 
     def run(
         self, arrays: Sequence[NDArray[Any]], *, grid: Dimensions, block: Dimensions, most_steps: int | None = None
@@ -78,10 +72,14 @@ class NumbaPtx:
             )
             for number, (name, array) in enumerate(zip(self.parameters, arrays, strict=True), 1)
         ]
-        values = [value for at, array in zip(placed, arrays, strict=True) for value in _descriptor(at, array)]
+        words: list[Any] = [
+            at.begin if isinstance(word, ArrayArgument) else word
+            for at, array in zip(placed, arrays, strict=True)
+            for _, word in passed_as(at.name, ArrayArgument(array.shape, array.dtype))
+        ]
         parameters = {
-            parameter.name: value.to_bytes(parameter.bytes, "little")
-            for parameter, value in zip(self._kernel.parameters, values, strict=True)
+            parameter.name: scalar_bytes(parameter, word)
+            for parameter, word in zip(self._kernel.parameters, words, strict=True)
         }
         x, y, z = (*grid, 1, 1)[:3]
         width, height, depth = (*block, 1, 1)[:3]
@@ -96,23 +94,3 @@ class NumbaPtx:
             launched=(prod(grid), prod(block)),
             code=(self._capability, None),
         )
-
-
-def _descriptor(at: GlobalArray, array: NDArray[Any]) -> Sequence[int]:
-    """An array as Numba passes it: two owners, elements, bytes of one, address, sides, strides."""
-    return [0, 0, array.size, array.itemsize, at.begin, *array.shape, *array.strides]
-
-
-def _named(ptx: str, function: FunctionType) -> str:
-    """PTX whose shared arrays have the names that the function gives them, or numbers if it does not name each once."""
-    tree = ast.parse(dedent(inspect.getsource(function)))
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    made = [each for each in assigned if re.search(r"\bshared\.array\(", ast.unparse(each.value))]
-    names = [ast.unparse(each.targets[0]) for each in sorted(made, key=lambda each: each.lineno)]
-    numbers = sorted({int(number) for number in re.findall(_SHARED, ptx)})
-    parameters = inspect.signature(function).parameters
-    distinct = len({*names, *parameters}) == len(names) + len(parameters) and all(map(str.isidentifier, names))
-    if len(numbers) != len(names) or not distinct:
-        names = [f"shared{place}" for place in range(len(numbers))]
-    new: Mapping[int, str] = dict(zip(numbers, names, strict=True))
-    return re.sub(_SHARED, lambda match: new[int(match[1])], ptx)

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.mistakes import Brought, Mistake
+from smembench.explain.mistakes import Brought, Mistake, Unfollowed
 from smembench.explain.ptx.program import Instruction
 from smembench.explain.requests import Integers
 from smembench.explain.tiles import TileAccess
-from smembench.explain.unknown import Unfollowed
 
 
 class Record(NamedTuple):

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from smembench.explain.blocks import FEW
-from smembench.explain.mistakes import Made, Mistake, in_global_memory, in_shared_memory
+from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.kinds import kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
@@ -24,7 +24,6 @@ from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
 from smembench.explain.tiles import TileAccess
 from smembench.explain.trace import Trace
-from smembench.explain.unknown import Unfollowed
 from smembench.launches.ptx_entry import readable
 from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP

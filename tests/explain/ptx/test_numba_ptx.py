@@ -11,8 +11,8 @@ import pytest
 
 from programs import case_of, numba_kernel
 from smembench.explain.costs import Costs
-from smembench.explain.foreign import costs_of
 from smembench.explain.ptx.content import GlobalArray
+from smembench.explain.ptx.costs import costs_of
 from smembench.explain.ptx.memory import SPACING
 from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch

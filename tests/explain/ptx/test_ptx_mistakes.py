@@ -215,7 +215,7 @@ def test_threads_that_store_and_return_before_a_barrier_are_no_mistake(module: M
 
 def test_a_register_may_be_called_like_a_part_of_a_special_one(module: Module) -> None:
     (mistake,) = run(module, "scoped", [ArrayArgument((64,), np.dtype("float32"))]).trace.mistakes
-    assert mistake.text.startswith("thread 63 stores 4 bytes at byte 256 of ")
+    assert mistake.text.startswith("thread 63 stores scoped_param_0[64]")
 
 
 def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: Module) -> None:

@@ -1,0 +1,115 @@
+"""Explain a Numba function by the PTX that is linked for its launch."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import dedent
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from smembench.explain.costs import Costs
+from smembench.explain.ptx.costs import Call, explain_ptx
+from smembench.explain.ptx.parse import parse
+from smembench.explain.ptx.program import PtxKernel
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.dimensions import check_launch
+from smembench.launches.python_file import plain_function
+from smembench.launches.tensor_map_argument import TensorMapArgument
+from smembench.model.errors import UsageError
+from smembench.model.text import number_of
+from smembench.toolchains.numba_function import function_code
+
+_SHARED = r"\b_cudapy_smem_(\d+)\b"
+"""Numba's names of shared arrays in PTX."""
+
+
+def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Costs:
+    """Explain a function, with or without ``cuda.jit``.
+
+    Raises:
+        UsageError: for what is no kernel and does not compile, arguments that it does not take, and as ``explain_ptx``.
+    """
+    plain = plain_function(function)
+    if plain is None:
+        raise UsageError(f"{function!r}: is not a kernel; give a function, with or without cuda.jit")
+    check_launch(call.grid, call.block)
+    named = _named(plain, call.arguments)
+    found = function_code(function, [_like(name, each) for name, each in named.items()], capability)
+    kernel = numba_kernel(found.ptx, plain)
+    passed = [part for name, each in named.items() for part in passed_as(name, each)]
+    kernel.name_parameters([name for name, _ in passed])
+    path = plain.__code__.co_filename
+    return explain_ptx(
+        kernel,
+        call._replace(arguments=[value for _, value in passed]),
+        title=f"{plain.__name__} in {Path(path).name}",
+        filename=path,
+        code=(capability, found.machine_code),
+    )
+
+
+def numba_kernel(ptx: str, function: FunctionType) -> PtxKernel:
+    """The kernel that PTX has of a function, with the function's names of its shared arrays."""
+    (kernel,) = parse(_with_names(ptx, function)).kernels.values()
+    kernel.name = function.__name__
+    return kernel
+
+
+def passed_as(name: str, argument: Argument) -> Iterator[tuple[str, Argument]]:
+    """What Numba passes: of an array two owners, its elements, bytes of one, address, sides and strides."""
+    if isinstance(argument, ArrayArgument):
+        words = [0, 0, int(np.prod(argument.shape)), argument.dtype.itemsize]
+        yield from ((f"{name}${number}", word) for number, word in enumerate(words))
+        yield name, argument
+        yield from ((f"{name}$side{axis}", side) for axis, side in enumerate(argument.shape))
+        yield from ((f"{name}$step{axis}", step) for axis, step in enumerate(argument.steps))
+    elif isinstance(argument, complex | np.complexfloating):
+        yield f"{name}$real", argument.real
+        yield f"{name}$imag", argument.imag
+    else:
+        yield name, argument
+
+
+def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str, Argument]:
+    """The arguments by the kernel's names."""
+    try:
+        bound = inspect.signature(function).bind(*arguments)
+    except TypeError:
+        names = ", ".join(inspect.signature(function).parameters)
+        given = number_of(len(arguments), "argument")
+        raise UsageError(f"{function.__name__}: takes ({names}), not {given}; give one for each name") from None
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _like(name: str, argument: Argument) -> Any:
+    """What Numba compiles for: a number, or an array of the same layout without its memory."""
+    if isinstance(argument, TensorMapArgument):
+        raise UsageError(f"{name}: a tensor map is no argument of a Numba kernel; give an array")
+    if not isinstance(argument, ArrayArgument):
+        return argument
+    if argument.dtype.kind not in "biufc":
+        raise UsageError(f"{name}: elements of type {argument.dtype} are not traced; give a type of numbers")
+    return as_strided(np.empty(1, argument.dtype), argument.shape, argument.steps)
+
+
+def _with_names(ptx: str, function: FunctionType) -> str:
+    """PTX whose shared arrays have the names that the function gives them, or numbers if it does not name each once."""
+    tree = ast.parse(dedent(inspect.getsource(function)))
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    made = [each for each in assigned if re.search(r"\bshared\.array\(", ast.unparse(each.value))]
+    names = [ast.unparse(each.targets[0]) for each in sorted(made, key=lambda each: each.lineno)]
+    numbers = sorted({int(number) for number in re.findall(_SHARED, ptx)})
+    parameters = inspect.signature(function).parameters
+    distinct = len({*names, *parameters}) == len(names) + len(parameters) and all(map(str.isidentifier, names))
+    if len(numbers) != len(names) or not distinct:
+        names = [f"shared{place}" for place in range(len(numbers))]
+    new: Mapping[int, str] = dict(zip(numbers, names, strict=True))
+    return re.sub(_SHARED, lambda match: new[int(match[1])], ptx)
