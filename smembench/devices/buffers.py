@@ -65,6 +65,11 @@ class BufferPool:
             for slot, size in enumerate(sizes):
                 self._at_least(slot, size)
 
+    def make_room(self, sizes: Sequence[int], free: int) -> None:
+        """Free all buffers if those that are too small for ``sizes`` bytes cannot grow into ``free`` bytes."""
+        if sum(max(size - self._size(slot), 0) for slot, size in enumerate(sizes)) > free:
+            self.clear()
+
     def take(self, slot: int, count: int, dtype: Any) -> Any:
         """An uninitialised one-dimensional array: slot 0 is the output, the others are inputs."""
         size = count * np.dtype(dtype).itemsize

@@ -152,6 +152,7 @@ class CudaDevice:
         free, _ = checked(driver.cuMemGetInfo())
         return Limits(
             free_bytes=int(free),
+            flush_bytes=self._flush_bytes,
             max_threads=attribute(self._index, "MAX_THREADS_PER_BLOCK"),
             max_block=(attribute(self._index, "MAX_BLOCK_DIM_X"), attribute(self._index, "MAX_BLOCK_DIM_Y")),
             max_grid=(attribute(self._index, "MAX_GRID_DIM_X"), attribute(self._index, "MAX_GRID_DIM_Y")),
@@ -208,6 +209,7 @@ class CudaDevice:
         if launch not in self._subjects:
             self._subjects[launch] = subject_of(launch, self.info.compute_capability or "")
         flush = self._flush() if case.cache == "cold" else None
+        self._pool.make_room(launch.array_bytes, self.limits().free_bytes - launch.saved_bytes)
         timing = Timing(self._stream, self._handle, self._residue_ms, flush, self._busy)
         return LaunchPrepared(self._subjects[launch], contract, inputs, self._pool, timing)
 
@@ -230,10 +232,14 @@ class CudaDevice:
             self._compiled[key] = toolchain_of(program).compile(case, program, capability)
         return self._compiled[key]
 
+    @property
+    def _flush_bytes(self) -> int:
+        return 2 * (self.info.l2_bytes or _L2_GUESS)
+
     def _flush(self) -> Callable[[], Any]:
         """A function that enqueues reads of twice the size of the L2; buffer and kernel are kept for later cases."""
         if self._flush_l2 is None:
-            count = 2 * (self.info.l2_bytes or _L2_GUESS) // 4
+            count = self._flush_bytes // 4
             blocks = 4 * (self.info.sm_count or _SM_GUESS)
             capability = self.info.compute_capability or ""
             read = launcher("read_all", capability, self._handle, [np.uint32(count)], grid=blocks, block=1024)

@@ -182,7 +182,7 @@ class LaunchPrepared(Prepared):
                     f"or differs from launch to launch: declare it with --out {place}, --inout {place} or "
                     f"--reset {place}=0"
                 )
-        if not written and not self._restored:
+        if not written and not self._restored and self._arrays:
             raise UsageError("the kernel changed none of its arrays: name its outputs with --out")
         return written
 

@@ -130,7 +130,8 @@ class Kernel:
 
     def shared_bytes(self, case: Case) -> int:
         """Bytes of the tile for this case."""
-        return self.tile_elements(case) * ITEMSIZE[case.dtype]
+        elements = self.tile_elements(case)
+        return elements * ITEMSIZE[case.dtype] if elements else 0  # a kernel of the user's may have any type
 
     def static_bytes(self, case: Case) -> int:
         """Bytes of them that the kernel declares; the launch gives the others, which are dynamic."""

@@ -219,7 +219,7 @@ def tolerance(dtype: np.dtype[Any], terms: int) -> float:
         return 0.0
     import ml_dtypes
 
-    eps = float((np if dtype.kind in "fc" else ml_dtypes).finfo(dtype).eps)
+    eps = float((np if dtype.isbuiltin == 1 else ml_dtypes).finfo(dtype).eps)
     return 2 * eps + 4 * min(eps, float(_ACCUMULATED)) * float(np.sqrt(terms))
 
 

@@ -21,6 +21,6 @@ class PlacedArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Types that NumPy lacks, such as bfloat16, are unsigned integers there."""
-        typestr = self.dtype.str if self.dtype.kind in "biufc" else f"<u{self.dtype.itemsize}"
+        typestr = self.dtype.str if self.dtype.isbuiltin == 1 else f"<u{self.dtype.itemsize}"
         steps = self._argument.strides
         return {"shape": self.shape, "typestr": typestr, "strides": steps, "data": (self.address, False), "version": 3}

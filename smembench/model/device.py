@@ -17,11 +17,13 @@ class Limits:
     """What a device can run. None means no such limit; ``multiprocessors`` and ``capability`` are None on a CPU.
 
     Attributes:
+        flush_bytes: memory that a flush of the cache takes.
         max_shared_bytes: shared memory that a kernel may declare.
         max_dynamic_bytes: shared memory of a block, with what a launch gives it.
     """
 
     free_bytes: int
+    flush_bytes: int = 0
     max_threads: int | None = None
     max_block: tuple[int, int] | None = None
     max_grid: tuple[int, int] | None = None

@@ -258,8 +258,9 @@ class Measurement:
 
     @property
     def effective_gb_s(self) -> float | None:
-        """Bytes moved over the median time, in 10^9 bytes per second."""
-        return None if (summary := self.summary) is None else self.bytes_moved / summary.median / 1e6
+        """Bytes moved over the median time, in 10^9 bytes per second; None if there are none."""
+        summary = self.summary
+        return None if summary is None or not self.bytes_moved else self.bytes_moved / summary.median / 1e6
 
     @property
     def gflop_s(self) -> float | None:

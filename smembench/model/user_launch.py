@@ -29,6 +29,7 @@ class UserLaunch:
         check: ``path.py:function``, another target of the same run, or ``UNCHECKED``.
         rtol, atol: tolerances of the check; None for those of the type.
         array_bytes: of each array with its guards, in order.
+        saved_bytes: at most, of copies of what each launch finds in arrays that are restored.
         bytes, flops: per launch.
     """
 
@@ -48,5 +49,6 @@ class UserLaunch:
     rtol: float | None = None
     atol: float | None = None
     array_bytes: tuple[int, ...] = ()
+    saved_bytes: int = 0
     bytes: int = 1
     flops: int = 0

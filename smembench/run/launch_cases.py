@@ -101,6 +101,7 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
     macros = is_cuda_file(target)
     texts = tuple(argument(text, sizes) for text in (*sweep.arg, *([] if macros else tuned)))
     arguments, _ = in_order_and_named(texts)
+    sizes_of_arrays, resets = [*map(_allocated, arguments)], tuple(map(_reset, sweep.reset))
     counts = {**sizes, **{f"bytes{place}": each for place, each in enumerate(map(_bytes, arguments)) if each}}
     return UserLaunch(
         target,
@@ -114,12 +115,13 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
         (*sweep.option, *(f"-D{each}" for each in tuned if macros)),
         sweep.out,
         sweep.inout,
-        tuple(map(_reset, sweep.reset)),
+        resets,
         sweep.check or UNCHECKED,
         sweep.rtol,
         sweep.atol,
-        tuple(size + 2 * GUARD_BYTES for size in map(_allocated, arguments) if size is not None),
-        _count(sweep.bytes, counts, "--bytes", 1) if sweep.bytes else max(sum(map(_bytes, arguments)), 1),
+        tuple(size + 2 * GUARD_BYTES for size in sizes_of_arrays if size is not None),
+        _saved(sizes_of_arrays, (*sweep.inout, *(name for name, _ in resets))),
+        _count(sweep.bytes, counts, "--bytes", 1) if sweep.bytes else sum(map(_bytes, arguments)),
         _count(sweep.flops, counts, "--flops"),
     )
 
@@ -153,6 +155,13 @@ def _allocated(value: Argument) -> int | None:
     if isinstance(value, TensorMapArgument):
         return _bytes(value)
     return value.bytes if isinstance(value, ArrayArgument) else None
+
+
+def _saved(sizes_of_arrays: Sequence[int | None], names: Sequence[str]) -> int:
+    """The bytes of copies of these arrays; of one by the kernel's name, unknown here, those of the largest array."""
+    largest = max((size or 0 for size in sizes_of_arrays), default=0)
+    known = dict(enumerate(sizes_of_arrays))
+    return sum(known.get(int(name)) or 0 if name.isdecimal() else largest for name in names)
 
 
 def _reset(text: str) -> tuple[str, str]:

@@ -110,22 +110,17 @@ def _others(sweep: Sweep) -> tuple[Sequence[str | None], Sequence[str | None]]:
 
 
 def _plan_launches(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planned]:
-    """The cases of kernels of the user's.
-
-    Raises:
-        UsageError: for arrays that a GPU has no room for.
-    """
+    """The cases of kernels of the user's; those that a GPU has no room for are skipped."""
     from smembench.run.launch_cases import launch_cases  # imports NumPy
 
     assert isinstance(placed.sweep, LaunchSweep)
     for device in dict.fromkeys(device for device, _ in placed.on):
         for case in launch_cases(placed.sweep, device):
-            needed, free = sum(launch_of(case).array_bytes), limits[device].free_bytes
-            if free is not None and needed > free:
-                raise UsageError(
-                    f"{case.id}: needs {_human(needed)} of device memory and {_human(free)} is free; use smaller arrays"
-                )
-            yield Planned(case)
+            launch, free = launch_of(case), limits[device].free_bytes
+            flushed = limits[device].flush_bytes if case.cache == "cold" else 0
+            needed = sum(launch.array_bytes) + launch.saved_bytes + flushed
+            missing = f"needs {_human(needed)} of device memory and {_human(free)} is free; use smaller arrays"
+            yield Planned(case, missing if needed > free else "")
 
 
 def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planned]:

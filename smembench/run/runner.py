@@ -159,7 +159,7 @@ def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     for case in cases:
         problem = PROBLEMS[case.problem]
-        output, *inputs = problem.sizes_of_arrays(case, problem.lengths(case))
-        sizes = (output + 2 * GUARD_BYTES, *inputs)
+        arrays = problem.sizes_of_arrays(case, problem.lengths(case))
+        sizes = (*(output + 2 * GUARD_BYTES for output in arrays[:1]), *arrays[1:])
         found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
     return found

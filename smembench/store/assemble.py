@@ -90,7 +90,7 @@ def _measurement(
         ci_width=width,
         converged=width <= target,
         within_cache=None
-        if info.l2_bytes is None or problem.memory != "device"
+        if info.l2_bytes is None or problem.memory != "device" or not blank.bytes_moved
         else blank.bytes_moved <= info.l2_bytes,
     )
     if reason := impossible(measured, info):

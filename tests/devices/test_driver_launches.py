@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -91,7 +90,6 @@ PYTHON = """
 import sys
 
 import numpy
-from cuda.bindings import driver
 
 def doubled(out, given, n):
     return 2 * given
@@ -126,50 +124,6 @@ def three(out, given, n):
 
 def copied(out, given):
     return given
-
-def of(array):
-    return array.__cuda_array_interface__["data"][0], array.shape[0] * 4
-
-def copy(out, given, stream):
-    (to, size), (source, _) = of(out), of(given)
-    driver.cuMemcpyAsync(to, source, size, stream)
-
-def copy_and_wait(out, given, stream):
-    copy(out, given, stream)
-    (error,) = driver.cuStreamSynchronize(stream)
-    if error:
-        raise RuntimeError(error)
-
-def copy_twice(out, given, stream):
-    copy(out, given, stream)
-    driver.cuMemsetD8Async(of(out)[0], 7, 4, stream)
-    copy(out, given, stream)
-
-def copy_twice_and_wait(out, given, stream):
-    copy_twice(out, given, stream)
-    copy_and_wait(out, given, stream)
-
-def copy_beside(out, given, stream):
-    fork, join = (driver.cuEventCreate(0)[1] for _ in range(2))
-    driver.cuEventRecord(fork, stream)
-    driver.cuStreamWaitEvent(own, fork, 0)
-    copy(out, given, own)
-    driver.cuMemsetD8Async(of(out)[0], 7, 0, stream)
-    driver.cuEventRecord(join, own)
-    driver.cuStreamWaitEvent(stream, join, 0)
-
-def copy_by_a_graph(out, given, stream, graphs={}):
-    if not graphs:
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        driver.cuStreamBeginCapture(own, mode)
-        copy(out, given, own)
-        graphs[0] = driver.cuGraphInstantiate(driver.cuStreamEndCapture(own)[1], 0)[1]
-    driver.cuGraphLaunch(graphs[0], stream)
-
-_, own = driver.cuStreamCreate(1) if driver.cuCtxGetCurrent()[0] == 0 else (0, 0)
-
-def copy_elsewhere(out, given):
-    copy(out, given, own)
 """
 ARRAYS = ("--arg", f"float32[{N}]", "--arg", f"float32[{N}]")
 LAUNCH = ("--grid", "8", "--block", "128", *ARRAYS, "--arg", N)
@@ -236,24 +190,13 @@ SWEEPS = {
     "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
     "cubin, typed": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
 }
-FUNCTIONS = {
-    "captured": "mine.py:copy",
-    "waits": "mine.py:copy_and_wait",
-    "several": "mine.py:copy_twice",
-    "several and waits": "mine.py:copy_twice_and_wait",
-    "two streams": "mine.py:copy_beside",
-    "a graph": "mine.py:copy_by_a_graph",
-}
-ELSEWHERE = {"elsewhere": "mine.py:copy_elsewhere"}
 
 
 @pytest.fixture(scope="module")
 def run(fake_driver: FakeDriver, kernels: Path, folder: Path) -> tuple[Path, str]:
     """A stored run of all sweeps, and what the terminal shows."""
-    arrays = f"arg = ['float32[{N}]', 'float32[{N}]']\ncheck = 'mine.py:copied'"
     sweeps = [
         *(f"kernel = '{target}'\nname = '{name}'\n{LAUNCHED}{keys}" for name, (target, keys) in SWEEPS.items()),
-        *(f"kernel = '{target}'\nname = '{name}'\n{arrays}" for name, target in (FUNCTIONS | ELSEWHERE).items()),
         "kernel = 'second.cu:second'\nname = 'in the gaps'\n" + LAUNCHED.replace("[n]", "[n] strides 2"),
         "problem = 'transpose'\nkernel = 'memcpy'\nn = 40",
     ]
@@ -345,33 +288,12 @@ def test_kernel_and_reference_write_the_same_arrays(rows: Rows, folder: Path) ->
     assert rows["reference exits"]["reason"] == f"--check {folder}/mine.py:none_of_them: SystemExit: enough"
 
 
-def test_what_a_function_enqueues_on_a_stream_of_its_own_is_not_timed(rows: Rows) -> None:
-    assert rows["elsewhere"]["status"] != "ok", rows["elsewhere"]
-
-
 def test_mistakes_are_rows_with_the_users_names_and_lines(rows: Rows, folder: Path) -> None:
     assert rows["no such argument"]["reason"] == (
         "argument 'result': is no array of the kernel; it has 0 (out), 1 (in)"
     )
     assert rows["broken"]["reason"].startswith(f"{folder}/broken.cu, line 3: ")
     assert "missing" in rows["broken"]["reason"]
-
-
-def test_functions_get_the_stream_and_what_no_graph_holds_is_timed_by_events(rows: Rows) -> None:
-    for name in FUNCTIONS:
-        assert (rows[name]["status"], rows[name]["verified"]) == ("ok", "true"), rows[name]["reason"]
-        assert float(rows[name]["elapsed_ms"]) > 0
-    assert rows["captured"]["notes"] == "not explained: a function has no PTX"
-    assert "timed by events, because no graph can capture it: " in rows["waits"]["notes"]
-    assert "timed by events, because no graph can capture it: " in rows["several and waits"]["notes"]
-
-
-def test_of_several_kernels_in_a_function_the_sum_and_the_gaps_are_told(rows: Rows) -> None:
-    parts = r"2 copies and 1 fill: \d+\.\d µs one by one, \d+\.\d µs (between them|of overlap); not explained: .*"
-    assert re.fullmatch(parts, rows["several"]["notes"])
-    apart = "its kernels are not timed one by one: they are"
-    assert rows["two streams"]["notes"].startswith(f"{apart} on several streams; ")
-    assert rows["a graph"]["notes"].startswith(f"{apart} in a graph of the function's own; ")
 
 
 def test_a_stored_run_has_the_files_and_is_read_by_every_command(

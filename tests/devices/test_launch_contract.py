@@ -66,6 +66,16 @@ def test_types_that_do_not_compare_are_told(wanted: Any, found: Any, said: str) 
     assert why_wrong(wanted, found).startswith(f"argument 0: {said}")
 
 
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "float32", "complex64"])
+def test_each_type_of_floats_has_a_tolerance(dtype: str) -> None:
+    wanted = np.array([1, 2]).astype(dtype)
+    assert why_wrong(wanted, wanted) == ""
+    assert why_wrong(wanted, np.array([1, 8]).astype(dtype)).startswith("argument 0: 1 of 2 elements differ")
+    assert PlacedArray(0, ArrayArgument((2,), np.dtype(dtype))).__cuda_array_interface__["typestr"] in (
+        np.dtype(dtype).str if dtype in ("float16", "float32", "complex64") else "<u1<u2"
+    )
+
+
 @pytest.mark.parametrize(("text", "value"), [("bool 0", False), ("bool False", False), ("bool 1", True)])
 def test_a_boolean_is_what_its_text_says(text: str, value: bool) -> None:
     assert bool(parsed(text)) is value

@@ -29,7 +29,7 @@ _LINE = 14
 def rooflines(run: Run) -> list[Chart]:
     """The charts of each device whose peaks the run records."""
     found = []
-    moving = [row for row in run.rows if row.ok and PROBLEMS[row.problem].memory == "device"]
+    moving = [row for row in run.rows if row.ok and row.bytes and PROBLEMS[row.problem].memory == "device"]
     for info in run.description.devices:
         if info.peak_gb_s is not None:
             named = info.model_copy(update={"model": titled(run.description, info.name)})
