@@ -26,7 +26,7 @@ from smembench.devices.buffers import (
     place_input,
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe
-from smembench.devices.cuda_graph import calibrate
+from smembench.devices.cuda_graph import Ahead, calibrate
 from smembench.devices.cuda_helpers import launcher
 from smembench.devices.cuda_launch import LaunchPrepared, Timing
 from smembench.devices.cuda_prepared import CudaPrepared
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 _INDEX_LIMIT = 2**32
 """Kernels index with uint32."""
 _WAKE_SECONDS = 0.3
-_BUSY_ROUNDS = 3000
-"""Iterations of ``busy``, a multiplication of 4 clocks in a loop: a few µs."""
+_BUSY_ROUNDS = 2000
+"""Iterations of ``busy``, a multiplication of 4 clocks in a loop: 4 µs."""
 _BUSY_ROUNDS_PER_SECOND, _MOST_BUSY_ROUNDS = 0.5e9, 2**31
 """At the clocks of today's GPUs, 2 GHz at most; and a few seconds."""
 _L2_GUESS, _SM_GUESS = 2**26, 128
@@ -109,8 +109,8 @@ class CudaDevice:
             raise DeviceUnavailable(f"device cuda:{index}: found {number_of(found, 'GPU')}, counted from cuda:0")
         self._index, self._gpu = index, Gpu(index)
         self._gpu.set_current()
-        self._stream = new_stream()
-        self._handle = int(self._stream.handle)
+        self.stream = new_stream()
+        self._handle = int(self.stream.handle)
         uuid = gpu_uuid(index) or ""
         self._nvml = Nvml(uuid)
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
@@ -133,13 +133,14 @@ class CudaDevice:
         self._zero = to_device(np.zeros(1, np.float32))
         rounds = [np.uint32(_BUSY_ROUNDS)]
         before = partial(launcher("busy", capability, self._handle, rounds, grid=1, block=1), self._zero)
+        self.warm = Ahead(before, cold=False)
         launch()
         before()
         # An idle GPU has low clocks: keep it busy until they rise.
         deadline = perf_counter() + _WAKE_SECONDS
         while perf_counter() < deadline:
             launch()
-        self._stream.sync()
+        self.stream.sync()
         return calibrate(self._handle, before, launch)
 
     def _select(self) -> None:
@@ -198,8 +199,7 @@ class CudaDevice:
                 enqueue, on_device, staged = surround(self._handle, launch, placed, output)
                 outputs.append(on_device)
                 given.append(staged)
-        flush = self._flush() if case.cache == "cold" else None
-        timing = (self._stream, self._handle, self._residue_ms, flush, program.on_device)
+        timing = (self.stream, self._handle, self._residue_ms, self._ahead(case), program.on_device)
         return CudaPrepared(enqueue, outputs, given, compiled, *timing)
 
     def _prepare_launch(self, case: Case, contract: Contract, inputs: tuple[Array, ...]) -> LaunchPrepared:
@@ -208,9 +208,8 @@ class CudaDevice:
         launch = contract.launch
         if launch not in self._subjects:
             self._subjects[launch] = subject_of(launch, self.info.compute_capability or "")
-        flush = self._flush() if case.cache == "cold" else None
         self._pool.make_room(launch.array_bytes, self.limits().free_bytes - launch.saved_bytes)
-        timing = Timing(self._stream, self._handle, self._residue_ms, flush, self._busy)
+        timing = Timing(self.stream, self._handle, self._residue_ms, self._ahead(case), self._busy)
         return LaunchPrepared(self._subjects[launch], contract, inputs, self._pool, timing)
 
     def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
@@ -231,6 +230,9 @@ class CudaDevice:
             capability = self.info.compute_capability or ""
             self._compiled[key] = toolchain_of(program).compile(case, program, capability)
         return self._compiled[key]
+
+    def _ahead(self, case: Case) -> Ahead:
+        return Ahead(self._flush(), cold=True) if case.cache == "cold" else self.warm
 
     @property
     def _flush_bytes(self) -> int:

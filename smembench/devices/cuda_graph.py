@@ -7,8 +7,10 @@ the end of one kernel would overlap the beginning of the next, and the mean woul
 An empty event pair does not read zero. This residue is measured at the start of every run, recorded, and subtracted
 from samples. ``smembench doctor --timing`` compares the result with Nsight Compute's gpu__time_duration.sum.
 
-Warm: the L2 is as the previous launch left it. Cold: more bytes than the L2 holds are read before each launch, so that
-it is full of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back.
+Warm: the L2 is as the previous launch left it. Behind a kernel of a few µs the GPU waits for the graph's next node, and
+an event pair reads 0.3 µs of that wait on an H200. So a short kernel has another ahead of its pair, of 4 µs, which uses
+one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 holds are read before each launch, so that it is full
+of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back.
 Measurements: results/reference/notes/timing.md.
 """
 
@@ -19,7 +21,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuda.bindings import driver
 
@@ -30,6 +32,8 @@ _SAMPLE_MS = 1.0
 _MAX_LAUNCHES = 100
 _COLD_LAUNCHES = 5
 _CALIBRATION_PAIRS = 50
+_SHORT_MS = 0.02
+"""A pair behind a kernel of this duration reads no wait."""
 
 Launch = Callable[[], Any]
 Pairs = Sequence[tuple[Any, Any]]
@@ -130,6 +134,18 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, f
     return reading(nothing), reading(empty_kernel)
 
 
+class Ahead(NamedTuple):
+    """What runs ahead of each launch, outside its time.
+
+    Attributes:
+        enqueue: enqueues a kernel of a few µs, or reads of more bytes than the L2 holds.
+        cold: whether it is these reads.
+    """
+
+    enqueue: Launch
+    cold: bool
+
+
 class GraphTimer:
     """Samples of a kernel on one stream.
 
@@ -137,9 +153,9 @@ class GraphTimer:
         stream: handle of a non-default stream.
         launch: enqueues one launch on it.
         residue_ms: what an empty event pair reads.
-        flush: enqueues reads of more bytes than the L2 holds; None for warm samples.
+        ahead: what runs ahead of each launch; of a warm one only if it is short.
         warmup: seconds of launches before the first sample.
-        restore: enqueues what each launch has to find, outside its time and ahead of the flush.
+        restore: enqueues what each launch has to find, outside its time and ahead of everything else.
 
     Raises:
         RuntimeError: CUDA's error.
@@ -150,7 +166,7 @@ class GraphTimer:
         stream: int,
         launch: Launch,
         residue_ms: float,
-        flush: Launch | None,
+        ahead: Ahead,
         warmup: float,
         restore: Launch = nothing,
     ) -> None:
@@ -158,7 +174,7 @@ class GraphTimer:
 
         def before() -> None:
             restore()
-            (flush or nothing)()
+            ahead.enqueue()
 
         once = TimedGraph(stream, [launch], before)
         single_ms = once.replay()[0]
@@ -166,10 +182,11 @@ class GraphTimer:
             single_ms = min(single_ms, once.replay()[0], once.replay()[0])
         once.close()
         wanted = math.ceil(_SAMPLE_MS / max(single_ms, 1e-6))
-        launches = min(max(wanted, 1), _COLD_LAUNCHES if flush else _MAX_LAUNCHES)
+        launches = min(max(wanted, 1), _COLD_LAUNCHES if ahead.cold else _MAX_LAUNCHES)
         # For the same reason the first of several warm launches is not counted.
-        self._uncounted = 0 if flush or launches == 1 else 1
-        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), before)
+        self._uncounted = 0 if ahead.cold or launches == 1 else 1
+        alone = not ahead.cold and single_ms - residue_ms >= _SHORT_MS
+        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), restore if alone else before)
         spent_ms = sum(self._graph.replay())
         while spent_ms < 1000 * warmup:
             spent_ms += sum(self._graph.replay())

@@ -11,7 +11,7 @@ import numpy as np
 from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds, Prepared, Sampler, check_guards
 from smembench.devices.buffers import BufferPool, fill
 from smembench.devices.cuda_events import EventTimer
-from smembench.devices.cuda_graph import GraphTimer, nothing
+from smembench.devices.cuda_graph import Ahead, GraphTimer, nothing
 from smembench.devices.cuda_graph_parts import described
 from smembench.kernels.device_memory import DeviceArray, to_device
 from smembench.kernels.driver import copy
@@ -38,14 +38,14 @@ class Timing:
     Attributes:
         stream, handle: a stream and its handle.
         residue_ms: what an empty event pair reads.
-        flush: enqueues reads of more bytes than the L2 holds; None for warm samples.
+        ahead: what runs ahead of each launch, outside its time.
         busy: enqueues a kernel that keeps the GPU busy for so many seconds.
     """
 
     stream: Any
     handle: int
     residue_ms: float
-    flush: Enqueue | None
+    ahead: Ahead
     busy: Callable[[float], Any]
 
 
@@ -260,19 +260,16 @@ class LaunchPrepared(Prepared):
     def sampler(self, warmup: float) -> Sampler:
         """Samples from a graph."""
         timing = self._timing
-        if timing.flush is not None:
-            timing.flush()  # compiles, which a capture forbids
+        timing.ahead.enqueue()  # compiles, which a capture forbids
         timing.stream.sync()
         restore = self.restore if self._saved else nothing
 
         def before() -> None:
             restore()
-            (timing.flush or nothing)()
+            timing.ahead.enqueue()
 
         try:
-            self._timer = GraphTimer(
-                timing.handle, self._enqueue, timing.residue_ms, timing.flush, warmup, restore=restore
-            )
+            self._timer = GraphTimer(timing.handle, self._enqueue, timing.residue_ms, timing.ahead, warmup, restore)
         except Exception as error:
             if self._subject.captured:
                 raise
@@ -286,7 +283,7 @@ class LaunchPrepared(Prepared):
 
     def _divide(self, before: Enqueue) -> None:
         """Note of which kernels a function consists, once for all rounds."""
-        timing, parts, cold = self._timing, self._subject.parts, self._timing.flush is not None
+        timing, parts, cold = self._timing, self._subject.parts, self._timing.ahead.cold
         if cold not in parts:
             parts[cold] = described(timing.handle, self._enqueue, before, timing.residue_ms)
         self._notes += filter(None, [parts[cold]])

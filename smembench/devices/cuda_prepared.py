@@ -10,7 +10,7 @@ import numpy as np
 
 from smembench.devices.base import Prepared
 from smembench.devices.buffers import Enqueue, Output
-from smembench.devices.cuda_graph import GraphTimer, nothing
+from smembench.devices.cuda_graph import Ahead, GraphTimer, nothing
 from smembench.devices.host_clock import HostClock
 from smembench.model.measurement import Resources
 from smembench.toolchains.registry import Compiled
@@ -31,7 +31,7 @@ class CudaPrepared(Prepared):
     _stream: Any
     _handle: int
     _residue_ms: float
-    _flush: Enqueue | None
+    _ahead: Ahead
     _on_device: bool
     _timer: GraphTimer | None = None
 
@@ -69,10 +69,9 @@ class CudaPrepared(Prepared):
         """Samples from a graph; with arrays in host memory, calls timed by the host's clock."""
         if not self._on_device:
             return HostClock(self.launch, None, warmup)
-        if self._flush is not None:
-            self._flush()  # compiles, which a capture forbids
-            self._stream.sync()
-        self._timer = GraphTimer(self._handle, self._enqueue, self._residue_ms, self._flush, warmup)
+        self._ahead.enqueue()  # compiles, which a capture forbids
+        self._stream.sync()
+        self._timer = GraphTimer(self._handle, self._enqueue, self._residue_ms, self._ahead, warmup)
         return self._timer
 
     def close(self) -> None:

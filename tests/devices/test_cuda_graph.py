@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from smembench.devices import cuda_graph
-from smembench.devices.cuda_graph import GraphTimer, calibrate
+from smembench.devices.cuda_graph import Ahead, GraphTimer, calibrate
 
 RESIDUE_MS = 0.25
 """What an event adds to a reading."""
 WARM_MS, COLD_MS, EMPTY_MS = 0.5, 2.0, 0.125
 """A launch behind another, one behind a flush, and an empty kernel."""
 PAUSE_MS = 0.125
-"""What the first node of a graph takes more, and an event that follows neither a launch nor a flush."""
+"""What the first node of a graph takes more, an event that follows neither a launch nor a flush, and a short launch
+behind another."""
+SHORT_MS = 2.0**-7
 OUTLIER_MS = 64.0
 """What every tenth empty pair reads more, because of something else."""
 
@@ -35,6 +37,7 @@ class Driver:
         self.now = 0.0
         self.events: dict[int, float] = {}
         self.pairs = 0
+        self.warm_ms = WARM_MS
 
     def enqueue(self, node: str) -> Callable[[], None]:
         return lambda: self.captured.append((node, None))
@@ -61,8 +64,9 @@ class Driver:
         for node, event in graph:
             match node:
                 case "launch":
-                    self.now += COLD_MS if "flush" in before else WARM_MS
-                    self.now += PAUSE_MS if before == "pause event" else 0
+                    self.now += COLD_MS if "flush" in before else self.warm_ms
+                    waits = before == "event event" and self.warm_ms < SHORT_MS
+                    self.now += PAUSE_MS if before == "pause event" or waits else 0
                 case "empty":
                     self.now += EMPTY_MS
                 case "event":
@@ -94,12 +98,18 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
 
 @pytest.mark.parametrize("residue_ms", [0.0, RESIDUE_MS])
 def test_a_warm_sample_is_a_launch_behind_others_without_what_the_events_add(driver: Driver, residue_ms: float) -> None:
-    timer = GraphTimer(0, driver.enqueue("launch"), residue_ms, flush=None, warmup=0)
+    timer = GraphTimer(0, driver.enqueue("launch"), residue_ms, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
     assert timer.take() == WARM_MS + RESIDUE_MS - residue_ms
 
 
+def test_a_short_warm_sample_is_behind_another_kernel_and_not_behind_the_wait_for_its_node(driver: Driver) -> None:
+    driver.warm_ms = SHORT_MS / 2
+    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    assert timer.take() == pytest.approx(SHORT_MS / 2)
+
+
 def test_a_cold_sample_is_a_launch_behind_a_flush_that_is_not_in_it(driver: Driver) -> None:
-    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, driver.enqueue("flush"), warmup=0)
+    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("flush"), cold=True), warmup=0)
     assert timer.take() == COLD_MS
 
 

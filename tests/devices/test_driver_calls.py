@@ -51,7 +51,7 @@ def short(name: str) -> str:
     return "copy_gmem" if "copy_gmem" in name else name
 
 
-def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_ahead_of_them(
+def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_or_a_busy_kernel_ahead_of_them(
     fake_driver: FakeDriver, kernels: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "calls"
@@ -61,7 +61,9 @@ def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_ah
     timed: list[tuple[str, ...]] = [("begin", LAUNCH, "copy_gmem", "end"), ("begin", LAUNCH, "copyGmem", "end")]
     timed += [("begin", "cuMemcpyAsync", "end")]
     calibration = {(LAUNCH, "busy", "begin", "end"), (LAUNCH, "busy", "begin", LAUNCH, "empty", "end")}
-    assert found == {*timed, *((LAUNCH, "read_all", *each) for each in timed), *calibration}
+    cold = {(LAUNCH, "read_all", *each) for each in timed}
+    behind = {(LAUNCH, "busy", *each) for each in timed}  # as every kernel is until its duration is known
+    assert {*cold, *behind, *calibration} <= found <= {*timed, *cold, *behind, *calibration}
 
 
 @pytest.mark.parametrize(("compiler", "loads"), [("nvrtc", False), ("triton", False), ("numba", True)])

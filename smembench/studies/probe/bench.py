@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.buffers import Output, new_stream
+from smembench.devices.buffers import Output
 from smembench.devices.cuda_prepared import CudaPrepared
 from smembench.kernels.device_memory import to_device
 from smembench.kernels.driver import checked
@@ -52,7 +52,7 @@ class Bench:
         limits = gpu.limits()
         self.sms = limits.multiprocessors or 0
         self.shared_bytes = limits.max_dynamic_bytes or 0
-        self._stream = new_stream()
+        self._stream, self._warm = gpu.stream, gpu.warm
         self._handle = int(self._stream.handle)
         self._code: dict[str, Any] = {}
 
@@ -124,7 +124,7 @@ class Bench:
         output = Output(count, dtype, "device")
         enqueue = partial(code.launcher(kernel, self._handle, scalars), output.array, *placed)
         residue_ms = (self.info.event_pair_us or 0.0) / 1000
-        timing = (self._stream, self._handle, residue_ms, None, True)
+        timing = (self._stream, self._handle, residue_ms, self._warm, True)
         return CudaPrepared(enqueue, [output], [placed], code, *timing)
 
     def _compile(self, kernel: CudaCKernel) -> Loaded[CudaCKernel]:
