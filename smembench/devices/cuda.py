@@ -25,14 +25,14 @@ from smembench.devices.buffers import (
     new_stream,
     place_input,
 )
-from smembench.devices.cuda_description import attribute, compute_capability, describe
+from smembench.devices.cuda_description import attribute, compute_capability, describe, model
 from smembench.devices.cuda_graph import Ahead, calibrate
 from smembench.devices.cuda_helpers import launcher
 from smembench.devices.cuda_launch import LaunchPrepared, Timing
 from smembench.devices.cuda_prepared import CudaPrepared
 from smembench.devices.nvml import Nvml
 from smembench.kernels.device_memory import to_device
-from smembench.kernels.driver import checked
+from smembench.kernels.driver import checked, latest
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
@@ -82,11 +82,11 @@ def gpu_count() -> int:
 
 
 def gpu_uuid(index: int) -> str | None:
-    """The UUID of a GPU as NVML writes it, without creating a context; None if there is no such GPU."""
+    """The UUID of a GPU or of a MIG instance as NVML writes it, without creating a context; None without such a GPU."""
     if index >= gpu_count():
         return None
-    device = checked(driver.cuDeviceGet(index))
-    return f"GPU-{UUID(bytes=bytes(checked(driver.cuDeviceGetUuid(device)).bytes))}"
+    found = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
+    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(found.bytes))}"
 
 
 def gpu_info(index: int) -> DeviceInfo | None:

@@ -22,10 +22,15 @@ def compute_capability(index: int) -> str:
     return ".".join(str(attribute(index, f"COMPUTE_CAPABILITY_{part}")) for part in ("MAJOR", "MINOR"))
 
 
+def model(index: int) -> str:
+    """The name of a GPU; that of an instance of one in MIG mode has ``MIG`` in it."""
+    device = checked(driver.cuDeviceGet(index))
+    return bytes(checked(driver.cuDeviceGetName(_NAME_BYTES, device))).partition(b"\0")[0].decode()
+
+
 def describe(index: int, uuid: str, nvml: Nvml) -> DeviceInfo:
     """The GPU with that index and UUID; the driver must be initialised."""
     device = checked(driver.cuDeviceGet(index))
-    name = checked(driver.cuDeviceGetName(_NAME_BYTES, device))
     version = checked(driver.cuDriverGetVersion())
     settings = nvml.settings()
     # NVML gives the clock at which the memory runs; CUDA's attribute can be lower.
@@ -33,7 +38,7 @@ def describe(index: int, uuid: str, nvml: Nvml) -> DeviceInfo:
     return DeviceInfo(
         name=f"cuda:{index}",
         kind="cuda",
-        model=bytes(name).partition(b"\0")[0].decode(),
+        model=model(index),
         memory_bytes=int(checked(driver.cuDeviceTotalMem(device))),
         uuid=uuid,
         compute_capability=compute_capability(index),

@@ -15,7 +15,7 @@ from typing import Any
 from cuda.bindings import driver
 
 from smembench.devices.cuda_graph import Launch, Pairs, TimedGraph, new_event
-from smembench.kernels.driver import checked
+from smembench.kernels.driver import checked, latest
 from smembench.model.text import number_of
 
 _MEASURED_MS, _MOST_REPLAYS = 50.0, 20
@@ -99,8 +99,8 @@ def _divided(graph: Any, begin: Any, end: Any) -> tuple[Pairs, list[str]]:
         ((target, data),) = behind[int(work)]
         event = new_event()
         record = checked(driver.cuGraphAddEventRecordNode(graph, [work], 1, event))
-        checked(_latest("cuGraphRemoveDependencies")(graph, [work], [target], [data], 1))
-        checked(_latest("cuGraphAddDependencies")(graph, [record], [target], [driver.CUgraphEdgeData()], 1))
+        checked(latest("cuGraphRemoveDependencies")(graph, [work], [target], [data], 1))
+        checked(latest("cuGraphAddDependencies")(graph, [record], [target], [driver.CUgraphEdgeData()], 1))
         events.append(event)
     return [*zip(events, [*events[1:], end], strict=True)], kinds
 
@@ -112,7 +112,7 @@ def _nodes(graph: Any, count: int) -> Sequence[Any]:
 
 def _edges(graph: Any) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
     """The beginnings, the ends and the data of all edges."""
-    get = _latest("cuGraphGetEdges")
+    get = latest("cuGraphGetEdges")
     *_, count = checked(get(graph))
     sources, targets, data, _ = checked(get(graph, count))
     return sources, targets, data
@@ -122,8 +122,3 @@ def _recording(types: dict[int, Any], event: Any) -> Any:
     """The node that records an event."""
     nodes = (driver.CUgraphNode(node) for node, kind in types.items() if kind == _EVENT)
     return next(node for node in nodes if int(checked(driver.cuGraphEventRecordNodeGetEvent(node))) == int(event))
-
-
-def _latest(name: str) -> Any:
-    """A function with the data of edges, which CUDA 12 calls by another name."""
-    return getattr(driver, f"{name}_v2", None) or getattr(driver, name)

@@ -59,7 +59,7 @@ def lost_gpus() -> dict[int, str]:
 
 
 class Nvml:
-    """A GPU in NVML, found by UUID because NVML ignores CUDA_VISIBLE_DEVICES."""
+    """A GPU in NVML, found by its UUID or a MIG instance's because NVML ignores CUDA_VISIBLE_DEVICES."""
 
     def __init__(self, uuid: str) -> None:
         self._nvml: Any = None
@@ -71,6 +71,8 @@ class Nvml:
 
             pynvml.nvmlInit()
             self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+            if uuid.startswith("MIG-"):  # clocks, power and links are the whole GPU's
+                self._handle = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self._handle)
             self._nvml = pynvml
         except Exception:  # no NVML, no driver or no permission: telemetry is then absent, never an error
             return

@@ -1,4 +1,4 @@
-"""Names of devices as users write them (auto, cuda, cuda:1, GPU-1a2b, cpu), and the devices they stand for."""
+"""Names of devices as users write them (auto, cuda:1, GPU-1a2b, MIG-1a2b, cpu), and the devices they stand for."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def canonical(name: str) -> str:
     """The full name of a device: ``cuda`` is ``cuda:0``; a GPU's UUID, or how it begins, stays as it is.
 
     Raises:
-        UsageError: for anything but auto, cpu, cuda, cuda:<index> and GPU-<UUID>.
+        UsageError: for anything but auto, cpu, cuda, cuda:<index>, GPU-<UUID> and MIG-<UUID>.
     """
     name = name.strip().lower()
-    if name in (AUTO, CPU) or re.fullmatch(r"gpu-[0-9a-f][0-9a-f-]*", name):
+    if name in (AUTO, CPU) or re.fullmatch(r"(gpu|mig)-[0-9a-f][0-9a-f-]*", name):
         return name
     match = re.fullmatch(r"cuda(?::([0-9]{1,4}))?", name)
     if match is None:
-        raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1, GPU-1a2b… or cpu")
+        raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1, GPU-1a2b…, MIG-1a2b… or cpu")
     return f"cuda:{int(match[1] or 0)}"
 
 
@@ -34,7 +34,7 @@ def resolve(name: str) -> tuple[str, str | None]:
         DeviceUnavailable: for a UUID that no GPU here has, or several.
     """
     name = canonical(name)
-    if name.startswith("gpu-"):
+    if name.startswith(("gpu-", "mig-")):
         return _of_uuid(name), None
     if name != AUTO:
         return name, None

@@ -23,6 +23,11 @@ def checked(result: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+def latest(name: str) -> Any:
+    """A function of the driver as CUDA 13 has it; CUDA 12 calls it by another name."""
+    return getattr(driver, f"{name}_v2", None) or getattr(driver, name)
+
+
 @contextmanager
 def own_context() -> Iterator[None]:
     """Make whatever context is current now the current one again at the end; without a driver nothing."""

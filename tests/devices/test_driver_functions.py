@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +95,7 @@ SWEEPS = {
     "flushed": ("copy_one", "arg = ['float32[4000000]', 'float32[8]']\nout = 0\ncache = 'cold'"),
     "too large": ("copy_one", "arg = ['float32[1]', 'float32[8000000]']\nout = 0"),
 }
+FEW = "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
 Rows = Mapping[str, dict[str, str]]
 
 
@@ -102,7 +106,7 @@ def rows(fake_driver: FakeDriver, tmp_path_factory: pytest.TempPathFactory) -> R
     (folder / "mine.py").write_text(PYTHON)
     config = folder / "mine.toml"
     config.write_text(
-        "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
+        FEW
         + "".join(f"[[sweep]]\nkernel = 'mine.py:{f}'\nname = '{name}'\n{keys}\n" for name, (f, keys) in SWEEPS.items())
     )
     ended(fake_driver("smembench", "run", config, "--output", folder / "results", memory=17 * 2**20), 1)
@@ -144,3 +148,21 @@ def test_what_does_not_fit_is_a_row_with_the_reason_and_the_others_go_on(rows: R
     for name, mebibytes in needs.items():
         reason = f"needs {mebibytes} MiB of device memory and 17.0 MiB is free; use smaller arrays"
         assert (rows[name]["status"], rows[name]["reason"]) == ("skipped", reason)
+
+
+def test_an_instance_of_a_gpu_in_mig_mode_is_a_device(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PYTHON)
+    sweep = f"[[sweep]]\nkernel = 'mine.py:copy'\ndevice = 'mig-74686520'\n{ARRAYS}\n"
+    (tmp_path / "mine.toml").write_text(FEW + sweep)
+    serial = os.getpid()
+    uuid = f"MIG-74686520-6661-6b65-2047-5055{(16 * serial + 2).to_bytes(4, 'little').hex()}"
+    settings = {"devices": 3, "mig": 1, "serial": serial, "CUDA_VISIBLE_DEVICES": uuid}
+    command = ("smembench", "run", tmp_path / "mine.toml", "--output", tmp_path / "results")
+    ended(fake_driver(*command, **settings))
+    (stored,) = (tmp_path / "results").iterdir()
+    (device,) = (each for each in json.loads((stored / "run.json").read_text())["devices"] if each["name"] != "cpu")
+    assert (device["uuid"], device["mig"]) == (uuid, True)
+    (row,) = csv.DictReader((stored / "cases.csv").read_text().splitlines())
+    assert (row["device"], row["status"], row["temperature_c"]) == ("cuda:0", "ok", "40")
+    _, err = ended(fake_driver(*command, "--set", "device=cuda:1", **settings), 4)
+    assert "device cuda:1: found 1 GPU, counted from cuda:0" in err

@@ -22,7 +22,7 @@ CUresult cuInit(unsigned)
 {
     ENTER;
     bool lost = setting("FAKE_DRIVER_LOST", 0) && access(mark_of(0).c_str(), F_OK) == 0;
-    return lost || !DEVICES ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+    return lost || visible().empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 
 CUresult cuDriverGetVersion(int *version)
@@ -98,7 +98,7 @@ CUresult cuGetErrorString(CUresult error, const char **text)
 CUresult cuDeviceGetCount(int *count)
 {
     ENTER;
-    *count = DEVICES;
+    *count = int(visible().size());
     return CUDA_SUCCESS;
 }
 
@@ -106,22 +106,20 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
     ENTER;
     *device = ordinal;
-    return ordinal < DEVICES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return ordinal < int(visible().size()) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice)
 {
     ENTER;
-    std::strncpy(name, "fake driver, no GPU", length);
+    std::strncpy(name, MIG ? "fake driver MIG 1g.5gb, no GPU" : "fake driver, no GPU", length);
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
     ENTER;
-    long serial = setting("FAKE_DRIVER_SERIAL", 0) * 16 + device;
-    std::memcpy(uuid->bytes, "the fake GPU", 12);
-    std::memcpy(uuid->bytes + 12, &serial, 4);
+    *uuid = uuid_of(visible()[device]);
     return CUDA_SUCCESS;
 }
 

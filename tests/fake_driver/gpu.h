@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -104,7 +105,52 @@ struct Allocation {
 
 constexpr int MOST_THREADS = 1024;
 const int DEVICES = setting("FAKE_DRIVER_DEVICES", 1);
+const bool MIG = setting("FAKE_DRIVER_MIG", 0);
 const size_t MEMORY = setting("FAKE_DRIVER_MEMORY", 1L << 30);
+
+static CUuuid uuid_of(int device)
+{
+    const int serial = int(setting("FAKE_DRIVER_SERIAL", 0)) * 16 + device;
+    CUuuid uuid;
+    std::memcpy(uuid.bytes, "the fake GPU", 12);
+    std::memcpy(uuid.bytes + 12, &serial, 4);
+    return uuid;
+}
+
+static std::string named(int device)
+{
+    std::string text = MIG ? "MIG-" : "GPU-";
+    for (int i = 0; i < 16; ++i) {
+        char digits[4];
+        std::snprintf(digits, sizeof digits, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                      (unsigned char)uuid_of(device).bytes[i]);
+        text += digits;
+    }
+    return text;
+}
+
+// The devices that CUDA_VISIBLE_DEVICES names, up to one that is none. In MIG mode a process sees a single instance.
+static const std::vector<int> &visible()
+{
+    static const std::vector<int> found = [] {
+        std::vector<int> devices;
+        const char *given = std::getenv("CUDA_VISIBLE_DEVICES");
+        std::stringstream names(given ? given : "");
+        for (int device = 0; !given && device < DEVICES; ++device)
+            devices.push_back(device);
+        for (std::string name; std::getline(names, name, ',');) {
+            int device = 0;
+            while (device < DEVICES && std::to_string(device) != name && named(device).rfind(name, 0) != 0)
+                ++device;
+            if (device == DEVICES)
+                break;
+            devices.push_back(device);
+        }
+        devices.resize(std::min(devices.size(), size_t(MIG ? 1 : DEVICES)));
+        return devices;
+    }();
+    return found;
+}
 
 // Never destroyed: at a process's end libraries still release what they have.
 static CUctx_st *const contexts = new CUctx_st[DEVICES];  // the primary ones, by device

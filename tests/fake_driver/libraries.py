@@ -38,5 +38,5 @@ def environment(folder: Path, **settings: object) -> dict[str, str]:
     hidden = {"NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
-    given = {f"FAKE_DRIVER_{name.upper()}": str(value) for name, value in settings.items()}
+    given = {f"{'' if name in hidden else 'FAKE_DRIVER_'}{name.upper()}": str(each) for name, each in settings.items()}
     return {"TMPDIR": str(folder), "FAKE_DRIVER_SERIAL": str(os.getpid())} | kept | {"LD_LIBRARY_PATH": paths} | given

@@ -8,9 +8,9 @@
 
 namespace {
 
-enum { SUCCESS = 0, NOT_FOUND = 6 };
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6 };
 constexpr unsigned MEMORY_CLOCK = 2;
-int the_gpu;
+int the_gpu, an_instance;
 
 unsigned clock_mhz(unsigned kind)
 {
@@ -39,9 +39,23 @@ int nvmlSystemGetDriverVersion(char *version, unsigned length)
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
-    *device = &the_gpu;
+    const bool mig = setting("FAKE_DRIVER_MIG", 0);
+    *device = mig ? &an_instance : &the_gpu;
     // "the fake GPU" in hexadecimal, as the driver's UUID begins.
-    return std::strncmp(uuid, "GPU-74686520-6661-6b65-2047-5055", 32) == 0 ? SUCCESS : NOT_FOUND;
+    const char *begin = mig ? "MIG-74686520-6661-6b65-2047-5055" : "GPU-74686520-6661-6b65-2047-5055";
+    return std::strncmp(uuid, begin, 32) == 0 ? SUCCESS : NOT_FOUND;
+}
+
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *instance, void **device)
+{
+    *device = &the_gpu;
+    return instance == &an_instance ? SUCCESS : NOT_FOUND;
+}
+
+int nvmlDeviceGetMigMode(void *, unsigned *now, unsigned *then)
+{
+    *now = *then = unsigned(setting("FAKE_DRIVER_MIG", 0));
+    return SUCCESS;
 }
 
 int nvmlDeviceGetClockInfo(void *, unsigned kind, unsigned *mhz)
@@ -66,10 +80,10 @@ int nvmlDeviceGetCurrentClocksEventReasons(void *, unsigned long long *reasons)
     return SUCCESS;
 }
 
-int nvmlDeviceGetTemperature(void *, unsigned, unsigned *celsius)
+int nvmlDeviceGetTemperature(void *device, unsigned, unsigned *celsius)
 {
     *celsius = 40;
-    return SUCCESS;
+    return device == &the_gpu ? SUCCESS : NOT_SUPPORTED;
 }
 
 }  // extern "C"
