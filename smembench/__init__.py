@@ -330,8 +330,8 @@ def time(kernel: Any, *args: Any, output: str | Path | None = None, progress: bo
         output: the folder to make the run's folder in; nothing is stored without it.
         progress: as for ``measure``.
         keys: ``grid`` and ``block`` as an int or up to three; ``check``, a function of the same arguments as NumPy's
-            arrays or a sequence of the expected outputs; ``out``, ``inout`` and ``reset={3: 0}`` by number or name;
-            other options of ``smembench time``; keys of the run, such as ``rounds=5``; and arguments by name,
+            arrays or a sequence of the expected outputs; ``out``, ``inout``, ``scratch`` and ``reset={3: 0}`` by number
+            or name; other options of ``smembench time``; keys of the run, such as ``rounds=5``; and arguments by name,
             such as ``BLOCK=128``.
 
     Raises:

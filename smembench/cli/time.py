@@ -72,6 +72,10 @@ class Checks:
     reset: Annotated[
         list[str] | None, typer.Option(metavar="ARG=VALUE", help="An array filled before each launch.")
     ] = None
+    scratch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ARG", help="An array to work in, poisoned at first, which is not checked."),
+    ] = None
     check: Annotated[
         str | None,
         typer.Option(
@@ -165,8 +169,9 @@ def time(
     r"""Time kernels of your own, with arguments as explain takes them.
 
     Arrays are random and new in each round, outputs poisoned, and all lie between guards. The first launch of each
-    round is checked, and the last timed one of the first round. Kernels are measured in turns, each launch by itself in
-    a CUDA graph.
+    round is checked, and the last timed one of the first round. Kernels are measured in turns, each launch by itself
+    in a CUDA graph. An array that is written counts as an output; with --out only those named there do, and others
+    are inputs, which no kernel may write, unless --inout, --reset or --scratch names them.
 
     A function gets tensors if its file imports torch, CuPy's arrays if it imports cupy, else arrays with a CUDA array
     interface; the stream is current in these libraries, and is passed as `stream` to a function that takes that. Of

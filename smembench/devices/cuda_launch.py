@@ -129,10 +129,13 @@ class LaunchPrepared(Prepared):
         self._restored = {place: self._arrays[place].content for place in map(self._place, launch.restored)}
         contract.filled = {self._place(name): self._filled(self._place(name), value) for name, value in launch.resets}
         self._restored |= contract.filled
+        self._scratch = contract.scratch = {*map(self._place, launch.scratch)}
         self._place_all((), POISON)
         placed = {place: each.placed for place, each in self._arrays.items()}
         self._enqueue = subject.enqueue(timing.handle, placed)
-        self._written = {*map(self._place, launch.outputs), *self._restored}
+        self._written = {*map(self._place, launch.outputs), *self._restored} - self._scratch
+        if both := self._scratch.intersection(map(self._place, launch.outputs)):
+            raise UsageError(f"argument {both.pop()}: is checked with --out, and not with --scratch; give one of them")
         if not launch.outputs:
             self._written |= self._found_outputs()
         self._poison = POISON
@@ -169,7 +172,7 @@ class LaunchPrepared(Prepared):
             written |= self._changed(moved=True)  # what was given may be the kernel's results already
         results = []
         for byte in (POISON, _OTHER_POISON) if written else ():
-            self._place_all(written, byte)
+            self._place_all(written | self._scratch - self._restored.keys(), byte)
             self._run()
             results.append({place: self._arrays[place].bytes_on_host() for place in written})
         for place in written:
@@ -179,10 +182,10 @@ class LaunchPrepared(Prepared):
             if not (alike | untouched).all():
                 raise UsageError(
                     f"argument {place} ({self._name(place)}) is written, and what is written depends on what it held "
-                    f"or differs from launch to launch: declare it with --out {place}, --inout {place} or "
-                    f"--reset {place}=0"
+                    f"or differs from launch to launch: declare it with --out {place}, --inout {place}, "
+                    f"--reset {place}=0, or --scratch {place} if it is only worked in"
                 )
-        if not written and not self._restored and self._arrays:
+        if not written and not self._written and self._arrays:
             raise UsageError("the kernel changed none of its arrays: name its outputs with --out")
         return written
 
@@ -192,7 +195,8 @@ class LaunchPrepared(Prepared):
         Integers stay where they are, because they may be indices.
         """
         self._place_all((), POISON)
-        others = {place: each for place, each in self._arrays.items() if place not in self._restored}
+        kept = self._restored.keys() | self._scratch
+        others = {place: each for place, each in self._arrays.items() if place not in kept}
         for place, each in others.items():
             if moved and each.content.dtype.kind not in "biu":
                 each.place(self._timing.handle, np.roll(each.content, place + 1))
@@ -213,7 +217,7 @@ class LaunchPrepared(Prepared):
 
         From the second time on outputs are filled with another byte: a result that is one poison is not the other.
         """
-        self._place_all(self._written - self._restored.keys(), self._poison)
+        self._place_all((self._written | self._scratch) - self._restored.keys(), self._poison)
         self._poison = _OTHER_POISON
 
     def _place_all(self, poisoned: Collection[int], byte: int) -> None:
@@ -247,7 +251,7 @@ class LaunchPrepared(Prepared):
         """The arrays that are only read, by their number among all arrays."""
         self._timing.stream.sync()
         for number, (place, each) in enumerate(self._arrays.items()):
-            if place not in self._written:
+            if place not in self._written | self._scratch:
                 yield number, each.read(f"argument {place}")
 
     def resources(self) -> Resources:

@@ -126,8 +126,8 @@ def _key(case: Case) -> Case:
     """One case for all with the same trace, which depends on neither device nor cache, inputs nor check."""
     launch = case.launch
     if launch is not None:
-        launch = replace(launch, outputs=(), restored=(), resets=(), check=UNCHECKED, rtol=None, bytes=1, flops=0)
-        case = replace(case, kernel="", launch=launch)
+        launch = replace(launch, outputs=(), restored=(), resets=(), scratch=(), check=UNCHECKED, rtol=None)
+        case = replace(case, kernel="", launch=replace(launch, bytes=1, flops=0, saved_bytes=0))
     return replace(case, device="cuda:0", cache="warm", inputs=UNIFORM)
 
 

@@ -52,7 +52,9 @@ class Contract(Time):
         # Nothing is checked against itself.
         self.checks = self.launch.check not in (UNCHECKED, self.launch.target)
         self.places = [place for place, each in enumerate(self.arguments) if array_of(each) is not None]
-        self.filled: dict[int, NDArray[Any]] = {}  # what each launch finds where it is reset; by the kernel's names
+        # By the kernel's names: what each launch finds where it is reset, and what is only worked in.
+        self.filled: dict[int, NDArray[Any]] = {}
+        self.scratch: set[int] = set()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -137,12 +139,13 @@ class Contract(Time):
         if expected.returned is not None:
             many = len(expected.returned)
             returns = f"--check {check}: returns {number_of(many, 'array')}; the kernel writes {len(outputs)}"
-            return "" if many == len(outputs) else returns
+            hint = "; declare with --scratch what is only worked in" if many < len(outputs) else ""
+            return "" if many == len(outputs) else returns + hint
         for place in outputs:
             if place not in expected.arguments:
                 return f"argument {place} is written, and not by --check {check}"
         for place in () if self.launch.outputs else expected.written:
-            if place not in outputs:
+            if place not in outputs and place not in self.scratch:
                 return f"argument {place} is written by --check {check}, and not by the kernel"
         return ""
 

@@ -26,6 +26,7 @@ class UserLaunch:
         outputs: arguments that are written whole or in part, and not read.
         restored: arguments that are read and written; each launch finds what the first one found.
         resets: arguments that each launch finds filled with a number, and that number, such as ``("3", "0")``.
+        scratch: arguments that are written, and that nobody checks.
         check: ``path.py:function``, another target of the same run, or ``UNCHECKED``.
         rtol, atol: tolerances of the check; None for those of the type.
         array_bytes: of each array with its guards, in order.
@@ -45,6 +46,7 @@ class UserLaunch:
     outputs: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
     resets: tuple[tuple[str, str], ...] = ()
+    scratch: tuple[str, ...] = ()
     check: str = UNCHECKED
     rtol: float | None = None
     atol: float | None = None

@@ -75,6 +75,7 @@ class LaunchSweep(BaseModel):
     out: Texts = ()
     inout: Texts = ()
     reset: Texts = ()
+    scratch: Texts = ()
     check: str = ""
     rtol: float | None = Field(default=None, ge=0)
     atol: float | None = Field(default=None, ge=0)

@@ -113,6 +113,13 @@ def counts(out, counter, n):
 def poison(out, given, n):
     return numpy.where(numpy.arange(n) % 2, given, numpy.frombuffer(bytes([255]) * 4, "f4"))
 
+def ones(out, also, n):
+    return also * 0 + 1
+
+def twos(out, counter, n):
+    out[:] = 2
+    counter[:] = -1
+
 def both(out, also, n):
     out[:], also[:] = 2 * also, also + 1
 
@@ -178,6 +185,12 @@ SWEEPS = {
     "beyond": ("beyond.cu:beyond", "out = 0"),
     "input": ("input.cu:input", "out = 0\ncheck = 'mine.py:doubled'"),
     "counter reset": ("count.cu:count", "check = 'mine.py:counts'\nreset = 'counter=0'"),
+    "scratch": ("second.cu:second", "check = 'mine.py:ones'\nscratch = 'also'"),
+    "scratch, reset": ("count.cu:count", "check = 'mine.py:twos'\nscratch = 1\nreset = '1=0'"),
+    "scratch that accumulates": ("count.cu:count", "check = 'mine.py:twos'\nout = 'out'\nscratch = 'counter'"),
+    "scratch is undeclared": ("second.cu:second", "check = 'mine.py:ones'"),
+    "scratch is an output": ("second.cu:second", "out = ['out', 'also']\nscratch = 1"),
+    "all is scratch": ("scale.cu:scale", "scratch = 'out'"),
     "reference is poison": ("some.cu:some", "check = 'mine.py:poison'\nout = 0"),
     "one of two": ("scale.cu:scale", "check = 'mine.py:both'"),
     "two of one": ("second.cu:second", "check = 'scale.cu:scale'"),
@@ -267,6 +280,17 @@ def test_what_lies_beyond_an_array_and_what_is_only_read_stays(rows: Rows) -> No
 
 def test_what_a_launch_finds_reset_the_reference_finds_too_and_other_outputs_are_found(rows: Rows) -> None:
     assert (rows["counter reset"]["status"], rows["counter reset"]["verified"]) == ("ok", "true"), rows["counter reset"]
+
+
+def test_what_is_only_worked_in_is_not_checked(rows: Rows) -> None:
+    for name in ("scratch", "scratch, reset", "scratch that accumulates"):
+        assert (rows[name]["status"], rows[name]["verified"]) == ("ok", "true"), rows[name]["reason"]
+    undeclared = "returns 1 array; the kernel writes 2; declare with --scratch what is only worked in"
+    assert rows["scratch is undeclared"]["reason"].endswith(undeclared)
+    assert rows["scratch is an output"]["reason"].startswith(
+        "argument 1: is checked with --out, and not with --scratch"
+    )
+    assert rows["all is scratch"]["reason"].startswith("the kernel changed none of its arrays")
 
 
 def test_an_element_that_is_not_written_is_no_result_where_poison_is_what_is_expected(rows: Rows) -> None:

@@ -56,7 +56,15 @@ class Time(Problem):
     def input_key(self, case: Case) -> tuple[object, ...]:
         """Launches with the same arguments have the same inputs, and with the same outputs the same reference."""
         launch = launch_of(case)
-        return (self.name, launch.arguments, launch.check, launch.outputs, launch.restored, launch.resets)
+        return (
+            self.name,
+            launch.arguments,
+            launch.check,
+            launch.outputs,
+            launch.restored,
+            launch.resets,
+            launch.scratch,
+        )
 
 
 def launch_of(case: Case) -> UserLaunch:
