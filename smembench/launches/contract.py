@@ -23,7 +23,7 @@ from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.problem import Verification
-from smembench.model.text import number_of
+from smembench.model.text import number_of, one_line
 from smembench.model.user_launch import UNCHECKED
 
 Outputs = Mapping[int, NDArray[Any]]
@@ -100,7 +100,7 @@ class Contract(Time):
         try:
             returned = function(*values, **_taken(function, self.named))
         except (Exception, SystemExit) as error:
-            raise UsageError(f"--check {self._reference_name}: {type(error).__name__}: {error}") from None
+            raise UsageError(f"--check {self._reference_name}: {one_line(error)}") from None
         if returned is None:
             return Expected(None, arrays, [place for place in arrays if not _same_bytes(arrays[place], given[place])])
         many = returned if isinstance(returned, (tuple, list)) else (returned,)
@@ -129,6 +129,9 @@ class Contract(Time):
             wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]
             error, detail = self._compared(np.asarray(wanted), found, self._terms(outputs))
             worst = max(worst, error)
+            if detail and expected.returned is None and not expected.written:
+                ways = "return the outputs, or write them to its arguments"
+                return Verification(False, worst, f"--check {self._reference_name}: returns and writes nothing; {ways}")
             if detail:
                 return Verification(False, worst, f"argument {place}: {detail}")
         return Verification(True, worst)
@@ -151,11 +154,11 @@ class Contract(Time):
 
     def _compared(self, wanted: NDArray[Any], found: NDArray[Any], terms: int) -> tuple[float, str]:
         """The relative error of an output, and what is wrong with it, "" for nothing."""
+        if reason := _incomparable(wanted.dtype, found.dtype):
+            return 0.0, reason
         if wanted.shape != found.shape:
             shapes = (as_text(each.shape) or "()" for each in (wanted, found))
             return 0.0, "the reference has shape {}, the output {}".format(*shapes)
-        if reason := _incomparable(wanted.dtype, found.dtype):
-            return 0.0, reason
         exact = found.dtype.kind in "biu"
         kind = np.complex128 if found.dtype.kind == "c" else np.float64
         one, other = (each if exact else each.astype(kind) for each in (wanted, found))

@@ -27,14 +27,14 @@ def subject_of(launch: UserLaunch, capability: str) -> Subject:
     """
     arguments, named = in_order_and_named(launch.arguments)
     path = Path(launch.target.partition(":")[0])
+    if launch.options and not is_cuda_file(launch.target):
+        raise UsageError(f"{launch.options[0]}: goes with a kernel in a .cu file")
     if path.suffix == ".cubin":
         return LaunchedCode(of_cubin(launch.target, arguments), launch)
     if is_cuda_file(launch.target):
         code = of_source(*compiled_kernel(launch.target, capability, launch.options), arguments, capability)
         return LaunchedCode(code, launch)
     kernel = value_of(launch.target) if is_token(launch.target) else callable_in(launch.target)
-    if launch.options:
-        raise UsageError(f"{launch.options[0]}: goes with a kernel in a .cu file")
     if is_triton(kernel):
         whole = Launch(launch.grid, launch.block or None, arguments, named, launch.shared_bytes)
         return LaunchedCode(of_triton(kernel, whole, capability), launch)

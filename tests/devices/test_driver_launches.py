@@ -126,6 +126,18 @@ def both(out, also, n):
 def none_of_them(out, given, n):
     sys.exit("enough")
 
+def nothing(out, given, n):
+    pass
+
+def text(out, given, n):
+    return "text"
+
+def raises(out, given, n):
+    raise ValueError("line\\nafter line")
+
+def one(out):
+    return out
+
 def three(out, given, n):
     return 2 * given, given, given
 
@@ -196,11 +208,16 @@ SWEEPS = {
     "two of one": ("second.cu:second", "check = 'scale.cu:scale'"),
     "other names": ("scale.cu:scale", "check = 'add.cu:add'\nout = 'out'"),
     "reference exits": ("scale.cu:scale", "check = 'mine.py:none_of_them'"),
+    "nothing is returned": ("scale.cu:scale", "check = 'mine.py:nothing'"),
+    "text is returned": ("scale.cu:scale", "check = 'mine.py:text'"),
+    "reference raises": ("scale.cu:scale", "check = 'mine.py:raises'"),
+    "reference takes one": ("scale.cu:scale", "check = 'mine.py:one'"),
     "three are returned": ("scale.cu:scale", "check = 'mine.py:three'"),
     "no such argument": ("scale.cu:scale", "out = 'result'"),
     "broken": ("broken.cu:broken", ""),
     "ptx": ("scale.ptx:scale", "check = 'mine.py:doubled'"),
     "cubin": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
+    "cubin, macro": ("scale.cubin:scale", "option = '-DN=4'"),
     "cubin, typed": ("scale.cubin:scale", "check = 'mine.py:doubled'"),
 }
 
@@ -308,6 +325,15 @@ def test_kernel_and_reference_write_the_same_arrays(rows: Rows, folder: Path) ->
     assert one == f"argument 1 is written by --check {folder}/mine.py:both, and not by the kernel"
     assert two == f"argument 1 is written, and not by --check {folder}/scale.cu:scale"
     assert names.startswith(f"--check {folder}/add.cu:add: argument 'out': is no array of the kernel; it has 0 (total)")
+    ways = "return the outputs, or write them to its arguments"
+    said = {
+        "nothing is returned": f"nothing: returns and writes nothing; {ways}",
+        "reference raises": "raises: ValueError: line after line",
+        "reference takes one": "one: TypeError: one() takes 1 positional argument but 3 were given",
+    }
+    for name, ending in said.items():
+        assert rows[name]["reason"] == f"--check {folder}/mine.py:{ending}"
+    assert rows["text is returned"]["reason"] == "argument 0: the reference is of type <U4, the output float32"
     assert three == f"--check {folder}/mine.py:three: returns 3 arrays; the kernel writes 1"
     assert rows["reference exits"]["reason"] == f"--check {folder}/mine.py:none_of_them: SystemExit: enough"
 
@@ -316,6 +342,7 @@ def test_mistakes_are_rows_with_the_users_names_and_lines(rows: Rows, folder: Pa
     assert rows["no such argument"]["reason"] == (
         "argument 'result': is no array of the kernel; it has 0 (out), 1 (in)"
     )
+    assert rows["cubin, macro"]["reason"] == "-DN=4: goes with a kernel in a .cu file"
     assert rows["broken"]["reason"].startswith(f"{folder}/broken.cu, line 3: ")
     assert "missing" in rows["broken"]["reason"]
 
