@@ -329,10 +329,10 @@ def time(kernel: Any, *args: Any, output: str | Path | None = None, progress: bo
         args: its arguments: arrays, whose data is used, numbers, or text as on the command line: ``"float32[64,100]"``.
         output: the folder to make the run's folder in; nothing is stored without it.
         progress: as for ``measure``.
-        keys: ``grid`` and ``block`` as an int or up to three; ``check``, a function of the same arguments as NumPy's
-            arrays or a sequence of the expected outputs; ``out``, ``inout``, ``scratch`` and ``reset={3: 0}`` by number
-            or name; other options of ``smembench time``; keys of the run, such as ``rounds=5``; and arguments by name,
-            such as ``BLOCK=128``.
+        keys: ``grid`` and ``block`` as an int or up to three, or a function of the constants as Triton's grids are;
+            ``check``, a function of the same arguments as NumPy's arrays or a sequence of the expected outputs;
+            ``out``, ``inout``, ``scratch`` and ``reset={3: 0}`` by number or name; other options of ``smembench time``;
+            keys of the run, such as ``rounds=5``; and arguments by name, such as ``BLOCK=128``.
 
     Raises:
         UsageError: for a launch that no GPU takes.

@@ -54,16 +54,22 @@ def _config(kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], made: Tok
     own = LaunchSweep.model_fields.keys() - {"problem", "kernel", "arg"}
     sweep = {key: value for key, value in keys.items() if key in own and value is not None}
     named = {key: value for key, value in keys.items() if key not in of_run and key not in own}
-    if reset := sweep.pop("reset", None):
-        sweep["reset"] = [f"{place}={value}" for place, value in dict(reset).items()]
+    if isinstance(reset := sweep.get("reset"), Mapping):
+        sweep["reset"] = [f"{place}={value}" for place, value in reset.items()]
     for key in ("grid", "block", "cluster"):
-        if key in sweep and not isinstance(sweep[key], str | int):
-            sweep[key] = "x".join(map(str, sweep[key]))
-    if "check" in sweep and not isinstance(sweep["check"], str):
-        sweep["check"] = made.of(sweep["check"], "reference")
+        value = sweep.get(key, "")
+        value = value(named) if callable(value) else value  # as Triton calls a grid, with the constants
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            sweep[key] = "x".join(map(str, value))
+    if not isinstance(check := sweep.get("check", ""), str):
+        if not (callable(check) or isinstance(check, Sequence) or hasattr(check, "shape")):
+            raise UsageError(f"check={check!r}: give a function, or the expected outputs")
+        sweep["check"] = made.of(check, "reference")
     name = sweep.pop("name", "") or _name_of(kernel)
     target = kernel if isinstance(kernel, str) else made.of(kernel, name)
     texts = [value if isinstance(value, str | int | float) else made.of(value, _described(value)) for value in args]
+    if strange := [key for key, value in named.items() if callable(value) or isinstance(value, Mapping)]:
+        raise UsageError(f"{strange[0]}=…: is no option of smembench.time, and no number or text that a kernel takes")
     if arrays := [key for key, value in named.items() if hasattr(value, "shape") and value.shape]:
         raise UsageError(f"{arrays[0]}=…: is an array; give arrays in their order, without names")
     texts += [f"{key}={value}" for key, value in named.items()]

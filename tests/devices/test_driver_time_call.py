@@ -47,7 +47,14 @@ wrong = smembench.time(copy, out, given, check=[given + 1], **FEW)
 print(wrong["reason"].tolist())
 found = smembench.time(copy, "float32[64]", "float32[64]", name="by text", check=lambda out, given: given, **FEW)
 print(found["kernel"].tolist(), found["notes"].tolist())
-for kernel, keys in ((7, {{}}), (copy, {{"grid": 1, "block": 32}})):
+for kernel, keys in (
+    (7, {{}}),
+    (copy, {{"grid": 1, "block": 32}}),
+    (copy, {{"chekc": copy}}),
+    (copy, {{"check": 5}}),
+    (copy, {{"reset": [0]}}),
+    (__file__.replace("calls.py", "k.cu:k"), {{"grid": lambda named: (named["BLOCK"], 70000), "block": 1, "BLOCK": 4}}),
+):
     try:
         print(smembench.time(kernel, out, given, **FEW, **keys)["reason"].tolist())
     except smembench.UsageError as error:
@@ -77,12 +84,17 @@ def test_what_python_holds_is_timed_on_copies_and_leaves_the_process_as_it_was(
     fake_driver: FakeDriver, tmp_path: Path
 ) -> None:
     (tmp_path / "calls.py").write_text(CALLS)
+    (tmp_path / "k.cu").touch()
     out, _ = ended(fake_driver("calls", site=tmp_path))
-    wrong, by_text, no_kernel, launched = out.splitlines()
+    wrong, by_text, no_kernel, launched, no_option, no_check, no_reset, no_grid = out.splitlines()
     assert "100000 of 100000 elements differ, the first at [0]: 0.0, not 1.0" in wrong
     assert by_text == "['by text'] ['not explained: a function has no PTX']"
     assert no_kernel.startswith("7: is no kernel; give")
     assert "is a plain function, which launches by itself; leave --grid and --block out" in launched
+    assert no_option.startswith("chekc=…: is no option of smembench.time")
+    assert no_check == "check=5: give a function, or the expected outputs"
+    assert no_reset.startswith("--reset '0': write the argument and what it is filled with")
+    assert no_grid == "grid 4x70000: has 70000 along y; a GPU takes at most 65535"
 
 
 def test_a_wrong_result_and_a_regression_fail_their_tests(
