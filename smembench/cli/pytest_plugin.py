@@ -39,11 +39,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a run that is not there, and to store what several processes measure, of which none has all."""
-    against = config.getoption("--smembench-compare")
+    """Refuse a run and a folder that are none, and to store what several processes measure, of which none has all."""
+    against, output = (config.getoption(name) for name in ("--smembench-compare", "--smembench-output"))
     if against is not None and not against.exists():
         raise pytest.UsageError(f"--smembench-compare {against}: there is no such run")
-    if config.getoption("--smembench-output") is not None and getattr(config.option, "numprocesses", None):
+    if output is not None and output.exists() and not output.is_dir():
+        raise pytest.UsageError(f"--smembench-output {output}: is no folder; give one")
+    if output is not None and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--smembench-output: goes without processes of pytest-xdist; give -n 0")
 
 
@@ -51,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Result]]:
     """Time a kernel as ``smembench.time`` does; the case is named after the test."""
     from smembench.devices.cuda import why_unusable
-    from smembench.model.errors import UsageError
+    from smembench.model.errors import SmembenchError
     from smembench.report.notebook import Result
     from smembench.studies.time_call import time_call
 
@@ -68,11 +70,13 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Resu
             pytest.fail(f"{named['name']}: was measured before; give this one a name of its own, name=…", pytrace=False)
         try:
             result = Result(time_call(kernel, args, named, wait=True))
-        except UsageError as error:
-            pytest.fail(str(error), pytrace=False)
-        own.append(result)
-        for row in result.run.failed:
-            pytest.fail(f"{row.kernel}: {row.status}: {row.reason}", pytrace=False)
+        except SmembenchError as error:
+            failure = str(error)
+        else:
+            own.append(result)
+            failure = next((f"{row.kernel}: {row.status}: {row.reason}" for row in result.run.failed), "")
+        if failure:  # no longer while the error is handled, which pytest would show, too
+            pytest.fail(failure, pytrace=False)
         return result
 
     yield measure

@@ -65,7 +65,8 @@ def _config(kernel: Any, args: Sequence[Any], keys: Mapping[str, Any], made: Tok
         if not (callable(check) or isinstance(check, Sequence) or hasattr(check, "shape")):
             raise UsageError(f"check={check!r}: give a function, or the expected outputs")
         sweep["check"] = made.of(check, "reference")
-    name = sweep.pop("name", "") or _name_of(kernel)
+    own_name = _name_of(kernel)
+    name = sweep.pop("name", "") or own_name
     target = kernel if isinstance(kernel, str) else made.of(kernel, name)
     texts = [value if isinstance(value, str | int | float) else made.of(value, _described(value)) for value in args]
     if strange := [key for key, value in named.items() if callable(value) or isinstance(value, Mapping)]:

@@ -129,6 +129,7 @@ def test_what_is_not_compared_is_told_and_mistakes_fail_without_a_traceback(
     assert "test_named[a_b]: was measured before; give this one a name of its own, name=" in out
     assert "nofile.cu: no such file; give path.cu:name" in out
     assert "time_call.py" not in out
+    assert "During handling" not in out
     assert "2 failed, 1 passed" in out
     monkeypatch.setenv("COUNT", "4000")
     (stored,) = runs.iterdir()
@@ -140,6 +141,7 @@ def test_what_is_not_compared_is_told_and_mistakes_fail_without_a_traceback(
     ("options", "said"),
     [
         (("-n", "2", "--smembench-output", "runs"), "--smembench-output: goes without processes of pytest-xdist"),
+        (("--smembench-output", __file__), "test_driver_time_call.py: is no folder; give one"),
         (("--smembench-compare", "nowhere"), "--smembench-compare nowhere: there is no such run"),
     ],
 )
