@@ -142,7 +142,7 @@ def _known(*charts: Chart | None) -> list[Chart]:
 def _of_run(stored: Run, name: str) -> Chapter:
     topics = [
         _ladders(stored),
-        Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored.rows)),
+        Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored)),
         Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
         _documents(stored),
         _data_sheet(stored),

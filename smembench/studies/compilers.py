@@ -19,7 +19,7 @@ from smembench.run.environment import git_revision, versions
 from smembench.run.plan import Plan
 from smembench.store.run import Run
 from smembench.store.run_json import Description
-from smembench.store.schema import Row
+from smembench.studies.difference import Ratio, ratio
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.toolchains.registry import Refused, is_port
@@ -46,7 +46,8 @@ class Build:
 class PortedCase:
     """A ``case`` by the default compiler, ``ours``, and by the ``compiler`` of a port, ``port``.
 
-    ``missing`` says why the port has no figures; it is empty if it has.
+    ``missing`` says why the port has no figures; it is empty if it has. ``ratio`` is how many times as fast the kernel
+    is as the port.
     """
 
     case: Case
@@ -54,13 +55,7 @@ class PortedCase:
     ours: Build
     port: Build
     missing: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """The kernel's speed over the port's: 1 if they are equally fast."""
-        if self.ours.elapsed_ms is None or self.port.elapsed_ms is None:
-            return None
-        return self.port.elapsed_ms / self.ours.elapsed_ms
+    ratio: Ratio | None = None
 
 
 def problems() -> list[str]:
@@ -98,7 +93,7 @@ def of_stored(run: Run) -> tuple[list[PortedCase], list[str]]:
         known = registry.find(case.problem, case.kernel, case.kind, case.compiler)
         return machine_code(case, capabilities.get(case.device)) if known and not others else None
 
-    return measured(run.rows, code), others
+    return measured(run, code), others
 
 
 def _other_makers(run: Description, used: Collection[str]) -> list[str]:
@@ -135,12 +130,12 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     return pairs
 
 
-def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
+def measured(run: Run, code: Code) -> list[PortedCase]:
     """Ported cases among the rows of a run, in their order; cases without a row for the port are left out.
 
     A stored run has ports that are no longer in the registry, too. ``code`` compiles a case, to count its instructions.
     """
-    found = {row.case: row for row in rows}
+    found = {row.case: row for row in run.rows}
 
     def build(case: Case) -> Build:
         row = found[case]
@@ -152,7 +147,11 @@ def measured(rows: Iterable[Row], code: Code) -> list[PortedCase]:
     names = sorted({case.compiler for case in found if is_port(case.compiler)})
     ports = ((case, replace(case, compiler=name)) for case in ours for name in names)
     pairs = [(case, port) for case, port in ports if port in found]
-    return _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
+    cases = _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
+    return [
+        replace(each, ratio=ratio(run, found[replace(each.case, compiler=each.compiler)], found[each.case]))
+        for each in cases
+    ]
 
 
 def compiled(

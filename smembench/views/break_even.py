@@ -8,8 +8,8 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.break_even import BreakEven, break_even
-from smembench.studies.difference import comparable
-from smembench.views.columns import times, within
+from smembench.studies.difference import ratio
+from smembench.views.columns import ratio_text, within
 from smembench.views.sections import Section, cautions, device_names, sections, table
 
 
@@ -31,7 +31,8 @@ def _section(run: Run, answer: BreakEven) -> Section:
     def speedup(kernel: str) -> Callable[[Row], str]:
         def text(row: Row) -> str:
             other = answer.beside[kernel].get(row)
-            return times(other.speedup_vs_cpu) if other and comparable(row, other) else ""
+            found = ratio(run, row, other) if other else None
+            return ratio_text(found) if found else ""
 
         return text
 

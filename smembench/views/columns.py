@@ -10,8 +10,10 @@ from functools import partial
 from smembench.model.problem import Problem
 from smembench.store.relations import OTHERS
 from smembench.store.schema import Row
-from smembench.studies.difference import comparable
+from smembench.studies.difference import Ratio, comparable
 
+_EXACTLY = 5e-5
+"""Half-width below which an interval is not shown."""
 _NAMED = 3
 """Cases that a note names; for more it gives their number."""
 
@@ -79,6 +81,27 @@ def scaled(value: float, unit: str) -> str:
 def times(value: float | None, relative: float | None = None) -> str:
     """A speed-up."""
     return "" if value is None else f"{number(value, relative)}×"
+
+
+def ratio_text(found: Ratio) -> str:
+    """A ratio with its interval in a table: ``1.837 ±0.4 %``."""
+    return " ".join(filter(None, _certain_ratio(found)))
+
+
+def times_text(found: Ratio) -> str:
+    """A ratio with its interval in a sentence: ``1.837 times (±0.4 %)``."""
+    value, apart = _certain_ratio(found)
+    return f"{value} times{f' ({apart})' if apart else ''}"
+
+
+def _certain_ratio(found: Ratio) -> tuple[str, str]:
+    """The digits that the interval leaves certain, four at most, and the interval."""
+    if found.within is None:
+        return number(found.value), ""
+    half = found.value * min(max(found.within, _EXACTLY), 1)
+    decimals = min(-math.floor(math.log10(half)), 3 - max(math.floor(math.log10(found.value)), 0))
+    apart = "" if found.within < _EXACTLY else f"±{percentage(100 * found.within)}"
+    return f"{round(found.value, decimals):.{max(decimals, 0)}f}", apart
 
 
 def some(names: Sequence[str], what: str = "cases") -> str:

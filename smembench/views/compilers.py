@@ -11,8 +11,9 @@ from smembench.model.case import DEFAULT_COMPILER, Case
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.studies.compilers import Build, PortedCase, of_stored
+from smembench.studies.difference import Ratio
 from smembench.toolchains.registry import compilers as toolchains
-from smembench.views.columns import milliseconds, number
+from smembench.views.columns import milliseconds, ratio_text
 from smembench.views.records import Record
 from smembench.views.sections import Section, block, device_names, libraries, table
 
@@ -23,7 +24,7 @@ class _Line:
 
     case: Case
     build: Build
-    ratio: float | None = None
+    ratio: Ratio | None = None
 
 
 def of_run(run: Run) -> list[Section]:
@@ -53,7 +54,12 @@ def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, st
 
 def builds(pairs: Sequence[PortedCase]) -> list[Record]:
     """The lines of the tables, for programs."""
-    return [{"case_id": line.case.id, **asdict(line.build), "ratio": line.ratio} for line in _lines(pairs)]
+    return [{"case_id": line.case.id, **asdict(line.build), **_ratio(line.ratio)} for line in _lines(pairs)]
+
+
+def _ratio(found: Ratio | None) -> Record:
+    """A ratio and its interval, for programs."""
+    return {"ratio": found and found.value, "ratio_uncertainty": found and found.within}
 
 
 def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
@@ -65,7 +71,7 @@ def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
     }
     if any(line.build.elapsed_ms is not None for line in lines):
         columns["elapsed\nms"] = lambda line: milliseconds(line.build.elapsed_ms)
-        columns[f"{_language(DEFAULT_COMPILER)}\nover it"] = lambda line: _text(line.ratio and f"{line.ratio:.3f}")
+        columns[f"{_language(DEFAULT_COMPILER)}\nover it"] = lambda line: ratio_text(line.ratio) if line.ratio else ""
     columns["regis-\nters"] = lambda line: _text(line.build.registers)
     if any(line.build.local_bytes for line in lines):
         columns["local\nbytes"] = lambda line: _text(line.build.local_bytes)
@@ -100,12 +106,12 @@ def _text(value: object) -> str:
 
 def _sentence(pairs: Sequence[PortedCase]) -> str:
     """The range of the ratios, and what in the code may explain the one farthest from 1."""
-    timed = sorted(((pair.ratio, pair) for pair in pairs if pair.ratio is not None), key=lambda item: item[0])
+    timed = sorted(((pair.ratio.value, pair) for pair in pairs if pair.ratio is not None), key=lambda item: item[0])
     if not timed:
         return ""
     (lowest, low), (highest, high) = timed[0], timed[-1]
     ours, port = _language(low.case.compiler), _language(low.compiler)
-    ratios = " to ".join(dict.fromkeys((number(lowest), number(highest))))
+    ratios = " to ".join(dict.fromkeys(ratio_text(pair.ratio) for pair in (low, high) if pair.ratio))
     said = f"{ours}'s kernels run at {ratios} of the speed of {port}"
     if lowest * highest <= 1:
         end = f"lowest for {low.case.kernel} {low.case.block}{_reason(low.ours, low.port, lowest, ours)}"

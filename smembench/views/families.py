@@ -11,8 +11,9 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.model.problem import ITEMSIZE, Problem
+from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import comparable
+from smembench.studies.difference import Ratio, ratio
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import FIGURES, value
 from smembench.views.limits import is_own
@@ -27,25 +28,28 @@ class Family:
     """Rows of at least two sizes that differ by nothing else but kernel and block, the fastest block of each.
 
     Attributes:
+        run: the run that has the rows.
         best: by kernel and size.
         beside: the kernel that the others are compared with, the one measured at the most sizes; "" if none was.
         subject: ``matrix transpose float32, warm cache, cuda:0``.
         square: whether all matrices are.
     """
 
+    run: Run
     best: Mapping[tuple[str, str], Row]
     beside: str
     subject: str
     square: bool
 
-    def ratio(self, row: Row) -> float | None:
+    def ratio(self, row: Row) -> Ratio | None:
         """How many times as fast a row is as ``beside`` at its size; None if either was not measured well enough."""
         limit = self.best.get((self.beside, row.case.size))
-        return time(limit) / time(row) if limit and comparable(limit, row) else None
+        return ratio(self.run, limit, row) if limit else None
 
-    def figure(self, row: Row) -> float | None:
+    def figure(self, row: Row) -> Ratio | None:
         """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
-        return self.ratio(row) if self.beside else value(row, self.problem.texts.columns[0])
+        rate = value(row, self.problem.texts.columns[0])
+        return self.ratio(row) if self.beside else None if rate is None else Ratio(rate, row.interval)
 
     @property
     def unit(self) -> str:
@@ -68,7 +72,7 @@ class Family:
         rows = [row for row in self.best.values() if row.kernel != self.beside and not is_port(row.compiler)]
         told = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
         lines = grouped(told, lambda row: row.kernel)
-        most = {kernel: max(self.figure(row) or 0.0 for row in rows) for kernel, rows in lines.items()}
+        most = {kernel: max(found.value for found in map(self.figure, rows) if found) for kernel, rows in lines.items()}
         return {kernel: lines[kernel] for kernel in sorted(lines, key=lambda one: (len(lines[one]) == 1, -most[one]))}
 
     @property
@@ -88,16 +92,16 @@ class Family:
         return not self.square and self.first.k is not None
 
 
-def families(rows: Sequence[Row]) -> list[Family]:
+def families(run: Run) -> list[Family]:
     """The families of a run, GPUs before the CPU, those with the most sizes first."""
-    done = (row for row in rows if row.ok)
+    done = (row for row in run.rows if row.ok)
     groups = grouped(done, lambda row: replace(row.case.setting, m=0, n=0, k=None)).values()
     several = [members for members in groups if len({row.case.size for row in members}) > 1]
-    found = map(_family, several)
+    found = (_family(run, members) for members in several)
     return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
 
 
-def _family(rows: Sequence[Row]) -> Family:
+def _family(run: Run, rows: Sequence[Row]) -> Family:
     first, problem = rows[0], PROBLEMS[rows[0].problem]
     best = {}
     for row in sorted(rows, key=time, reverse=True):
@@ -114,7 +118,7 @@ def _family(rows: Sequence[Row]) -> Family:
     often = Counter(kernel for kernel, _ in best if kernel in known)
     beside = max((kernel for kernel in known if kernel in often), key=lambda kernel: often[kernel or ""], default=None)
     square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
-    return Family(best, beside or "" if len(names) > 1 else "", ", ".join([*subject, first.device]), square)
+    return Family(run, best, beside or "" if len(names) > 1 else "", ", ".join([*subject, first.device]), square)
 
 
 def aligned(row: Row) -> str:

@@ -10,10 +10,10 @@ from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import comparable, tells_apart
 from smembench.studies.ladder.climb import Rung, ceiling, climb, steps
-from smembench.views.columns import figures, number, value
+from smembench.views.columns import figures, number, ratio_text, value
 from smembench.views.sections import Section, bars, describe, label, notes, subject, table
+from smembench.views.sentences import compared
 
 
 def ladder(run: Run) -> list[Section]:
@@ -78,27 +78,24 @@ def _table(run: Run, heading: str, said: Mapping[Row, tuple[str, str]]) -> Secti
 
 
 def gain(rung: Rung) -> str:
-    """``1.79×``, in brackets if it is within the noise; "" for the lowest rung."""
+    """``1.79 ±0.4 %``, in brackets if it is within the noise; "" for the lowest rung."""
     if rung.gain is None:
         return ""
-    text = f"{number(rung.gain)}×"
-    return text if rung.differs else f"({text})"
+    text = ratio_text(rung.gain)
+    return text if rung.gain.differs else f"({text})"
 
 
 def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
-    """The gain over the whole ladder, if both times have converged, and the fastest rung's share of the limit."""
+    """The gain over the whole ladder, and the fastest rung's share of the limit."""
     if not rungs:
         return ""
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=time)
     said = [f"The fastest step is {label(best)}"]
-    apart = tells_apart(run, lowest, best)
-    if apart and comparable(lowest, best) and False not in (lowest.converged, best.converged):
-        said.append(f"{number(time(lowest) / time(best))} times as fast as {label(lowest)}")
-    elif best is not lowest and not apart:
-        said.append(f"no different from {label(lowest)} within the noise")
+    if best is not lowest:
+        said.append(compared(run, best, lowest, label(lowest)))
     if (share := value(best, limit)) is not None:
         problem = PROBLEMS[best.problem]
         said.append(f"at {number(share)} % of {problem.ceiling_kernel or f'the peak of {problem.bound}'}")
     text = f"{', '.join(said)}. Each step is shown with its fastest block"
-    within = any(rung.gain is not None and not rung.differs for rung in rungs)
+    within = any(rung.gain is not None and not rung.gain.differs for rung in rungs)
     return f"{text}; gains in brackets are within the noise." if within else f"{text}."

@@ -10,10 +10,10 @@ from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import comparable
+from smembench.studies.difference import ratio
 from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
-from smembench.views.columns import figures
+from smembench.views.columns import figures, ratio_text
 from smembench.views.sections import Section, cautions, device_names, label, table
 
 _APART: dict[str, Callable[[Row], str]] = {
@@ -64,7 +64,8 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
     def over(name: str) -> Callable[[Row], str]:
         def text(best: Row) -> str:
             other = found[best].get(name)
-            return f"{time(other) / time(best):.3f}" if other and comparable(best, other) else ""
+            found_ratio = ratio(run, other, best) if other else None
+            return ratio_text(found_ratio) if found_ratio else ""
 
         return text
 

@@ -12,7 +12,7 @@ from smembench.model.text import capital, number_of
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.break_even import tables, where_it_pays
-from smembench.views.columns import times
+from smembench.views.columns import ratio_text, times_text
 from smembench.views.families import Family, families
 from smembench.views.limits import limits
 from smembench.views.sections import Section, device_names, groups, labels, subject
@@ -104,7 +104,7 @@ def beside_libraries(run: Run) -> list[Family]:
     """The families in which other libraries' kernels were measured as well."""
     return [
         family
-        for family in families(run.rows)
+        for family in families(run)
         if {kernel for kernel, _ in family.best} & set(registry.peers(family.first.problem))
     ]
 
@@ -113,14 +113,14 @@ def _beside(family: Family) -> str:
     rows = family.fastest
     if not rows:
         return ""
-    ratios = [family.ratio(row) or 0.0 for row in rows]
+    ratios = sorted(found for row in rows if (found := family.ratio(row)))
     ((kernel, often),) = Counter(row.kernel for row in rows).most_common(1)
     if len(rows) == 1:
-        return f"The fastest kernel, {kernel}, runs at {times(ratios[0])} the speed of {family.beside}."
+        return f"The fastest kernel, {kernel}, runs at {times_text(ratios[0])} the speed of {family.beside}."
     where = "all" if often == len(rows) else str(often)
     return (
-        f"The fastest kernel runs at {times(min(ratios))[:-1]} to {times(max(ratios))} the speed of {family.beside} "
-        f"at {len(rows)} sizes; at {where} of them it is {kernel}."
+        f"The fastest kernel runs at {ratio_text(ratios[0])} to {ratio_text(ratios[-1])} of the speed of "
+        f"{family.beside} at {len(rows)} sizes; at {where} of them it is {kernel}."
     )
 
 

@@ -6,9 +6,9 @@ import re
 import shlex
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from statistics import median
 
@@ -22,9 +22,13 @@ from conftest import ROOT, Program, records
 from smembench.explain.counters import ALLOWED
 from smembench.kernels.matmul.inputs import NORMAL
 from smembench.model.case import BY_ROWS
+from smembench.model.clauses import time
 from smembench.store.load import load
+from smembench.store.schema import Row
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
+from smembench.studies.difference import Ratio, ratio
+from smembench.views.columns import ratio_text
 
 TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
 TEXT = "\n".join(TEXTS.values())
@@ -36,9 +40,23 @@ def says(mark: str, figure: str) -> None:
     assert set(re.findall(rf"<!-- {mark} -->(.*?)<!-- end -->", UNFOLDED)) == {figure}
 
 
-@pytest.mark.parametrize(("of", "shown"), FILLED.findall(TEXT), ids=[of for of, _ in FILLED.findall(TEXT)])
-def test_a_table_is_what_it_says_it_is_of(of: str, shown: str) -> None:
-    assert shown == table(of), "PYTHONPATH=.:.ci python -m pages fills it"
+NONE = Ratio(0.0)
+
+
+def shown(found: Ratio | None) -> str:
+    """A ratio as tables show it."""
+    return ratio_text(found or NONE)
+
+
+def span(found: Iterable[Ratio | None]) -> str:
+    """The smallest and the largest of some ratios, each with its interval."""
+    ratios = sorted(each or NONE for each in found)
+    return f"{shown(ratios[0])} to {shown(ratios[-1])}"
+
+
+@pytest.mark.parametrize(("of", "printed"), FILLED.findall(TEXT), ids=[of for of, _ in FILLED.findall(TEXT)])
+def test_a_table_is_what_it_says_it_is_of(of: str, printed: str) -> None:
+    assert printed == table(of), "PYTHONPATH=.:.ci python -m pages fills it"
 
 
 def test_no_line_begins_with_a_mark() -> None:
@@ -122,35 +140,31 @@ LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
 
 @pytest.mark.parametrize(("mark", "kernels"), [("ports", DOCUMENTED), ("last", LAST)])
 def test_the_ports_are_those_of_the_run(mark: str, kernels: tuple[str, ...]) -> None:
-    pairs = [pair for pair in measured(load(LIMITS).rows, lambda case: None) if pair.case.kernel in kernels]
+    pairs = [pair for pair in measured(load(LIMITS), lambda case: None) if pair.case.kernel in kernels]
     assert {pair.case.kernel for pair in pairs} == set(kernels)
-    ratios = [pair.ratio or 0.0 for pair in pairs]
-    says(mark, f"{min(ratios):.3f} to {max(ratios):.3f}")
+    says(mark, span(pair.ratio for pair in pairs))
 
 
 def test_what_padding_buys_is_that_of_the_run() -> None:
+    run = load(LIMITS)
     (unpadded, padded) = (
-        row.elapsed_ms
-        for row in load(LIMITS).rows
+        row
+        for row in run.rows
         if row.kernel in ("transposeSmem", "transposeSmemPad")
         and (row.n, row.dtype, str(row.block), row.compiler) == (4096, "float32", "32x32", "numba")
     )
-    assert unpadded
-    assert padded
-    says("padding", f"{unpadded / padded:.2f}")
+    says("padding", shown(ratio(run, unpadded, padded)))
 
 
 def test_transposes_next_to_the_copy_are_those_of_the_run() -> None:
     """At both sizes that README names, by the copy's digits."""
-    found = set()
+    found, run = [], load(LIMITS)
     for n in (4096, 16384):
-        rows = [row for row in load(LIMITS).rows if (row.problem, row.n, row.m) == ("transpose", n, n)]
+        rows = [row for row in run.rows if (row.problem, row.n, row.m) == ("transpose", n, n)]
         ours = [row for row in rows if row.dtype == "float32" and row.kernel.startswith("transpose")]
         (copy,) = (row for row in rows if row.kernel == "memcpy" and row.dtype == "float32")
-        best = min(row.elapsed_ms or inf for row in ours if row.compiler == "numba")
-        found.add(f"{(copy.elapsed_ms or nan) / best:.2f}")
-    (ratio,) = found
-    says("copy", ratio)
+        found.append(ratio(run, copy, min((row for row in ours if row.compiler == "numba"), key=time)))
+    says("copy", span(found))
 
 
 def test_the_limits_are_those_of_the_run() -> None:
@@ -168,74 +182,74 @@ def test_the_limits_are_those_of_the_run() -> None:
         of_problem = [row for row in ours if row.problem == best.problem]
         assert best.elapsed_ms == min(row.elapsed_ms or 0.0 for row in of_problem)
         assert rate == (f"{best.gflop_s / 1e3:.1f}" if best.gflop_s else f"{best.effective_gb_s:.0f}")
-        for ratio, name in re.findall(r"([\d.]+) × (\w+)", over):
+        for times_as_fast, name in re.findall(r"([\d.]+) × (\w+)", over):
             (other,) = [
                 row
                 for row in here
                 if row.kernel == {"PyTorch": "torch", "cuBLAS": "cublas"}.get(name, name)
                 and row.problem == best.problem
             ]
-            assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == ratio
+            assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == times_as_fast
 
 
 @pytest.mark.parametrize(("mark", "run"), [("h200", LIMITS), ("h100", LIMITS_H100)])
 def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> None:
     """The best kernel in Numba over cuBLAS, at every size."""
-    squares = [row for row in load(run).rows if row.dtype == "float32" and row.m == row.n == row.k and row.n >= 1000]
-    best: dict[int, float] = {}
-    libraries: dict[int, float] = {}
+    stored = load(run)
+    squares = [row for row in stored.rows if row.dtype == "float32" and row.m == row.n == row.k and row.n >= 1000]
+    best: dict[int, Row] = {}
+    libraries: dict[int, Row] = {}
     for row in squares:
         of = libraries if row.kernel == "cublas" else best
         if row.kernel == "cublas" or row.compiler == "numba":
-            of[row.n] = min(row.elapsed_ms or inf, of.get(row.n, inf))
-    ratios = [libraries[n] / ms for n, ms in best.items()]
+            of[row.n] = min(row, of.get(row.n, row), key=time)
+    ratios = [ratio(stored, libraries[n], row) for n, row in best.items()]
     assert f"Of all {len(ratios)} sizes with m = n = k from {min(best)} to {max(best)}" in UNFOLDED
-    says(mark, f"{min(ratios):.3f} to {max(ratios):.3f}")
+    says(mark, span(ratios))
 
 
 @pytest.mark.parametrize(
-    ("mark", "n", "slow", "fast", "digits"),
+    ("mark", "n", "slow", "fast"),
     [
-        ("packed", 4097, "torch", "wgmmaPacked", 1),
-        ("small", 1024, "torch", "wgmmaStored", 3),
-        ("bf16", 4096, "torch", "wgmmaOverlapped", 3),
+        ("packed", 4097, "torch", "wgmmaPacked"),
+        ("small", 1024, "torch", "wgmmaStored"),
+        ("bf16", 4096, "torch", "wgmmaOverlapped"),
     ],
 )
-def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(
-    mark: str, n: int, slow: str, fast: str, digits: int
-) -> None:
-    times = times_of(TENSOR, "bfloat16", n, BY_ROWS)
-    says(mark, f"{times[slow] / times[fast]:.{digits}f}")
+def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(mark: str, n: int, slow: str, fast: str) -> None:
+    found = rows_of(TENSOR, "bfloat16", n, BY_ROWS)
+    says(mark, shown(ratio(load(TENSOR), found[slow], found[fast])))
 
 
 @pytest.mark.parametrize(("run", "mark"), [(TENSOR, ""), (TENSOR_H100, "-h100")])
 def test_the_best_steps_are_those_of_the_run(run: Path, mark: str) -> None:
     """Of products with normal inputs whose rows the TMA takes."""
     shapes = {(row.dtype, row.n, row.b_layout) for row in load(run).rows if row.n not in (1025, 4097)}
-    every = ((n, times_of(run, dtype, n, b_layout)) for dtype, n, b_layout in shapes)
-    ratios = sorted(
-        (times["torch"] / min(ms for name, ms in times.items() if "wgmma" in name), n) for n, times in every
-    )
-    (least, at), (second, _), *_, (most, _) = ratios
-    assert f"for all {len(ratios)} combinations of size, type and layout of B" in UNFOLDED
-    says(f"best{mark}", f"{least:.2f} to {most:.2f}")
-    assert f"{most:.2f}<!-- end --> of PyTorch's speed, lowest at {at}³" in UNFOLDED
-    says(f"most{mark}", f"{second:.2f}")
+    stored = load(run)
+    every = ((n, rows_of(run, dtype, n, b_layout)) for dtype, n, b_layout in shapes)
+    fastest = ((n, rows["torch"], min((rows[name] for name in rows if "wgmma" in name), key=time)) for n, rows in every)
+    ratios = sorted((found, n) for n, torch, row in fastest if (found := ratio(stored, torch, row)))
+    (_, at), (second, _), *_, (most, _) = ratios
+    assert f"for {len(ratios)} of {len(shapes)} combinations of size, type and layout of B" in UNFOLDED
+    says(f"best{mark}", span(found for found, _ in ratios))
+    assert f"{shown(most)}<!-- end --> of PyTorch's speed, lowest at {at}³" in UNFOLDED
+    says(f"most{mark}", shown(second))
 
 
-def times_of(run: Path, dtype: str, n: int, b_layout: str) -> dict[str, float]:
-    """By kernel, in ms, of products with normal inputs."""
+def rows_of(run: Path, dtype: str, n: int, b_layout: str) -> dict[str, Row]:
+    """By kernel, of products with normal inputs."""
     rows = [row for row in load(run).rows if (row.dtype, row.n, row.b_layout) == (dtype, n, b_layout)]
-    return {row.kernel: row.elapsed_ms or 0.0 for row in rows if row.inputs == NORMAL and row.compiler != "nvrtc"}
+    return {row.kernel: row for row in rows if row.inputs == NORMAL and row.compiler != "nvrtc"}
 
 
 def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:
-    times: dict[tuple[object, ...], dict[str, float]] = {}
-    for row in load(ROOT / "results/reference/20261125T022913Z-ragged").rows:
-        times.setdefault((row.m, row.n, row.k, row.b_layout), {})[row.kernel] = row.elapsed_ms or nan
-    ratios = [each["torch"] / each["wgmmaClustered"] for each in times.values()]
+    run = load(ROOT / "results/reference/20261125T022913Z-ragged")
+    rows: dict[tuple[object, ...], dict[str, Row]] = {}
+    for row in run.rows:
+        rows.setdefault((row.m, row.n, row.k, row.b_layout), {})[row.kernel] = row
+    ratios = [ratio(run, each["torch"], each["wgmmaClustered"]) for each in rows.values()]
     assert len(ratios) == 12
-    says("ragged", f"{min(ratios):.2f} to {max(ratios):.2f}")
+    says("ragged", span(ratios))
 
 
 def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:

@@ -192,8 +192,8 @@ def test_a_table_names_the_ceiling_and_says_what_the_steps_gain(measured: Measur
     (table,) = sections(Run.of(Description(), done))
     assert "% of\nreadGmem" in [column.heading for column in table.columns]
     for words in (
-        "bank conflicts the sum is 2.00× as fast",
-        "8.00× as fast as sumDivergent and reaches 90 % of readGmem",
+        "bank conflicts the sum is 2.000 times as fast",
+        "8.000 times (±0.01 %) as fast as sumDivergent and reaches 90 % of readGmem",
     ):
         assert words in table.sentence
 

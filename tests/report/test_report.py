@@ -249,9 +249,12 @@ def test_the_first_screen_says_what_was_found(limits: Run) -> None:
     assert top.title == "NVIDIA H200: limits"
     assert top.facts.startswith("2026-11-25 · 342 cases of matrix transpose")
     assert len(top.sentences) == 3
-    assert "0.99 to 1.25× the speed of cublas at 32 sizes; at 23 of them it is streamK" in top.sentences[0]
+    assert (
+        "0.994 ±0.7 % to 1.253 ±0.2 % of the speed of cublas at 32 sizes; at 23 of them it is streamK"
+        in top.sentences[0]
+    )
     assert top.chart is not None
-    assert "streamK 16x16, 1536x1536x1536: 1.25× cublas" in values(top.chart)
+    assert "streamK 16x16, 1536x1536x1536: 1.253 ±0.2 % times as fast as cublas" in values(top.chart)
 
 
 def test_what_moved_comes_before_what_is(nights: list[Run], stored: Run) -> None:
@@ -307,8 +310,12 @@ def test_a_ladder_says_the_gain_over_the_best_so_far(stored: Run, rows: Rows) ->
         "memcpy",
         "transposeSmemPad",
     ]
-    gains = {said.partition(" ")[0]: said.rpartition(", ")[2] for said in values(chart) if "×" in said}
-    assert gains == {"transposeSmem": "2.00×", "transposeSmemPad": "0.80×", "transposeCoarsened": "2.00×"}
+    gains = {said.partition(" ")[0]: said.rpartition(", ")[2] for said in values(chart) if "±" in said}
+    assert gains == {
+        "transposeSmem": "2.000 ±0.01 %",
+        "transposeSmemPad": "0.800 ±0.01 %",
+        "transposeCoarsened": "2.000 ±0.01 %",
+    }
     marked = [item["case"] for items in of_key(chart.spec, "values") for item in items if item.get("role") == "best"]
     assert marked == ["transposeCoarsened 32x32 +1"]
 
@@ -338,9 +345,9 @@ def test_the_data_sheet_in_a_runs_folder_is_part_of_its_report(limits: Run, tmp_
 
 def test_kernels_over_sizes_stand_beside_the_copy(stored: Run) -> None:
     chart = charts([stored])["sizes-transpose-float32-warm-cache-cuda-0-aligned"]
-    assert "naiveGmem 16x16, 512x512: 0.12× memcpy" in values(chart)
+    assert "naiveGmem 16x16, 512x512: 0.125 ±2.1 % times as fast as memcpy" in values(chart)
     assert [column.heading for column in chart.data.columns] == ["kernel", "512x512", "4096x4096"]
-    assert ["transposeSmem", "0.25", "0.25"] in chart.data.cells
+    assert ["transposeSmem", "0.250 ±2.1 %", "0.250 ±2.2 %"] in chart.data.cells
 
 
 def test_aligned_and_ragged_sizes_are_apart_on_the_same_axes(limits: Run) -> None:

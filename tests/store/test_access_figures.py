@@ -105,8 +105,8 @@ def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() ->
     for said in (
         "setRowReadRow 32x32, reaches 120.0 bytes per clock, 94 % of what the banks deliver",
         "serialAccess (32-way conflicts of loads and 32-way conflicts of stores) is slower",
-        "it takes 30.00 times as long",
-        "setRowReadColPad 32x32 is 15.33× as fast as setRowReadCol (32-way conflicts of loads become no conflicts)",
+        "it takes 30.00 times",
+        "is 15.33 times as fast as setRowReadCol (32-way conflicts of loads become no conflicts)",
     ):
         assert said in section.sentence
 
@@ -117,7 +117,7 @@ def test_strides_are_rows_of_one_table() -> None:
     assert [line[place] for line in section.cells] == ["1", "2", "32"]
     assert [bar.label for bar in section.bars] == ["strided stride 1", "strided stride 2", "strided stride 32"]
     assert "stride" not in section.heading
-    assert "it takes 32.00 times as long" in section.sentence
+    assert "it takes 32.00 times" in section.sentence
 
 
 def planned(resolve: str = "cuda:0", **sweep: Any) -> list[Case]:

@@ -70,8 +70,8 @@ def test_rows_pair_up_by_everything_but_the_compiler() -> None:
         row(case("naive", "nvrtc", problem="matmul"), 1.5, 32),
         row(case("copyGmem", "nvrtc"), 1.0),
     ]
-    (pair,) = measured(rows, code)
-    assert (pair.case, pair.ratio) == (rows[0].case, 0.75)
+    (pair,) = measured(Run(rows), code)
+    assert (pair.case, pair.ratio and pair.ratio.value) == (rows[0].case, 0.75)
     assert pair.ours == Build(2.0, 40, 0, 200)
     assert pair.port == Build(1.5, 32, 0, 100)
 
@@ -132,9 +132,9 @@ def test_the_table_says_how_fast_numba_is_and_what_may_be_to_blame() -> None:
     assert section.heading == "a GPU · numba 1.2 · matrix transpose 64×64 float32"
     assert section.cells[:2] == [
         ["naiveGmem", "16x16", "numba", "2.0000", "", "40", "", "200"],
-        ["naiveGmem", "16x16", "nvrtc", "1.8000", "0.900", "32", "", "100"],
+        ["naiveGmem", "16x16", "nvrtc", "1.8000", "0.900 ±0.01 %", "32", "", "100"],
     ]
-    assert "0.90 to 1.00 of the speed of CUDA C; lowest for naiveGmem 16x16" in section.sentence
+    assert "0.900 ±0.01 % to 1.000 ±0.01 % of the speed of CUDA C; lowest for naiveGmem 16x16" in section.sentence
     assert "Numba takes more registers and instructions" in section.sentence
     assert view.of_run(Run(rows[:1], RUN)) == []
 
@@ -199,9 +199,9 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
     assert [column.heading for column in section.columns][-2:] == ["over\nmemcpy", "over\ntorch"]
     (line,) = section.cells
     assert line[:2] == ["64×64", "transposeSmemPad 16x16"]
-    assert line[-2:] == ["0.900", "3.000"]
+    assert line[-2:] == ["0.900 ±0.01 %", "3.000 ±0.01 %"]
     (alone,) = limits(Run(rows[2:], RUN))
-    assert (alone.columns[-1].heading, alone.cells[0][-1]) == ("over\nnaiveGmem", "4.000")
+    assert (alone.columns[-1].heading, alone.cells[0][-1]) == ("over\nnaiveGmem", "4.000 ±0.01 %")
     port = row(case("transposeSmemPad", "nvrtc"), 0.9)
     assert limits(Run([*rows, port], RUN))[0].cells == [line]
     assert limits(Run([*rows[:2], port], RUN))[0].cells[0][1] == "transposeSmemPad nvrtc 16x16"
@@ -211,7 +211,7 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
 def test_a_sentence_says_nothing_of_disturbed_times_and_of_ports() -> None:
     naive, shared = row(case("naiveGmem"), 4.0), row(case("transposeSmem"), 1.0)
     assert sentence(Run([naive, shared])).startswith(
-        "Through shared memory the transpose is 4.00× as fast as naiveGmem"
+        "Through shared memory the transpose is 4.000 times (±0.01 %) as fast as naiveGmem"
     )
     for changed in ({"cpu_waiting": 0.5}, {"throttle_reasons": "sw_thermal"}, {"compiler": "nvrtc"}):
         assert sentence(Run([replace(naive, **changed), shared])) == ""

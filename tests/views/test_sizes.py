@@ -45,7 +45,7 @@ def test_a_gpu_pays_from_the_size_from_which_on_it_is_faster_at_every_larger_one
     (section,) = where_it_pays(run_of(found))
     assert [column.heading for column in section.columns] == ["size", "cpu ms", "always", "later", "twice", "never"]
     assert [line[0] for line in section.cells] == ["16×16×16", "32×32×32", "64×64×64"]
-    assert section.cells[1][2:] == ["16.0×", "2.00×", "0.40×", "0.40×"]
+    assert section.cells[1][2:] == ["16.0 ±1.9 %", "2.00 ±1.9 %", "0.400 ±1.9 %", "0.400 ±1.9 %"]
     assert section.sentence == (
         "Of the sizes measured, faster than cpu: always from 16×16×16 on, later from 32×32×32 on, "
         "twice from 64×64×64 on; not faster at the largest: never."
@@ -57,7 +57,7 @@ def test_of_several_blocks_the_fastest_of_each_size_stands_beside_the_cpu(measur
     blocks = {(16, 16): 0.5, (16, 32): 2.0, (32, 16): 8.0, (32, 32): 2.0}
     found += [product(measured, "naive", n, ms, block) for (n, block), ms in blocks.items()]
     (section,) = where_it_pays(run_of(found))
-    assert [line[2] for line in section.cells] == ["2.00×", "4.00×"]
+    assert [line[2] for line in section.cells] == ["2.00 ±1.9 %", "4.00 ±1.9 %"]
 
 
 @pytest.mark.parametrize("kernels", [("cpu", "naive"), ("cpu", "cpu"), ("naive", "naive")])
@@ -72,7 +72,7 @@ def test_with_its_copies_a_gpu_adds_one_to_a_hundred_thousand_numbers_slower_tha
     """The stored run of an H200, by the samples' intervals or, where it has none, by those in cases.csv."""
     *_, section = tables(load(ROOT / "results/reference/20261120T135712Z-concepts"))
     speedups = {line[0]: line[2:] for line in section.cells}
-    assert speedups["100000"] == ["0.10×", "0.23×"]
+    assert speedups["100000"] == ["0.101 ±0.9 %", "0.229 ±0.8 %"]
     assert section.sentence.endswith("addOnePinned from 1000000 on; not faster at the largest: addOnePageable.")
 
 

@@ -154,10 +154,11 @@ def test_numbers(show: Callable[[float | None], str], value: float | None, text:
 @pytest.mark.parametrize(
     ("naive", "shared", "claim"),
     [
-        ([4.0] * 3, [2.0] * 3, "Through shared memory the transpose is 2.00× as fast as naiveGmem."),
-        ([2.0] * 3, [4.0] * 3, "is slower than naiveGmem: it takes 2.00 times as long."),
-        ([1.0, 2.0, 3.0], [1.0, 1.9, 3.0], "is no different from naiveGmem within the noise."),
-        ([400.0] * 3, [1.0] * 3, "is 400× as fast as naiveGmem."),
+        ([4.0] * 3, [2.0] * 3, "Through shared memory the transpose is 2.000 times (±0.01 %) as fast as naiveGmem."),
+        ([2.0] * 3, [4.0] * 3, "is slower than naiveGmem: it takes 2.000 times (±0.01 %) as long."),
+        ([1.0, 2.0, 3.0], [1.0, 1.9, 3.0], "is no different from naiveGmem."),
+        ([400.0] * 3, [1.0] * 3, "is 400.0 times (±0.01 %) as fast as naiveGmem."),
+        ([1.0, 1.01, 1.02], [1.0, 1.01, 1.02], "is as fast as naiveGmem within 3.1 %."),
         ([400.0], [1.0], "is not compared with naiveGmem: too few samples."),
         ([4.0], [], ""),
     ],
@@ -172,9 +173,13 @@ def test_a_difference_is_claimed_only_where_noise_would_not_make_it(
 
 def test_the_whole_ladder_in_words(rows: Rows) -> None:
     transposes, products = sentence(Run(rows(TRANSPOSES))), sentence(Run(rows(PRODUCTS, problem="matmul")))
-    for said in ("1.60× as fast as naiveGmem", "2.00× as fast as transposeSmem", "80 % of the fastest copyGmem"):
+    for said in (
+        "1.600 times (±0.01 %) as fast as naiveGmem",
+        "2.000 times (±0.01 %) as fast as trans",
+        "80 % of the fastest copyGmem",
+    ):
         assert said in transposes
-    for said in ("2.00× as fast as naive", "500000× as fast as the triple loop on one CPU thread"):
+    for said in ("2.000 times (±0.01 %) as fast as naive", "500000 times (±0.01 %) as fast as the triple loop"):
         assert said in products
     assert sentence(Run(rows({"copyGmem": []}))) == ""
 
@@ -182,8 +187,8 @@ def test_the_whole_ladder_in_words(rows: Rows) -> None:
 def test_the_programming_guides_kernels_are_compared_with_tiled_and_with_the_cpu(rows: Rows) -> None:
     guide = {**PRODUCTS, "MatMulKernel": [1.25] * 3, "MatMul": [1000.0] * 3}
     said = sentence(Run(rows(guide, problem="matmul")))
-    assert "MatMulKernel 32x32 is slower than tiled: it takes 1.25 times as long" in said
-    assert said.endswith("with its allocations and copies MatMul is 500× as fast as the triple loop on one CPU thread.")
+    assert "MatMulKernel 32x32 is slower than tiled: it takes 1.250 times (±0.01 %) as long" in said
+    assert said.endswith("MatMul is 500.0 times (±0.01 %) as fast as the triple loop on one CPU thread.")
 
 
 def test_markdown_keeps_every_cell_in_its_place() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from smembench.model.groups import grouped
 from smembench.model.text import capital
 from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
+from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.views.columns import figures, number, times
+from smembench.studies.difference import Ratio
+from smembench.views.columns import figures, ratio_text
 from smembench.views.families import LINE_BYTES, Family, aligned, families
 from smembench.views.sections import Section, label, table
 
@@ -27,23 +30,23 @@ def best_over_sizes(family: Family) -> Chart | None:
     rows = family.fastest
     if not rows:
         return None
-    values = [
-        {"size": family.size(row), "figure": family.ratio(row), "shape": aligned(row), "says": _said(family, row)}
-        for row in rows
-    ]
+    values = [_point(family, row, "shape", aligned(row)) for row in rows]
     domain = sorted({str(value["shape"]) for value in values})
     shape = names_axis("shape", domain, scale={"domain": domain}, **({} if len(domain) > 1 else {"legend": None}))
-    ratios = [1.0, *(family.ratio(row) or 1.0 for row in rows)]
-    limits = [min(ratios) / 1.03, max(ratios) * 1.03]
+    limits = [min(1.0, *(each["low"] for each in values)) / 1.03, max(1.0, *(each["high"] for each in values)) * 1.03]
     y = number_axis("figure", family.unit, domain=limits, nice=False)
-    marks = {"x": _size_axis(family, rows), "y": y, "color": shape, "shape": shape}
+    marks: dict[str, Spec] = {"x": _size_axis(family, rows), "y": y, "color": shape, "shape": shape}
     return Chart(
         name=file_name(f"fastest-{rows[0].problem}-{rows[0].dtype}-{rows[0].cache}"),
         title=f"The fastest kernel at each size, compared with {family.beside}",
         caption=f"{capital(family.subject)}; above 1 is faster. {_APART if len(domain) > 1 else ''}",
         spec={
             "height": 240,
-            "layer": [_one(y), layer("point", values, {"filled": True, "size": 80, "opacity": 1}, **marks)],
+            "layer": [
+                _one(y),
+                _intervals(values, **marks),
+                layer("point", values, {"filled": True, "size": 80, "opacity": 1}, **marks),
+            ],
         },
         data=table(
             f"The fastest kernel of each size: {family.subject}",
@@ -52,7 +55,7 @@ def best_over_sizes(family: Family) -> Chart | None:
                 "size": lambda row: row.case.size,
                 "kernel": label,
                 **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]], rows),
-                f"over {family.beside}": lambda row: times(family.ratio(row)),
+                f"over {family.beside}": lambda row: _text(family, row),
                 "rows": aligned,
             },
             words=("size", "kernel", "rows"),
@@ -60,13 +63,30 @@ def best_over_sizes(family: Family) -> Chart | None:
     )
 
 
-def over_sizes(rows: Sequence[Row]) -> list[Chart]:
+def _point(family: Family, row: Row, key: str, value: str) -> dict[str, Any]:
+    """A row's figure with its interval; ``value`` tells apart the rows of a chart."""
+    figure, within = family.figure(row) or Ratio(0.0), (family.figure(row) or Ratio(0.0)).within or 0.0
+    interval = {"low": figure.value / (1 + within), "high": figure.value * (1 + within)}
+    return {"size": family.size(row), "figure": figure.value, **interval, key: value, "says": _said(family, row)}
+
+
+def _intervals(values: Sequence[Mapping[str, Any]], *, x: Spec, y: Spec, color: Spec, **_: object) -> Spec:
+    """Lines from the lower to the upper ends of intervals."""
+    return layer("rule", values, x=x, y=y | {"field": "low"}, y2={"field": "high"}, color=color)
+
+
+def _text(family: Family, row: Row) -> str:
+    figure = family.figure(row)
+    return ratio_text(figure) if figure else ""
+
+
+def over_sizes(run: Run) -> list[Chart]:
     """A chart for each family, or two with the same axes and kernels where it has aligned and ragged sizes.
 
     Sizes that are all close to each other have none: they would be a single dot.
     """
     found = []
-    for family in families(rows):
+    for family in families(run):
         shapes = grouped(family.best.values(), aligned)
         far = [shape for shape, of in shapes.items() if max(map(family.size, of)) > _FAR * min(map(family.size, of))]
         found += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(far)]
@@ -76,19 +96,16 @@ def over_sizes(rows: Sequence[Row]) -> list[Chart]:
 def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     lines = family.lines
     shown = list(lines)[:_MOST]
-    every = [family.figure(row) or 0.0 for kernel in shown for row in lines[kernel]]
+    every = [found.value for kernel in shown for row in lines[kernel] if (found := family.figure(row))]
     every += [1.0] if family.beside or not every else []
     own = {key: row for key, row in family.best.items() if aligned(row) == shape}
     values = [
-        {"kernel": kernel, "size": family.size(row), "figure": family.figure(row), "says": _said(family, row)}
-        for kernel in shown
-        for row in lines[kernel]
-        if aligned(row) == shape
+        _point(family, row, "kernel", kernel) for kernel in shown for row in lines[kernel] if aligned(row) == shape
     ]
     scale: Spec = {"type": "log" if max(every) > _WIDE * min(every) else "linear", "nice": False}
     y = number_axis("figure", family.unit, domain=[min(every) / 1.05, 1.05 * max(every)], **scale)
     names = names_axis("kernel", shown, scale={"domain": shown})
-    marks: Spec = {"x": _size_axis(family, own.values()), "y": y, "color": names}
+    marks: dict[str, Spec] = {"x": _size_axis(family, own.values()), "y": y, "color": names}
     few = f" The {len(shown)} fastest of {len(lines)} kernels; the table has all." if len(lines) > len(shown) else ""
     title = f"{capital(family.subject)}{f': {shape} sizes' if apart else ''}"
     return Chart(
@@ -103,6 +120,7 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
                 *([_one(y)] if family.beside else []),
                 # Ragged sizes are ragged in different ways: a line between them would say nothing.
                 *([] if shape == "ragged" else [layer("line", values, {"strokeWidth": 1.5}, **marks)]),
+                _intervals(values, **marks),
                 layer("point", values, {"filled": True, "size": 50, "opacity": 1}, **marks, shape=names),
             ],
         },
@@ -112,7 +130,7 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
 
 def _table(family: Family, own: Mapping[tuple[str, str], Row], heading: str) -> Section:
     def at(size: str) -> Callable[[str], str]:
-        return lambda kernel: number(family.figure(own[kernel, size])) if (kernel, size) in own else ""
+        return lambda kernel: _text(family, own[kernel, size]) if (kernel, size) in own else ""
 
     sizes = dict.fromkeys(row.case.size for row in sorted(own.values(), key=family.size))
     kernels = dict.fromkeys(kernel for kernel, _ in own)
@@ -120,9 +138,7 @@ def _table(family: Family, own: Mapping[tuple[str, str], Row], heading: str) -> 
 
 
 def _said(family: Family, row: Row) -> str:
-    figure = family.figure(row)
-    said = f"{times(figure)} {family.beside}" if family.beside else f"{number(figure)} {family.unit}"
-    return f"{label(row)}, {row.case.size}: {said}"
+    return f"{label(row)}, {row.case.size}: {_text(family, row)} {family.unit}"
 
 
 def _one(y: Spec) -> Spec:

@@ -13,26 +13,25 @@ from smembench.model.formats import element_type
 from smembench.run.axes import split, unknown
 from smembench.store.run import Run
 from smembench.store.schema import Row
-from smembench.studies.difference import comparable, tells_apart
+from smembench.studies.difference import Ratio, ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
     """A step that was measured.
 
-    ``row`` is that of its fastest block; ``gain`` the time of the fastest rung below over its own, None for the lowest
-    and for times that make no ratio; ``differs`` whether the gain is beyond the noise.
+    ``row`` is that of its fastest block; ``gain`` how many times as fast it is as the fastest rung below, None for the
+    lowest and for times that make no ratio.
     """
 
     kernel: Kernel
     row: Row
-    gain: float | None
-    differs: bool
+    gain: Ratio | None
 
     @property
     def loses(self) -> bool:
         """Whether the step is slower than the best one before it."""
-        return self.differs and self.gain is not None and self.gain < 1
+        return self.gain is not None and self.gain.differs and self.gain.value < 1
 
 
 def steps(problem: str, kind: str) -> tuple[Kernel, ...]:
@@ -102,6 +101,5 @@ def climb(run: Run) -> list[Rung]:
         if done:
             row = min(done, key=times.__getitem__)
             below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)
-            gain = times[below] / times[row] if below and comparable(below, row) else None
-            rungs.append(Rung(kernel, row, gain, below is not None and tells_apart(run, below, row)))
+            rungs.append(Rung(kernel, row, ratio(run, below, row) if below else None))
     return rungs

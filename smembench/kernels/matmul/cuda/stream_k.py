@@ -1,4 +1,4 @@
-"""streamK: serpentine with a persistent grid whose blocks share all steps along k of all tiles evenly.
+"""streamK: serpentine16x8 with a persistent grid whose blocks share all steps along k of all tiles evenly.
 
 1. All steps along k are numbered, tile after tile, and each block gets an equal range of them.
 2. A block computes its range from the last tile to the first. Where it has only the first steps of a tile, it writes
