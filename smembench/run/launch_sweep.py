@@ -24,6 +24,11 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(str, items))
 
 
+def _text(value: Any) -> str:
+    """A value as text, a list with commas."""
+    return ",".join(_texts(value))
+
+
 def _name(value: str) -> str:
     """A name, which is one part of a case's id."""
     if "/" in value:
@@ -39,7 +44,7 @@ def _sizes(value: Any) -> dict[str, tuple[int, ...]]:
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Text = Annotated[str, BeforeValidator(str)]
+Text = Annotated[str, BeforeValidator(_text)]
 Sizes = Annotated[dict[str, tuple[int, ...]], BeforeValidator(_sizes)]
 
 

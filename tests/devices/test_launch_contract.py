@@ -180,6 +180,13 @@ def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
     assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:g")).labels == ("k.cu:f", "k.cu:g")
 
 
+def test_sides_in_a_list_are_those_of_a_text() -> None:
+    listed, written = (
+        LaunchSweep(kernel=("k.cu:f",), grid=grid, block=32) for grid in (["cdiv(n, 4)", 8], "cdiv(n, 4),8")
+    )
+    assert listed == written
+
+
 def test_a_name_is_one_part_of_a_cases_id() -> None:
     with pytest.raises(UsageError, match="name in sweep 1 'a/b': leave / out"):
         from_data({"sweep": [{"problem": "time", "kernel": "k.cu:f", "name": "a/b"}]})

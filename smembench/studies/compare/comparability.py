@@ -68,7 +68,9 @@ def not_the_same_case(found: Sequence[tuple[Run, Row]]) -> str:
     for name in ("dtype", "m", "n", "k", *(("bytes", "flops") if launches else ())):
         if difference := _differing(name, [getattr(row, name) for _, row in found]):
             return f"not the same case: {difference}"
-    launched = [_launch(run.description, row) for run, row in found] if launches else []
+    sweeps = [run.description.config.sweep for run, _ in found]
+    changed = launches and any(each != sweeps[0] for each in sweeps)  # else equal ids are equal launches
+    launched = [_launch(run.description, row) for run, row in found] if changed else []
     for name in _OF_LAUNCH:
         if difference := _differing(name, [each.get(name) for each in launched]):
             return f"not the same case: {difference}"
