@@ -217,12 +217,8 @@ def _cut(text: str, width: int) -> str:
 
 
 def verdict(judged: Judged) -> str:
-    """Whether a claim holds; ``more`` for a factor above the claimed range, "" without an answer."""
-    found = judged.found
-    if isinstance(found, Missing):
-        return ""
-    above = judged.holds is Holds.NO and found.text.endswith("×") and found.low > judged.claim.holds_in.high
-    return "more" if above else str(judged.holds)
+    """Whether a claim holds, "" without an answer."""
+    return str(judged.holds or "")
 
 
 def _value(judged: Judged) -> str:
@@ -248,6 +244,7 @@ _COUNTED = {
     Holds.YES: "hold",
     Holds.NO: "do not",
     Holds.NOT_ANY_MORE: "no longer do",
+    Holds.MORE: "more than claimed",
     Holds.UNDECIDED: "undecided",
     None: "without an answer here",
 }

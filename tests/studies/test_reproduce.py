@@ -19,7 +19,7 @@ from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.probe.figure import Figure
-from smembench.studies.probe.sheet import IN_RUN, Sheet
+from smembench.studies.probe.sheet import IN_RUN, Sheet, read
 from smembench.studies.reproduce.claim import FASTER, Bounds, Claim
 from smembench.studies.reproduce.devices import devices, probed, reference
 from smembench.studies.reproduce.judge import CLAIMS, Holds, holds, judge
@@ -31,6 +31,7 @@ from smembench.studies.reproduce.measures import (
     Missing,
     Nothing,
     Pick,
+    Reads,
     Reuse,
     Times,
     two_digits,
@@ -95,6 +96,31 @@ def test_an_interval_decides_by_where_all_of_it_lies(
     assert holds(a_claim(holds_in=bounds, published=published), found, on_gpu=on_gpu) is held
 
 
+def test_a_limit_that_never_was_one_and_a_ratio_beyond_the_claimed_are_told_apart() -> None:
+    found, wanted = Answer.exactly(228.0, "228 KiB", ""), Bounds(48, 48)
+    limit = a_claim(measure=Limit(lambda capability: 228, "KiB"), holds_in=wanted, published={"": 48.0})
+    assert holds(limit, found) is Holds.NO
+    assert holds(replace(limit, held="compute capability 3.5"), found) is Holds.NOT_ANY_MORE
+    latency = a_claim(measure=Latency("global memory", over="shared memory"), holds_in=Bounds(20, 30))
+    assert holds(latency, Answer(31.0, 30.1, 32.0, "31×", "")) is Holds.MORE
+    assert holds(latency, Answer(31.0, 29.9, 32.0, "31×", "")) is Holds.UNDECIDED
+
+
+def test_the_interval_of_a_latency_contains_those_of_every_stored_sheet_of_the_model() -> None:
+    here = reference()
+    assert here is not None
+    sheets = [read(ROOT / "results/reference" / name) for name in ("h200-probe.json", f"{here.run.id}/{IN_RUN}")]
+    for name, (_, low, high) in here.latency.items():
+        stored = [figure for sheet in sheets for figure in sheet.figures if figure.name == name]
+        assert low == min(figure.low or inf for figure in stored if figure.family == "latency")
+        assert high == max(figure.high or 0.0 for figure in stored if figure.family == "latency")
+
+
+def test_reads_of_a_and_of_b_are_told_apart() -> None:
+    found = [Reads("naive", Block(16, 16), 64, 32, 16, matrix).on(CPU) for matrix in "AB"]
+    assert [getattr(answer, "value", None) for answer in found] == [32, 64]
+
+
 def test_no_difference_is_not_faster() -> None:
     assert holds(a_claim(holds_in=FASTER), Answer.exactly(1.0, "1×", "")) is Holds.NO
 
@@ -105,7 +131,7 @@ def test_a_missing_answer_says_why(measured: Measured) -> None:
     assert PADDING.on(here_of(measured, [], FAST)) is Missing.NO_TIME, "one failed"
     assert Times(Pick("transpose", "naiveGmem"), Pick("transpose", "copyGmem")).on(gpu) is Missing.NOT_IN_RUN
     assert Times(Pick("transpose", "memcpy"), Pick("access", "setRowReadRow")).on(CPU) is Missing.NEEDS_GPU
-    assert PADDING.on(CPU) is Missing.NOT_IN_RUN
+    assert PADDING.on(CPU) is Missing.NEEDS_GPU
     assert Latency("global memory").on(gpu) is Missing.NEEDS_PROBE
     assert Latency("global memory").on(CPU) is Missing.NEEDS_GPU
     assert Limit(lambda capability: None, "bytes").on(gpu) is Missing.NOT_MEASURED

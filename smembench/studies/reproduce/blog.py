@@ -6,12 +6,13 @@ tests/studies/test_reproduce_documents.py`` looks each of them up in the documen
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import truediv
 
 from smembench.explain.occupancy import shared_memory
 from smembench.model.case import Block
 from smembench.model.hardware import CONSTANT_BYTES, MAX_THREADS, REGISTER_BYTES, WARP
-from smembench.studies.reproduce.claim import UNIFORM, Bounds, Claim, exactly, printed
+from smembench.studies.reproduce.claim import BROADCAST, Bounds, Claim, exactly, printed
 from smembench.studies.reproduce.figures import BLOCKS, ratios
 from smembench.studies.reproduce.measures import Latency, Limit, Nothing, Pick, Reuse, Sum, Times
 
@@ -85,7 +86,7 @@ CLAIMS: tuple[Claim, ...] = (
     _limit(
         "0. Basics of CUDA",
         "each block contains 1024 threads",
-        Limit(lambda capability: MAX_THREADS, "threads"),
+        Limit(lambda capability: 1, f"to {MAX_THREADS}"),
         1024,
         "It is the most that a block can have, not what every block has.",
     ),
@@ -103,19 +104,25 @@ CLAIMS: tuple[Claim, ...] = (
         "Most of them are spent on the way through the L2 to the memory and back.",
         Bounds(100, 1000),
     ),
-    _limit(
-        "1. Basics of CUDA Memory",
-        "each block is allocated shared memory of 64KB",
-        Limit(lambda capability: _kib(capability, 1), "KiB"),
-        64,
-        "48 KiB without asking; up to the SM's own amount as dynamic shared memory, if the launch opts in.",
+    replace(
+        _limit(
+            "1. Basics of CUDA Memory",
+            "each block is allocated shared memory of 64KB",
+            Limit(lambda capability: _kib(capability, 1), "KiB"),
+            64,
+            "48 KiB without asking; up to the SM's own amount as dynamic shared memory, if the launch opts in.",
+        ),
+        held="compute capability 7.5",
     ),
-    _limit(
-        "1. Basics of CUDA Memory",
-        "shared memory is typically 48KB per SM, less than the 64KB said above to be a block's",
-        Limit(lambda capability: _kib(capability, 0), "KiB"),
-        48,
-        "48 KiB is what a block gets without opting in to more; an SM has had more since compute capability 5.0.",
+    replace(
+        _limit(
+            "1. Basics of CUDA Memory",
+            "shared memory is typically 48KB per SM, less than the 64KB said above to be a block's",
+            Limit(lambda capability: _kib(capability, 0), "KiB"),
+            48,
+            "48 KiB is what a block gets without opting in to more; an SM has had more since compute capability 5.0.",
+        ),
+        held="compute capability 3.5",
     ),
     _limit(
         "1. Basics of CUDA Memory",
@@ -140,8 +147,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "1. Basics of CUDA Memory",
         "constant memory is fast for broadcast reads",
-        UNIFORM,
-        "Uniform reads are a broadcast; reads of nine addresses are served in turn.",
+        BROADCAST,
+        "The constant cache gives one word to all lanes; global memory serves the same read from the L1.",
     ),
     Claim(
         "1. Basics of CUDA Memory",

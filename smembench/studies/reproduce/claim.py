@@ -19,6 +19,8 @@ class Bounds:
 
 FASTER = Bounds(math.nextafter(1.0, 2.0))
 """Of a ratio of times: more than 1, by however little."""
+MUCH_FASTER = Bounds(2.0)
+"""What "much" has to mean, since documents do not say: twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Claim:
         holds_in: where the answer has to lie.
         published: the document's own answers by device, in the order of its columns.
         assumed: what the document leaves open.
+        held: of a limit of the hardware, where it was the documented one; "" if it never was.
     """
 
     place: str
@@ -42,6 +45,7 @@ class Claim:
     holds_in: Bounds = FASTER
     published: Mapping[str, float] = field(default_factory=dict)
     assumed: str = ""
+    held: str = ""
 
 
 def printed(figure: str) -> Bounds:
@@ -59,6 +63,9 @@ BANDWIDTH = Times(Pick("transpose", "memcpy"), Pick("access", "setRowReadRow"))
 
 BANKS = "An SM's banks deliver 128 bytes per clock; the memory is as fast as the copy that reads and writes it."
 """Why that is what it is."""
+
+BROADCAST = Times(Pick("constant", "globalUniform"), Pick("constant", "constantUniform"))
+"""Global memory where all lanes of a warp read one address, over constant memory where they do."""
 
 UNIFORM = Times(Pick("constant", "constantDiverging"), Pick("constant", "constantUniform"))
 """Constant memory where the lanes of a warp read nine addresses, over where they read one."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from smembench.model.errors import SmembenchError
 from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.studies.probe.sheet import Sheet, measured, of_run
-from smembench.studies.reproduce.measures import Here
+from smembench.studies.probe.sheet import IN_RUN, Sheet, measured, of_run, read
+from smembench.studies.reproduce.measures import Here, Interval
 
 REFERENCE = Path(__file__).parents[3] / "results" / "reference"
 """Stored runs, in a checkout; an installed package has none."""
@@ -40,14 +41,32 @@ def probed(run: Run) -> list[Here]:
 
 
 def _with_latency(here: Here, sheet: Sheet) -> Here:
-    return replace(
-        here,
-        latency={
-            figure.name: (figure.value, figure.low, figure.high)
-            for figure in sheet.figures
-            if figure.family == "latency" and figure.value and figure.low and figure.high
-        },
-    )
+    """The latencies of a sheet, in intervals that contain those of all stored sheets of the same model.
+
+    The interval of one process leaves out what differs between processes and cards.
+    """
+    found = _latencies(sheet)
+    for other in _stored(sheet.device.model):
+        for name, (_, low, high) in _latencies(other).items():
+            if name in found:
+                value, least, most = found[name]
+                found[name] = value, min(least, low), max(most, high)
+    return replace(here, latency=found)
+
+
+def _latencies(sheet: Sheet) -> dict[str, Interval]:
+    return {
+        figure.name: (figure.value, figure.low, figure.high)
+        for figure in sheet.figures
+        if figure.family == "latency" and figure.value and figure.low and figure.high
+    }
+
+
+@cache
+def _stored(model: str) -> list[Sheet]:
+    """The stored data sheets of a model."""
+    sheets = (read(path) for path in sorted([*REFERENCE.glob("*-probe*.json"), *REFERENCE.glob(f"*/{IN_RUN}")]))
+    return [sheet for sheet in sheets if sheet.device.model == model]
 
 
 def reference(folder: Path = REFERENCE) -> Here | None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from smembench.studies.reproduce import blog, guide, slides
 from smembench.studies.reproduce.claim import Claim
 from smembench.studies.reproduce.figures import Document
-from smembench.studies.reproduce.measures import Answer, Here, Missing
+from smembench.studies.reproduce.measures import Answer, Here, Latency, Limit, Missing, Sum
 
 CLAIMS: Mapping[Document, tuple[Claim, ...]] = {
     Document.SLIDES: slides.CLAIMS,
@@ -25,6 +25,7 @@ class Holds(StrEnum):
     NO = "no"
     NOT_ANY_MORE = "not any more"
     UNDECIDED = "undecided"
+    MORE = "more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,17 @@ def judge(here: Here, claims: Iterable[Claim]) -> list[Judged]:
 def holds(claim: Claim, found: Answer, *, on_gpu: bool = True) -> Holds:
     """Yes if all of the interval is where it has to be, undecided if a part of it is.
 
-    If none is, then ``not any more`` says of a GPU that the claim held on the document's own: that its figures bear it
-    out, or that the limit which it names was one.
+    Two figures that a document prints agree if anything rounds to both. ``more`` is a ratio beyond what is claimed.
+    ``not any more`` says of a GPU that the claim held on the document's own: that its figures bear it out, or that the
+    limit which it names was one.
     """
     bounds = claim.holds_in
     if bounds.low <= found.low and found.high <= bounds.high:
         return Holds.YES
     if found.high >= bounds.low and found.low <= bounds.high:
-        return Holds.UNDECIDED
+        return Holds.YES if isinstance(claim.measure, Sum) else Holds.UNDECIDED
+    if found.low > bounds.high and isinstance(claim.measure, Latency) and claim.measure.over:
+        return Holds.MORE
     then = [bounds.low <= value <= bounds.high for value in claim.published.values()]
-    return Holds.NOT_ANY_MORE if on_gpu and then and all(then) else Holds.NO
+    held = bool(claim.held) if isinstance(claim.measure, Limit) else bool(then) and all(then)
+    return Holds.NOT_ANY_MORE if on_gpu and held else Holds.NO

@@ -9,7 +9,6 @@ from functools import cache
 from itertools import product
 from typing import Protocol
 
-from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
 from smembench.model.device import DeviceInfo
@@ -101,8 +100,7 @@ class Pick:
         for row in here.run.rows:
             if (row.problem, row.kernel, row.device) == (self.problem, self.kernel, device) and self._fits(row):
                 return row
-        on_cpu = registry.find(self.problem, self.kernel, "cpu") is not None
-        return Missing.NOT_IN_RUN if here.is_gpu or on_cpu else Missing.NEEDS_GPU
+        return Missing.NOT_IN_RUN
 
     def _fits(self, row: Row) -> bool:
         default = (DEFAULT_COMPILER, "warm", PROBLEMS[self.problem].dtypes[0], None)
@@ -118,29 +116,34 @@ class Times:
     faster: Pick
 
     def on(self, here: Here) -> Answer | Missing:
-        """From the samples of both cases, by the rule of ``stats.differs``."""
+        """The ratio of the medians, with the interval that ``stats.differs`` has of the samples."""
+        if not here.is_gpu:
+            return Missing.NEEDS_GPU  # a kernel's CPU version says nothing of what the documents are about
         slower, faster = self.slower.of(here), self.faster.of(here)
         if isinstance(slower, Missing) or isinstance(faster, Missing):
-            return Missing.NEEDS_GPU if Missing.NEEDS_GPU in (slower, faster) else Missing.NOT_IN_RUN
+            return Missing.NOT_IN_RUN
         effect = difference(here.run, faster, slower)
-        if effect is None:
+        if effect is None or slower.elapsed_ms is None or faster.elapsed_ms is None:
             return Missing.NO_TIME
-        per_byte = faster.bytes / slower.bytes
-        value, low, high = (per_byte * ratio for ratio in (effect.ratio, effect.low, effect.high))
+        value = slower.elapsed_ms / faster.elapsed_ms * (faster.bytes / slower.bytes)
+        low, high = (value * end / effect.ratio for end in (effect.low, effect.high))
         return Answer.measured(value, low, high, two_digits, "×")
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """How often the threads of a product of n×n read each element of A and B from global memory."""
+    """How often the threads of an m×k by k×n product read each element of ``matrix``, A or B, from global memory."""
 
     kernel: str
     block: Block
+    m: int
     n: int
+    k: int
+    matrix: str
 
     def on(self, here: Here) -> Answer | Missing:
         """Counted in a trace, which needs no device."""
-        found = reads(self.kernel, self.block, self.n)
+        found = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
         return Answer.exactly(found, f"{found:g} times", "counted in a trace")
 
 
@@ -153,19 +156,19 @@ class Reuse:
 
     def on(self, here: Here) -> Answer | Missing:
         """Counted in traces, which need no device."""
-        naive, tiled = (reads(kernel, self.block, self.n) for kernel in ("naive", "tiled"))
+        naive, tiled = (max(reads(kernel, self.block, self.n, self.n, self.n)) for kernel in ("naive", "tiled"))
         return Answer.exactly(naive / tiled, f"{naive / tiled:g} times", f"counted: {naive:g} reads become {tiled:g}")
 
 
 @cache
-def reads(kernel: str, block: Block, n: int) -> float:
-    """Reads by threads per element of A or B, whichever is read more often."""
+def reads(kernel: str, block: Block, m: int, n: int, k: int) -> tuple[float, float]:
+    """Reads by threads per element of A and of B."""
     from smembench.explain.analysis import explain  # imports Numba
 
     pad = 0 if kernel == "tiled" else None
-    return max(
-        access.per_element for access in explain(Case("matmul", kernel, "cuda:0", "float32", n, n, n, block, pad)).loads
-    )
+    loads = explain(Case("matmul", kernel, "cuda:0", "float32", m, n, k, block, pad)).loads
+    a, b = (sum(access.per_element for access in loads if access.array == name) for name in ("A", "B"))
+    return a, b
 
 
 @dataclass(frozen=True, slots=True)
