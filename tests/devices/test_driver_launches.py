@@ -458,6 +458,7 @@ def test_wrong_usage_is_told_before_anything_is_measured(
         ("scale.ptx:scale", LAUNCH, "scale in scale.ptx · grid 8 · block 128"),
         ("numba_kernel.py:scale", LAUNCH, "scale in numba_kernel.py · grid 8 · block 128"),
         ("scale.cubin:scale", LAUNCH, "not explained: a cubin has no PTX"),
+        ("scale.cubin:nothing", LAUNCH, "not explained: {0}/scale.cubin: has no kernel 'nothing'; it has scale"),
         ("mine.py:copied", ARRAYS, "not explained: a function has no PTX"),
         ("broken.cu:broken", LAUNCH, "broken.cu, line 3: identifier"),
         ("scale.cu:nothing", LAUNCH, "scale.cu: has no kernel 'nothing'; it has scale"),
@@ -468,7 +469,7 @@ def test_without_a_gpu_the_kernel_is_explained(
 ) -> None:
     ran = program("time", f"{folder}/{target}", *launch)
     assert ran.returncode == 4
-    assert said in " ".join((ran.stdout + ran.stderr).split())
+    assert said.format(folder) in " ".join((ran.stdout + ran.stderr).split())
     assert "none is usable (see: smembench doctor)" in ran.stderr
 
 
