@@ -15,6 +15,7 @@ from smembench.launches.arguments import in_order_and_named
 from smembench.launches.cuda_file import is_cuda_file
 from smembench.launches.dimensions import as_text
 from smembench.launches.launch import Launch
+from smembench.launches.launched_code import of_cubin
 from smembench.launches.live import is_token, value_of
 from smembench.launches.python_file import kernel_in
 from smembench.launches.raw_kernel import raw_kernel
@@ -31,12 +32,13 @@ def explain_launch(launch: UserLaunch, capability: str | None = None) -> Costs:
     Raises:
         UsageError: for a cubin and a function, and as ``explain_any``.
     """
+    arguments, named = in_order_and_named(launch.arguments)
     if launch.target.partition(":")[0].endswith(".cubin"):
+        of_cubin(launch.target, arguments)
         raise UsageError("a cubin has no PTX")
     if not launch.grid:
         raise UsageError("a function has no PTX")
     kernel = value_of(launch.target) if is_token(launch.target) else launch.target
-    arguments, named = in_order_and_named(launch.arguments)
     sides = launch.grid, launch.block or None
     whole = Launch(*sides, arguments, named, launch.shared_bytes, launch.cluster or None)
     return explain_any(kernel, whole, capability=capability, options=launch.options)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from select import select
 from subprocess import DEVNULL, PIPE, Popen
 
 from pydantic import TypeAdapter
@@ -24,6 +25,9 @@ from smembench.store.assemble import Predict
 _WORTH_IT = 16
 """Fewest traces for which several processes save time."""
 _MOST_PROCESSES = 16
+_SILENCE_SECONDS = 120.0
+"""Longer than a trace takes, with the import of a file and its libraries."""
+_PIPE_BYTES = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,8 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
 
     Kernels of the user's, whose files may be imported, are always traced in other processes. A trace takes a few
     milliseconds, or up to three seconds if blocks at the edges differ, and a sweep can have two hundred cases. ``done``
-    is called with each traced case, its number and the number of cases. If a process ends early, ``predict`` traces
-    what is missing.
+    is called with each traced case, its number and the number of cases. If a process ends early, or is silent for too
+    long, ``predict`` traces what is missing; of kernels of the user's the one in progress is not explained.
     """
     keys = dict.fromkeys(_key(case) for case in cases if case.kind == "cuda")
     missing = [key for key in keys if key not in _traced and not (key.launch and is_token(key.launch.target))]
@@ -79,15 +83,29 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
     running = [_start(missing[first::processes], writing) for first in range(processes)]
     os.close(writing)
     try:
-        with os.fdopen(reading, "rb") as lines:  # ends with the last process
-            for number, line in enumerate(lines, 1):
-                case, figures = _TRACED.validate_json(line)
-                _traced[case] = figures
-                done(case, number, len(missing))
+        for number, line in enumerate(_lines(reading), 1):
+            case, figures = _TRACED.validate_json(line)
+            _traced[case] = figures
+            done(case, number, len(missing))
     finally:
+        os.close(reading)
         for process in running:
             process.kill()
             process.wait()
+    for first in range(processes):
+        users = (case for case in missing[first::processes] if case.launch is not None and case not in _traced)
+        if (culprit := next(users, None)) is not None:
+            _traced[culprit] = _unexplained("the process that imported its file ended early, or did not answer")
+    if any(case.launch is not None and case not in _traced for case in missing):
+        trace_together(missing, done)
+
+
+def _lines(reading: int) -> Iterator[bytes]:
+    """Lines of a pipe, up to its end or a long silence."""
+    begun = b""
+    while select([reading], [], [], _SILENCE_SECONDS)[0] and (more := os.read(reading, _PIPE_BYTES)):
+        *lines, begun = (begun + more).split(b"\n")
+        yield from lines
 
 
 def predictor(cases: Sequence[Case]) -> Predict:
@@ -113,9 +131,11 @@ def _start(cases: Sequence[Case], output: int) -> Popen[bytes]:
 
 def main() -> None:
     """Trace the cases on standard input."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what a file of the user's prints when it is imported, by whatever means, is no answer
     for case in _CASES.validate_json(sys.stdin.read()):
         # In one write, and shorter than PIPE_BUF: lines of several processes do not mix.
-        os.write(sys.stdout.fileno(), _TRACED.dump_json((case, _figures(case))) + b"\n")
+        os.write(answers, _TRACED.dump_json((case, _figures(case))) + b"\n")
 
 
 def _cores() -> int:
@@ -148,7 +168,7 @@ def _figures(case: Case) -> Figures | None:
     except Exception as error:
         if case.launch is None:
             return None
-        return Figures(Prediction(unexplained=f"not explained: {one_line(error)}"), 0, 0)
+        return _unexplained(one_line(error))
     predicted = Prediction(
         load_conflict=explained.degree("load"),
         store_conflict=explained.degree("store"),
@@ -157,6 +177,10 @@ def _figures(case: Case) -> Figures | None:
         constant_addresses=mean((access.addresses, access.requests) for access in explained.constant),
     )
     return Figures(predicted, explained.threads, explained.shared_bytes)
+
+
+def _unexplained(why: str) -> Figures:
+    return Figures(Prediction(unexplained=f"not explained: {why}"), 0, 0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from smembench.explain.prediction import predict, trace_together
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
 from smembench.model.interrupts import held, interruptible
-from smembench.model.measurement import Measurement, Trial
+from smembench.model.measurement import Measurement, Status, Trial
 from smembench.model.progress import unseen
 from smembench.model.text import duration
 from smembench.run.config import Config
@@ -205,7 +205,8 @@ class _Measuring:
         """Measurements from the trials; without predictions if Ctrl-C interrupts those."""
         try:
             with interruptible(), self._watch.progress() as begin:
-                trace_together((trial.case for trial in self._trials), begin)
+                right = (trial.case for trial in self._trials if trial.status is Status.OK)
+                trace_together(right, begin)
                 return self._session.measurements(self._trials, predict)
         except KeyboardInterrupt:
             self._interrupted = True

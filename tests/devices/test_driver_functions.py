@@ -34,7 +34,7 @@ def copy_bytes(out, given, stream):
 def copy_one(out, given, stream):
     driver.cuMemcpyAsync(of(out)[0], of(given)[0], 4, stream)
 
-def nothing():
+def nothing(*arguments):
     pass
 
 def copy_and_wait(out, given, stream):
@@ -88,6 +88,7 @@ SWEEPS = {
     "elsewhere": ("copy_elsewhere", ARRAYS),
     "bytes": ("copy_bytes", ARRAYS.replace("float32", "uint8")),
     "nothing": ("nothing", ""),
+    "empty": ("nothing", "arg = ['float32[0]']\nout = 0"),
     "large, small": ("copy_one", "arg = ['float32[3000000]', 'float32[8]']\nout = 0\nbytes = 8"),
     "small, large": ("copy_one", "arg = ['float32[8]', 'float32[3000000]']\nout = 0\nbytes = 8"),
     "restored": ("copy_one", "arg = ['float32[2500000]', 'float32[8]']\ninout = 0"),
@@ -111,6 +112,7 @@ def rows(fake_driver: FakeDriver, tmp_path_factory: pytest.TempPathFactory) -> R
     )
     ended(fake_driver("smembench", "run", config, "--output", folder / "results", memory=17 * 2**20), 1)
     (path,) = (folder / "results").iterdir()
+    assert "nothing" in ended(fake_driver("smembench", "show", path))[0]  # what is stored can be read
     with (path / "cases.csv").open() as file:
         return {row["kernel"]: row for row in csv.DictReader(file)}
 
@@ -139,6 +141,7 @@ def test_of_several_kernels_in_a_function_the_sum_and_the_gaps_are_told(rows: Ro
 def test_launches_without_arrays_and_of_any_type_are_timed(rows: Rows) -> None:
     row = rows["nothing"]
     assert (row["status"], row["dtype"], row["bytes"], row["effective_gb_s"]) == ("ok", "none", "0", "")
+    assert rows["empty"]["status"] == "ok", rows["empty"]["reason"]
     assert (rows["bytes"]["status"], rows["bytes"]["dtype"]) == ("ok", "uint8")
 
 

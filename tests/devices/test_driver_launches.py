@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Program
 from fake_driver.host_code import HostKernel, compile_for_host
 from fake_driver.process import FEW, FakeDriver, ended
 from smembench.launches.cuda_file import compiled_kernel
@@ -140,9 +139,6 @@ def one(out):
 
 def three(out, given, n):
     return 2 * given, given, given
-
-def copied(out, given):
-    return given
 """
 ARRAYS = ("--arg", f"float32[{N}]", "--arg", f"float32[{N}]")
 LAUNCH = ("--grid", "8", "--block", "128", *ARRAYS, "--arg", N)
@@ -156,10 +152,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = source.replace("static", 'typedef float T;\nextern "C" __global__')
         (folder / f"{name}.cu").write_text(text)
     (folder / "mine.py").write_text(PYTHON)
-    (folder / "numba_kernel.py").write_text(
-        "from numba import cuda\n\n@cuda.jit\ndef scale(out, given, n):\n    i = cuda.grid(1)\n"
-        "    if i < n:\n        out[i] = 2 * given[i]\n"
-    )
     (folder / "broken.cu").write_text('extern "C" __global__ void broken(float *out)\n{\n    out[0] = missing;\n}\n')
     compiled, _ = compiled_kernel(f"{folder}/scale.cu:scale", "9.0")
     assert compiled.code is not None
@@ -411,74 +403,3 @@ def test_a_gpu_goes_by_its_uuid(fake_driver: FakeDriver, kernels: Path, folder: 
     assert (row["status"], row["device"]) == ("ok", "cuda:0")
     _, err = timed(fake_driver, kernels, *command, "gpu-99", code=4)
     assert "device gpu-99: no GPU here has it (there are: GPU-74686520-" in err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("nofile.cu:scale",), "nofile.cu: no such file; give path.cu:name, "),
-        (("scale",), "scale: write path.cu:name, "),
-        (("{0}/scale.cu:scale", "--check", "nofile.py:f"), "nofile.py: no such file; "),
-        (("{0}/scale.cu:scale", "--block", ""), "scale.cu:scale: give --grid and --block"),
-        (
-            ("{0}/scale.cu:scale", "--grid", "n//2"),
-            "names n; there is no name; give a size with --sweep, such as n=1024",
-        ),
-        (("{0}/scale.cu:scale", "--grid", "8x8x8x8"), "--grid '8x8x8x8': write 1 to 3 dimensions"),
-        (("{0}/scale.cu:scale", "--reset", "3"), "--reset '3': write the argument and what it is filled with"),
-        (("{0}/scale.cu:scale", "--arg", "float33[8]"), "--arg 'float33[8]': write float32[4096,4096] for an array"),
-        (("{0}/scale.cu:scale", "--bytes", "-1"), "--bytes '-1': is -1; give 1 or more"),
-        (("{0}/scale.cu:scale", "--flops", "0-bytes0"), "--flops '0-bytes0': is -4000; give 0 or more"),
-        (("{0}/scale.cu:scale", "--sweep", "n"), "--sweep 'n': write a name and its values"),
-        (("{0}/scale.cu:scale", "--where", "1/0"), "--where '1/0': has the operator Div"),
-        (("{0}/scale.cu:scale", "--where", "0"), "--where '0': rules out every size"),
-        (("{0}/scale.cu:scale", "--sweep", "n=1,2"), "--sweep n: changes no launch; name n in --grid"),
-        (("{0}/scale.cu:scale", "--cluster", "3"), "cluster 3: does not divide the grid's 8 blocks along x; give"),
-        (("{0}/scale.cu:scale", "--cluster", "2x2"), "cluster 2x2: does not divide the grid's 1 blocks along y; give"),
-        (("{0}/scale.cu:scale", "--cluster", "17", "--grid", "17"), "cluster 17: has 17 blocks; a GPU takes at most"),
-        (("{0}/scale.cu:scale", "--cluster", "0"), "cluster 0: give 1 to 3 dimensions of at least 1"),
-        (("{0}/scale.cu:scale", "--block", "64x32"), "block 64x32: has 2048 threads; a block has at most 1024"),
-        (("{0}/scale.cu:scale", "--grid", "1x65536"), "grid 1x65536: has 65536 along y; a GPU takes at most 65535"),
-        (("{0}/scale.cu:scale", "--grid", "1-5"), "--grid '-4': write 1 to 3 dimensions"),
-    ],
-)
-def test_wrong_usage_is_told_before_anything_is_measured(
-    program: Program, folder: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    given = [each.format(folder) for each in arguments]
-    ran = program("time", *map(str, LAUNCH), *given)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
-
-
-@pytest.mark.parametrize(
-    ("target", "launch", "said"),
-    [
-        ("scale.cu:scale", LAUNCH, "scale in scale.cu · grid 8 · block 128"),
-        ("scale.ptx:scale", LAUNCH, "scale in scale.ptx · grid 8 · block 128"),
-        ("numba_kernel.py:scale", LAUNCH, "scale in numba_kernel.py · grid 8 · block 128"),
-        ("scale.cubin:scale", LAUNCH, "not explained: a cubin has no PTX"),
-        ("mine.py:copied", ARRAYS, "not explained: a function has no PTX"),
-        ("broken.cu:broken", LAUNCH, "broken.cu, line 3: identifier"),
-        ("scale.cu:nothing", LAUNCH, "scale.cu: has no kernel 'nothing'; it has scale"),
-    ],
-)
-def test_without_a_gpu_the_kernel_is_explained(
-    program: Program, folder: Path, target: str, launch: tuple[object, ...], said: str
-) -> None:
-    ran = program("time", f"{folder}/{target}", *launch)
-    assert ran.returncode == 4
-    assert said in " ".join((ran.stdout + ran.stderr).split())
-    assert "none is usable (see: smembench doctor)" in ran.stderr
-
-
-def test_without_a_gpu_a_dry_run_lists_the_plan(program: Program, folder: Path, tmp_path: Path) -> None:
-    config = tmp_path / "mine.toml"
-    config.write_text(f"[[sweep]]\nkernel = '{folder}/scale.cu:scale'\n{LAUNCHED.replace(str(N), '[64, 128]')}")
-    ran = program("run", config, "--dry-run")
-    assert ran.returncode == 0, ran.stderr
-    sizes = ("1x64", "1x128")
-    assert ran.stdout.splitlines() == [f"time/scale.cu:scale/cuda/cuda/float32/{size}/b128x1/warm" for size in sizes]
-    assert "2 cases on cuda (no GPU is usable here" in ran.stderr
-    assert program("run", config).returncode == 4
-    assert program("time", f"{folder}/scale.cu:scale", *LAUNCH, "--dry-run").returncode == 0

@@ -26,6 +26,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Prediction, Status, Trial
+from smembench.model.user_launch import UserLaunch
 from smembench.store.assemble import assemble
 from smembench.store.relations import relate
 from smembench.store.run import Run
@@ -222,6 +223,34 @@ def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: py
     trace_together([*cases, *cases, case("copyGmem", n=8)], lambda each, number, of: told.append((number, of)))
     assert told in ([], [(number, 19) for number in range(1, 20)])  # none on a single core
     assert [predict(each, "9.0") for each in cases] == alone
+
+
+def test_a_file_that_ends_its_process_or_prints_leaves_the_others_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = "from numba import cuda\n\n@cuda.jit\ndef f(x):\n    x[cuda.grid(1)] = 1\n"
+    starts = {"ends": "import os\nos._exit(0)\n", "prints": "import os\nos.system('echo text')\n", "fine": ""}
+    cases = []
+    for name, start in starts.items():
+        (tmp_path / f"{name}.py").write_text(start + kernel)
+        launch = UserLaunch(f"{tmp_path}/{name}.py:f", ("float32[64]",), (2,), (32,))
+        cases.append(Case("time", name, "cuda:0", "float32", 1, 1, launch=launch))
+    monkeypatch.setattr(prediction, "_traced", {})
+    monkeypatch.setattr(prediction, "_cores", lambda: 1)
+    trace_together(cases, lambda each, number, of: None)
+    ended, *others = (predict(each, "9.0") for each in cases)
+    assert (ended.unexplained or "").startswith("not explained: the process that imported its file ended early")
+    assert [(each.unexplained, each.store_sectors) for each in others] == [(None, 4)] * 2
+
+
+def test_a_file_that_never_ends_its_import_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "waits.py").write_text("import time\ntime.sleep(600)\n")
+    launch = UserLaunch(f"{tmp_path}/waits.py:f", ("float32[64]",), (2,), (32,))
+    waits = Case("time", "waits", "cuda:0", "float32", 1, 1, launch=launch)
+    monkeypatch.setattr(prediction, "_traced", {})
+    monkeypatch.setattr(prediction, "_SILENCE_SECONDS", 0.1)
+    trace_together([waits], lambda each, number, of: None)
+    assert "did not answer" in (predict(waits, "9.0").unexplained or "")
 
 
 def test_a_case_that_failed_has_no_prediction() -> None:
