@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from programs import case_of, cuda_kernel
 from smembench.explain.analysis import explain
 from smembench.explain.banks import conflict_degree, ideal_wavefronts, wavefronts
-from smembench.kernels.matmul.mma_steps import place_in
-from smembench.kernels.matmul.mma_tiling import MmaTiling
+from smembench.kernels.matmul.cuda.mma_swizzled import swizzled
 from smembench.model.case import Block
 
 ROWS, PART = 8, 16
@@ -52,7 +51,7 @@ def test_rows_in_eight_places_of_a_wavefront_have_no_conflicts_wherever_else_the
 
 @pytest.mark.parametrize("width", [32, 64, 128, 256])
 def test_a_swizzle_gives_every_part_a_place_of_its_own_and_eight_rows_all_banks(width: int) -> None:
-    place = place_in(MmaTiling(Block(16, 16), "bfloat16", "swizzled"), width)
+    place = swizzled(width)
     row, col = np.mgrid[0:32, 0:width]
     assert sorted(place(row, col).ravel()) == list(range(32 * width))
     for first in range(0, 32, ROWS):

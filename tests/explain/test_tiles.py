@@ -245,11 +245,11 @@ def test_the_shares_of_threads_are_of_threads_alone() -> None:
     _, threads, units = explanation(explained)
     assert [row[-1] for row in threads.cells] == ["100 %"]
     assert [(row[1], row[4]) for row in units.cells] == [
+        ("operand A", "1.00"),
+        ("operand B, transposed", "1.00"),
         ("store of C", ""),
         ("copy of A", ""),
         ("copy of B", ""),
-        ("operand A", "1.00"),
-        ("operand B, transposed", "1.00"),
     ]
     assert "the tensor cores read 67.1 MB of shared memory (32.0 FLOP per byte). No thread requests" in units.sentence
     assert "Shared memory is free of bank conflicts." in units.sentence

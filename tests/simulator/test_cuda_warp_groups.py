@@ -10,12 +10,10 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.kernels.matmul import warp_groups
 from smembench.kernels.matmul.cuda import (
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
-    wgmma_specialized,
     wgmma_stored,
 )
 from smembench.kernels.matmul.warp_groups import Tile
@@ -82,10 +80,10 @@ def test_tiles_of_every_width_are_right(
 @pytest.mark.parametrize(
     ("kernel", "module", "name", "reader"),
     [
-        ("wgmmaStored", wgmma_specialized, "finish_products", "the tensor cores"),
+        ("wgmmaStored", wgmma_stored, "finish_products", "the tensor cores"),
         ("wgmmaStored", wgmma_stored, "finish_stores", "the TMA"),
         ("wgmmaOverlapped", wgmma_overlapped, "finish_products", "the tensor cores"),
-        ("wgmmaOverlapped", warp_groups, "finish_stores", "the TMA"),
+        ("wgmmaOverlapped", wgmma_overlapped, "finish_stores", "the TMA"),
     ],
 )
 def test_memory_that_is_written_again_too_early_is_found(

@@ -6,7 +6,6 @@ and stores it in shared memory; from there the TMA writes it into the copy, leav
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, place_in_tile
 from smembench.kernels.intrinsics.bulk_store import (
     commit_stores,
@@ -15,7 +14,7 @@ from smembench.kernels.intrinsics.bulk_store import (
     publish_tile,
     start_store,
 )
-from smembench.kernels.matmul.warp_groups import ALIGNED_BYTES
+from smembench.kernels.matmul.tile_choice import ALIGNED_BYTES
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import TensorMap
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -72,4 +71,4 @@ def copied(described: TensorMap, itemsize: int) -> TensorMap:
     if described.stride * itemsize % ALIGNED_BYTES == 0:
         return described
     width = ROW_BYTES // itemsize
-    return described._replace(stride=ceil_div(described.columns, width) * width, copied=True)
+    return described._replace(stride=-(-described.columns // width) * width, copied=True)

@@ -1,40 +1,30 @@
-"""What the kernels with warp groups share: their tiles, tensor maps, products and epilogue.
+"""Tiles of the kernels with warp groups: how they lie in shared memory, are copied, multiplied, and follow each other.
 
 A block's tile of C is computed from tiles of A and B in shared memory, 128 bytes deep along k, which the Tensor Memory
-Accelerator copies. Several pairs of them, stages, follow each other in shared memory. Each stage has all rows of A's
-tile, then all columns of B's. By rows, B's tile is a sequence of pieces, each 128 (or 64) bytes of columns wide.
+Accelerator (TMA) copies; beyond the edges of a matrix it stores zeros, and writes nothing. Several pairs of them,
+stages, follow each other in shared memory. Each stage has all rows of A's tile, then all columns of B's. By rows, B's
+tile is a sequence of pieces, each 128 (or 64) bytes of columns wide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, row_bytes_of, start_copy
-from smembench.kernels.intrinsics.bulk_store import finish_stores, publish_tile
-from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.operands import depth_of
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, meet_group, products
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, products
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
-from smembench.kernels.types import Array, Index, Matrix, Place
+from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import HALVES, produced
+from smembench.model.formats import produced
+from smembench.model.hardware import SM90_MULTIPROCESSORS
 from smembench.model.problem import ITEMSIZE
 
-BUFFERS = 2
-"""Buffers for results per warp, or per warp group, whichever fills them."""
-ALIGNED_BYTES = 16
-"""A row of a matrix with a tensor map begins at a multiple of this."""
-
-
-class Maps(NamedTuple):
-    """The tensor maps of A and B."""
-
-    a: Index
-    b: Index
+BUFFERS = 2  # for results, per warp or per warp group, whichever fills them
+BAND, LONG_BAND, NARROW_BAND = 16, 12, 4  # rows of tiles in a band, where k is long, and where all tiles run at once
+LONG_K = 12288  # the least k that is long: at 16384 bands of twelve rows were faster, at 8192 those of sixteen
 
 
 class Stages(NamedTuple):
@@ -43,6 +33,13 @@ class Stages(NamedTuple):
     tiles: Array
     full: Array
     empty: Array
+
+
+class PipelineState(NamedTuple):
+    """Where a producer or consumer is in the ring of stages: a stage, and the parity of the phase of its barriers."""
+
+    stage: Index
+    phase: Index
 
 
 class Member(NamedTuple):
@@ -86,10 +83,9 @@ class Tile:
 
     @property
     def column_parts(self) -> int:
-        """Into how many ranges of columns a consumer divides its tile, each with wgmma instructions of its own: 1 or 2.
+        """Ranges of columns, 1 or 2, that a consumer multiplies by instructions of their own.
 
-        With more than two consumers the results of all columns do not fit the registers that a thread has at launch, as
-        an instruction's have to.
+        With three consumers an instruction's results do not fit the registers that a thread has at launch.
         """
         return 2 if self.swapped or self.halved or self.consumers > 2 else 1
 
@@ -97,11 +93,6 @@ class Tile:
     def sums(self) -> int:
         """Accumulators of a consumer's thread."""
         return self.rows * self.columns // (self.consumers * GROUP)
-
-    @property
-    def threads(self) -> int:
-        """Threads of the block: those of the producer's warp group and of the consumers."""
-        return (1 + self.consumers) * GROUP
 
     @property
     def depth(self) -> int:
@@ -124,11 +115,6 @@ class Tile:
         return row_bytes_of(self.columns, ITEMSIZE[self.dtype])
 
     @property
-    def result_bytes(self) -> int:
-        """Bytes of a row of C that are written at a time: 128, or 64."""
-        return row_bytes_of(self.columns, ITEMSIZE[produced(self.dtype)])
-
-    @property
     def shared_bytes(self) -> int:
         """Bytes of all stages and buffers, the same for every case."""
         return (self.stages * (self.rows + self.columns) + self.buffers) * ROW_BYTES
@@ -144,7 +130,7 @@ class Tile:
 
     def grid(self, case: Case) -> tuple[int, int]:
         """Tiles across and down, a block for each."""
-        return ceil_div(case.n, self.columns), self.apart * ceil_div(case.m // self.apart, self.rows)
+        return -(-case.n // self.columns), self.apart * -(-(case.m // self.apart) // self.rows)
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """The tensor maps of A and B."""
@@ -153,29 +139,26 @@ class Tile:
             of_b = TensorMap(2, case.n, case.depth, case.depth, self.columns)
         return TensorMap(1, case.m, case.depth, case.depth, self.rows, apart=self.apart), of_b
 
-    def copies(self) -> DeviceFunction:
-        """``(stages, stage, maps, place, k0)``: start the copies of a stage from k0 on, by one thread."""
-        a_elements, elements, columns, depth = self.a_elements, self.elements, self.columns, self.depth
-        itemsize = ITEMSIZE[self.dtype]
-        size, piece = elements * itemsize, self.piece_bytes // itemsize
 
-        def by_rows(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
+def copies(tile: Tile) -> DeviceFunction:
+    """``(stages, stage, a_map, b_map, place, k0)``: start the copies of a stage from k0 on, by one thread."""
+    a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth
+    itemsize, by_rows = ITEMSIZE[tile.dtype], tile.b_layout == BY_ROWS
+    size, piece = elements * itemsize, tile.piece_bytes // itemsize
+
+    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index) -> None:
+        at = stage * elements
+        expect_bytes(stages.full, stage, size)
+        start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
+        at_b = at + a_elements
+        if by_rows:
             for column in range(0, columns, piece):
-                to = at + uint32(column) * depth
-                start_copy(stages.tiles, to, b_map, col + uint32(column), k0, stages.full, stage)
+                to = at_b + uint32(column) * depth
+                start_copy(stages.tiles, to, b_map, place.col + uint32(column), k0, stages.full, stage)
+        else:
+            start_copy(stages.tiles, at_b, b_map, k0, place.col, stages.full, stage)
 
-        def by_columns(stages: Stages, stage: Index, at: Index, b_map: Index, col: Index, k0: Index) -> None:
-            start_copy(stages.tiles, at, b_map, k0, col, stages.full, stage)
-
-        copy_b = device(by_rows if self.b_layout == BY_ROWS else by_columns)
-
-        def copy(stages: Stages, stage: Index, maps: Maps, place: Place, k0: Index) -> None:
-            at = stage * elements
-            expect_bytes(stages.full, stage, size)
-            start_copy(stages.tiles, at, maps.a, k0, place.row, stages.full, stage)
-            copy_b(stages, stage, at + a_elements, maps.b, place.col, k0)
-
-        return device(copy)
+    return device(copy)
 
 
 def products_of(tile: Tile) -> DeviceFunction:
@@ -193,77 +176,50 @@ def products_of(tile: Tile) -> DeviceFunction:
 
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
-    """As ``products_of``, of one of the tile's ``column_parts``.
+    """As ``products_of``, of one of the tile's ``column_parts``; ``fresh`` ones overwrite the accumulators."""
+    count, swapped, a_elements, own = tile.column_parts, tile.swapped, tile.a_elements, ROWS * tile.depth
+    side = tile.rows if swapped else tile.columns // count
+    start = products(side, tile.dtype, tile.b_layout, part * (side // 2), swapped=swapped, fresh=fresh)
+    at_part = a_elements + part * side * tile.depth
 
-    If they are ``fresh`` the accumulators are overwritten, not added to.
-    """
-    own, count = ROWS * tile.depth, tile.column_parts
-    if tile.swapped:
-        rows, a_elements = tile.rows, tile.a_elements
-        of_rows = products(rows, tile.dtype, tile.b_layout, part * (rows // 2), swapped=True, fresh=fresh)
-
-        def swapped(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+    def multiply(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+        if swapped:
             at_b = at + a_elements + (member.group * count + part) * own
-            of_rows(accumulators, tiles, at_b, tiles, at, member.thread)
+            start(accumulators, tiles, at_b, tiles, at, member.thread)
+        else:
+            start(accumulators, tiles, at + member.group * own, tiles, at + at_part, member.thread)
 
-        return device(swapped)
-    columns = tile.columns // count
-    of_columns = products(columns, tile.dtype, tile.b_layout, part * (columns // 2), fresh=fresh)
-    at_b = tile.a_elements + part * columns * tile.depth
-
-    def straight(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
-        of_columns(accumulators, tiles, at + member.group * own, tiles, at + at_b, member.thread)
-
-    return device(straight)
+    return device(multiply)
 
 
-def epilogue(columns: int, dtype: str) -> DeviceFunction:
-    """``(C, accumulators, place, thread)``: write a warp group's 64 rows of ``columns`` columns to C at ``place``.
+def next_state(stages: int) -> DeviceFunction:
+    """``(state)``: the state after this one, in a ring of ``stages`` stages."""
 
-    ``dtype`` is that of A and B.
+    def after(state: PipelineState) -> PipelineState:
+        last = state.stage + 1 == stages
+        return PipelineState(uint32(0) if last else state.stage + 1, 1 - state.phase if last else state.phase)
+
+    return device(after)
+
+
+def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
+    """``(number, tiles_down, tiles_across, k)``: where the tile of this number begins, in a persistent grid.
+
+    Tiles are numbered down a band of rows of tiles, then to the right. ``cluster``: blocks that compute such a tile
+    together.
     """
-    store, groups = store_pair(produced(dtype)), columns // 8
+    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // cluster
+    narrow, wide = NARROW_BAND // cluster, BAND // cluster
+    long = LONG_BAND if cluster == 1 else wide
 
-    def write(C: Matrix, accumulators: Array, place: Place, thread: Index) -> None:
-        row = place.row + thread // 32 * 16 + thread % 32 // 4
-        col = place.col + thread % 4 * 2
-        for group in range(groups):
-            for half in range(2):
-                if row + uint32(half * 8) < C.rows and col + uint32(group * 8) < C.columns:
-                    at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
-                    store(C.elements, at, accumulators[group * 4 + half * 2], accumulators[group * 4 + half * 2 + 1])
+    def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
+        many = long if k >= LONG_K else wide
+        band = uint32(narrow if tiles_down * tiles_across <= at_once else many)
+        size = tiles_across * band
+        bands = number // size
+        above, inside = bands * band, number - bands * size  # one division for both, and below
+        high = min(band, tiles_down - above)
+        column = inside // high
+        return Place((above + inside - column * high) * rows, column * columns)
 
-    return device(write)
-
-
-@device
-def hand_over(member: Member) -> None:
-    """After a warp group has filled a buffer: let one of its threads write it, and all fill the other buffer.
-
-    The barrier orders the stores before the write, and comes after the write before has read the other buffer.
-    """
-    publish_tile()
-    if member.thread == 0:
-        finish_stores(0)
-    meet_group(member.group + 1)
-
-
-def shared_elements(tile_of: Callable[[Case], Tile]) -> Callable[[Case], int]:
-    """``tile_elements`` of a case's tile, all in dynamic shared memory, as a function of the case."""
-    return lambda case: tile_of(case).tile_elements(case)
-
-
-def unsupported(case: Case, *, stored: bool = False) -> str | None:
-    """Why the TMA cannot copy rows of A, or rows or columns of B, or why rows of C are odd; None if a case suits.
-
-    With ``stored`` (the TMA writes the results) rows of C must be aligned as well.
-    """
-    aligned = ALIGNED_BYTES // ITEMSIZE[case.dtype]
-    if case.b_layout == BY_ROWS and case.dtype not in HALVES:
-        return f"{case.kernel} takes {case.dtype} only with B by columns, as wgmma reads it"
-    mapped = (case.depth, case.n) if case.b_layout == BY_ROWS else (case.depth,)
-    if odd := next((side for side in mapped if side % aligned), None):
-        return f"{case.kernel} copies tiles by the TMA, which needs rows of a multiple of {aligned} elements, not {odd}"
-    if stored and case.n % (aligned := ALIGNED_BYTES // ITEMSIZE[produced(case.dtype)]):
-        return f"{case.kernel} writes tiles by the TMA, which needs an n that is a multiple of {aligned}, not {case.n}"
-    return f"{case.kernel} writes results in pairs, which needs an even n, not {case.n}" if case.n % 2 else None
+    return device(place_of)

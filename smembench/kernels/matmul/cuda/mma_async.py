@@ -14,55 +14,138 @@ The tiles take all of the 48 KiB that a block has without asking for more.
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
-from smembench.kernels.intrinsics.matrix import A_REGISTERS, B_REGISTERS, multiply_matrices
-from smembench.kernels.intrinsics.vector import ALIGNMENT
-from smembench.kernels.matmul.cuda.mma_plain import STEP, kernel_of
-from smembench.kernels.matmul.mma_steps import ACROSS, DOWN, copy_tile, matrices_of_a, matrices_of_b, position, write
-from smembench.kernels.matmul.mma_tiling import DEPTH, RESULTS, MmaTiling
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.intrinsics.async_copy import commit_copies, copy_vector_async_if, wait_for_copies
+from smembench.kernels.intrinsics.halves import store_pair
+from smembench.kernels.intrinsics.matrix import (
+    A_REGISTERS,
+    B_REGISTERS,
+    MATRICES,
+    SUMS,
+    load_matrices,
+    load_matrices_transposed,
+    multiply_matrices,
+)
+from smembench.kernels.intrinsics.vector import ALIGNMENT, vector_width
+from smembench.kernels.matmul.mma_tiles import (
+    ACROSS,
+    DEPTH,
+    DOWN,
+    STEP,
+    WARP_COLUMNS,
+    WARP_ROWS,
+    MmaTiling,
+    copy_elements,
+    kernel_of,
+    write_elements,
+)
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
+CHUNK, CHUNKS = 8, 8
+"""Elements of 16 bytes, and how many of these all banks deliver at once."""
 STAGES = 3
 
 
-def tiling_of(case: Case) -> MmaTiling:
-    """Swizzled tiles in stages."""
-    return MmaTiling(block_of(case), case.dtype, "swizzled", STAGES)
+def swizzled(width: int) -> DeviceFunction:
+    """``(row, col)``: where an element lies in a tile of this width.
+
+    Chunk c of row r, 16 bytes, is stored at c XOR (r / ``rows`` modulo ``most``). ``rows`` rows fill the banks once,
+    with ``most`` chunks each, at most eight. So a column of chunks in eight rows is in all banks.
+    """
+    rows, most = max(1, CHUNKS * CHUNK // width), min(CHUNKS, width // CHUNK)
+
+    def place(row: Index, col: Index) -> Index:
+        return row * width + (col ^ (row // rows % most * CHUNK))
+
+    return device(place)
+
+
+def elements(case: Case) -> int:
+    """Stages of a tile of A and one of B."""
+    tiling = MmaTiling.of(case)
+    return STAGES * (tiling.rows + tiling.columns) * DEPTH
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
-    tiling = tiling_of(case)
-    a_width, b_width, c_width = tiling.widths(case)
-    rows, columns, width = tiling.rows, tiling.columns, tiling.block.x
-    copy_a, copy_b = copy_tile(tiling, rows, DEPTH, a_width), copy_tile(tiling, DEPTH, columns, b_width)
-    load_a, load_b, corner_of = matrices_of_a(tiling), matrices_of_b(tiling), position(tiling)
-    multiply, write_results = multiply_matrices(case.dtype, DOWN, ACROSS), write(tiling, c_width)
+    tiling = MmaTiling.of(case)
+    (a_width, b_width, c_width), vector, threads = tiling.widths(case), vector_width(case.dtype), tiling.threads
+    rows, columns, width, warps_across = tiling.rows, tiling.columns, tiling.block.x, tiling.columns // WARP_COLUMNS
     dtype, float32, word = number(case.dtype), number("float32"), number("uint32")
-    a_elements, b_elements = tiling.a_elements, tiling.b_elements
-    a_total, b_total = STAGES * a_elements, STAGES * b_elements
-    a_registers, b_registers, results = A_REGISTERS * DOWN, B_REGISTERS * ACROSS, RESULTS[0] * RESULTS[1]
-    zero, start, ahead = float32(0), uint32(0), STAGES - 1
-    newest = ahead - 1
+    a_elements, b_elements = rows * DEPTH, DEPTH * columns
+    a_registers, b_registers, results = A_REGISTERS * DOWN, B_REGISTERS * ACROSS, DOWN * ACROSS * SUMS
+    a_stages, b_stages, ahead = STAGES * a_elements, STAGES * b_elements, STAGES - 1
+    zero, start, newest = float32(0), uint32(0), ahead - 1
+    store, multiply = store_pair(case.dtype), multiply_matrices(case.dtype, DOWN, ACROSS)
+
+    a_place, b_place = swizzled(DEPTH), swizzled(columns)
+
+    def copying(rows: int, across: int, place_of: DeviceFunction) -> DeviceFunction:
+        """Start to copy a thread's share of the tile at ``corner`` of M, 16 bytes each; zeros beyond the edges."""
+        lanes = across // vector
+        step = threads // lanes
+        count = rows // step
+
+        def copy(tile: Array, base: Index, M: Matrix, corner: Place, thread: Index) -> None:
+            first, col = thread // lanes, thread % lanes * vector
+            within = corner.col + col < M.columns
+            for i in range(count):
+                row = first + i * step
+                place = base + place_of(row, col)
+                inside = within and corner.row + row < M.rows
+                at = (corner.row + row) * M.stride + corner.col + col
+                copy_vector_async_if(inside, tile, place, M.elements, at)
+
+        return device(copy)
+
+    @device
+    def load_a(fragments: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
+        """A warp's 32 × 16 of A: four matrices of 8 × 8 per ldmatrix, to which each lane gives the address of a row."""
+        row, col = corner.row + lane % 16, corner.col + lane // 16 * 8
+        for i in range(DOWN):
+            load_matrices(fragments, i * MATRICES, tile, base + a_place(row + i * 16, col), lane)
+
+    @device
+    def load_b(fragments: Array, tile: Array, base: Index, corner: Place, lane: Index) -> None:
+        """A warp's 16 × 64 of B, transposed on the way: neighbours in a column share a register."""
+        row, col = corner.row + lane % 16, corner.col + lane // 16 * 8
+        for j in range(ACROSS // 2):
+            load_matrices_transposed(fragments, j * MATRICES, tile, base + b_place(row, col + j * 16), lane)
+
+    @device
+    def write_pairs(C: Matrix, accumulators: Array, corner: Place, lane: Index) -> None:
+        """Round a warp's sums and write them, two neighbours at once."""
+        for i in range(2 * DOWN):
+            row = corner.row + lane // 4 + i * 8
+            for j in range(ACROSS):
+                col = corner.col + lane % 4 * 2 + j * 8
+                first = (i // 2 * ACROSS + j) * SUMS + i % 2 * 2
+                at = row * C.stride + col
+                if row < C.rows and col < C.columns:
+                    store(C.elements, at, accumulators[first], accumulators[first + 1])
+
+    # Rows that are not aligned are copied and written element by element.
+    copy_a = copying(rows, DEPTH, a_place) if a_width > 1 else copy_elements(tiling, rows, DEPTH, a_place)
+    copy_b = copying(DEPTH, columns, b_place) if b_width > 1 else copy_elements(tiling, DEPTH, columns, b_place)
+    write = write_pairs if c_width > 1 else write_elements(case.dtype)
 
     def mma_async(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
     ) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
-        a_tile = cuda.shared.array(a_total, dtype, alignment=ALIGNMENT)
-        b_tile = cuda.shared.array(b_total, dtype, alignment=ALIGNMENT)
-        accumulators = cuda.local.array(results, float32, alignment=ALIGNMENT)
-        a_fragments = cuda.local.array(a_registers, word, alignment=ALIGNMENT)
-        b_fragments = cuda.local.array(b_registers, word, alignment=ALIGNMENT)
+        a_tile = cuda.shared.array(a_stages, dtype, alignment=ALIGNMENT)  # (3 stages, 8y rows, 32 along k)
+        b_tile = cuda.shared.array(b_stages, dtype, alignment=ALIGNMENT)  # (3 stages, 32 along k, 8x columns)
+        accumulators = cuda.local.array(results, float32, alignment=ALIGNMENT)  # (2 × 8 products, 4 sums)
+        a_fragments = cuda.local.array(a_registers, word, alignment=ALIGNMENT)  # (2, 4 registers of 2 elements)
+        b_fragments = cuda.local.array(b_registers, word, alignment=ALIGNMENT)  # (8, 2 registers of 2 elements)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         lane = thread % WARP
         row0, col0 = cuda.blockIdx.y * rows, cuda.blockIdx.x * columns
-        corner = corner_of(thread)
+        warp = thread // WARP
+        row, col = warp // warps_across * WARP_ROWS, warp % warps_across * WARP_COLUMNS
         for i in range(results):
             accumulators[i] = zero
         for stage in range(ahead):
@@ -71,27 +154,28 @@ def build(case: Case) -> NumbaKernel:
             commit_copies()
         k0, oldest, free = start, start, start + ahead
         while k0 < k:
+            # A thread waits for its own copies; the barrier shows it those of the others, and frees the stage before.
             wait_for_copies(newest)
             cuda.syncthreads()
             copy_a(a_tile, free * a_elements, A, Place(row0, k0 + ahead * DEPTH), thread)
             copy_b(b_tile, free * b_elements, B, Place(k0 + ahead * DEPTH, col0), thread)
             commit_copies()
             for step in range(0, DEPTH, STEP):
-                load_a(a_fragments, a_tile, oldest * a_elements, Place(corner.row, start + step), lane)
-                load_b(b_fragments, b_tile, oldest * b_elements, Place(start + step, corner.col), lane)
+                load_a(a_fragments, a_tile, oldest * a_elements, Place(row, start + step), lane)
+                load_b(b_fragments, b_tile, oldest * b_elements, Place(start + step, col), lane)
                 multiply(accumulators, a_fragments, b_fragments, lane)
             free = oldest
             oldest = (oldest + 1) % STAGES
             k0 += DEPTH
-        write_results(C, accumulators, Place(row0 + corner.row, col0 + corner.col), lane)
+        write(C, accumulators, Place(row0 + row, col0 + col), lane)
 
     return tiling.program(mma_async, case)
 
 
 KERNEL = kernel_of(
     "mmaAsync",
-    tiling_of,
     build,
+    elements,
     summary="mmaSwizzled with asynchronous copies, two tiles ahead",
     ladder="asynchronous copies in three stages",
 )

@@ -20,6 +20,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     set_barrier,
     wait_for_phase,
 )
+from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
     ROWS,
@@ -29,12 +30,14 @@ from smembench.kernels.intrinsics.warp_group import (
     products,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.warp_groups import Maps, Stages, Tile, epilogue, unsupported
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.matmul.tile_choice import unsupported
+from smembench.kernels.matmul.warp_groups import Stages, Tile, copies
+from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import NARROW
+from smembench.model.formats import NARROW, produced
+from smembench.model.hardware import WARP
 
 TILE = Tile(rows=128, columns=128)
 
@@ -44,22 +47,34 @@ def build(case: Case) -> NumbaKernel:
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
     rows, columns, depth, at_b = tile.rows, tile.columns, tile.depth, tile.a_elements
-    sums, lower_a = columns // 2, ROWS * depth
-    copy, multiply = tile.copies(), products(columns, case.dtype, case.b_layout)
-    write = epilogue(columns, case.dtype)
+    sums, lower_a, eights = columns // 2, ROWS * depth, columns // 8
+    copy, multiply = copies(tile), products(columns, case.dtype, case.b_layout)
+    store = store_pair(produced(case.dtype))
+
+    @device
+    def write(C: Matrix, accumulators: Array, place: Place, thread: Index) -> None:
+        """Write 64 rows at ``place``: a warp has 16 of them; of each 8 × 8 results a thread has two neighbours."""
+        row, col = place.row + thread // WARP * 16 + thread % WARP // 4, place.col + thread % 4 * 2
+        for group in range(eights):
+            for half in range(2):
+                if row + uint32(half * 8) < C.rows and col + uint32(group * 8) < C.columns:
+                    at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
+                    store(C.elements, at, accumulators[group * 4 + half * 2], accumulators[group * 4 + half * 2 + 1])
 
     def wgmma(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
+        # (128 rows of A and then 128 columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         full = cuda.shared.array(1, barrier)
+        # The upper and the lower 64 rows of the tile: each (128 / 8, 2 rows, 2 columns)
         upper = cuda.local.array(sums, float32)
         lower = cuda.local.array(sums, float32)
         thread = cuda.threadIdx.x
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
         if thread == 0:
-            set_barrier(full, 0, 1)
+            set_barrier(full, 0, 1)  # one thread announces the bytes of a copy; the phase ends when they have come
             publish_barriers()
             acquire_map(a_map)
             acquire_map(b_map)
@@ -69,9 +84,10 @@ def build(case: Case) -> NumbaKernel:
         phase = uint32(0)
         for k0 in range(0, k, depth):
             if thread == 0:
-                copy(Stages(tiles, full, full), uint32(0), Maps(a_map, b_map), place, uint32(k0))
+                copy(Stages(tiles, full, full), uint32(0), a_map, b_map, place, uint32(k0))
             wait_for_phase(full, 0, phase)
             begin_products()
+            # A warp group's operands are whole tiles in shared memory: no thread loads a fragment.
             multiply(upper, tiles, 0, tiles, at_b, thread)
             multiply(lower, tiles, lower_a, tiles, at_b, thread)
             commit_products()

@@ -10,114 +10,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import prod
 
-from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import TILE_ALIGNMENT
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
-from smembench.kernels.matmul.cuda import wgmma_specialized
-from smembench.kernels.matmul.cuda.wgmma_specialized import (
-    CONSUMER_REGISTERS,
-    CONSUMERS,
-    PRODUCER_REGISTERS,
-    THREADS,
-    TILE,
-    PipelineState,
-    multiplying,
-    producing,
-    release,
-    setting_up,
+from smembench.kernels.intrinsics.bulk_copy import (
+    TILE_ALIGNMENT,
+    acquire_map,
+    arrive,
+    publish_barriers,
+    set_barrier,
+    wait_for_phase,
 )
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.intrinsics.halves import store_pair
+from smembench.kernels.intrinsics.warp_group import (
+    GROUP,
+    ROWS,
+    add_registers,
+    begin_products,
+    commit_products,
+    finish_products,
+    give_registers,
+    own_group,
+)
+from smembench.kernels.matmul.cuda import wgmma_specialized
+from smembench.kernels.matmul.tile_choice import fewest, in_order
+from smembench.kernels.matmul.warp_groups import (
+    Member,
+    PipelineState,
+    Stages,
+    Tile,
+    copies,
+    next_state,
+    placing,
+    products_of,
+)
+from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
-from smembench.model.hardware import SM90_MULTIPROCESSORS
+from smembench.model.formats import produced
+from smembench.model.hardware import WARP
 
-BAND, LONG_BAND, NARROW_BAND = 16, 12, 4
-"""Rows of tiles in a band, in one where k is long, and in one of so few tiles that all run at once."""
-LONG_K = 12288
-"""The least k that is long: bands of twelve rows were measured to be faster at 16384, those of sixteen at 8192."""
-
-
-def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
-    """``(number, tiles_down, tiles_across, k)``: where the tile of this number begins.
-
-    ``cluster``: blocks that compute such a tile together.
-    """
-    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // cluster
-    narrow, wide = NARROW_BAND // cluster, BAND // cluster
-    long = LONG_BAND if cluster == 1 else wide
-
-    def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
-        many = long if k >= LONG_K else wide
-        band = uint32(narrow if tiles_down * tiles_across <= at_once else many)
-        size = tiles_across * band
-        bands = number // size
-        above, inside = bands * band, number - bands * size  # one division for both, and below
-        high = min(band, tiles_down - above)
-        column = inside // high
-        return Place((above + inside - column * high) * rows, column * columns)
-
-    return device(place_of)
-
-
-def fewest(tiles: int, most: int) -> int:
-    """The fewest blocks with which the tiles take as few waves as with ``most`` blocks."""
-    return ceil_div(tiles, ceil_div(tiles, most))
-
-
-def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
-    """``tile_of(number)``: which tile of a case, across and down, has a number in this order."""
-    place_of, (tiles_across, tiles_down) = placing(tile.of(case), cluster), tile.grid(case)
-
-    def tile_of(number: int) -> tuple[int, int]:
-        place = place_of(number, tiles_down, tiles_across, case.k)
-        return int(place.col) // tile.columns, int(place.row) // tile.rows
-
-    return tile_of
+TILE = Tile(rows=128, columns=256, stages=4)
+CONSUMERS, THREADS = 2, 3 * GROUP
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
-    main_loop, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
+    rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
+    stage_elements, eights, store = tile.elements, columns // 8, store_pair(produced(case.dtype))
+    copy, multiply, after = copies(tile), products_of(tile), next_state(tile.stages)
     place_of = placing(tile)
+
+    @device
+    def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
+        """When a stage is full, start its products and commit them."""
+        wait_for_phase(stages.full, state.stage, state.phase)
+        begin_products()
+        multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
+        commit_products()
+
+    @device
+    def release(empty: Array, stage: Index, thread: Index) -> None:
+        """One thread of a consumer arrives at the empty barrier of a stage that the consumer has read."""
+        if thread == 0:
+            arrive(empty, stage)
+
+    @device
+    def write(C: Matrix, accumulators: Array, place: Place, thread: Index) -> None:
+        """A warp has 16 rows; of each 8 × 8 results a thread has two neighbours."""
+        row, col = place.row + thread // WARP * 16 + thread % WARP // 4, place.col + thread % 4 * 2
+        for group in range(eights):
+            for half in range(2):
+                if row + uint32(half * 8) < C.rows and col + uint32(group * 8) < C.columns:
+                    at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
+                    store(C.elements, at, accumulators[group * 4 + half * 2], accumulators[group * 4 + half * 2 + 1])
 
     def wgmma_persistent(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
+        # (4 stages, 128 rows of A and then 256 columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
-        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
-        accumulators = cuda.local.array(sums, float32)
+        stages = Stages(tiles, full, empty)
+        accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (256 / 8, 2 rows, 2 columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            set_up_barriers(stages, maps, CONSUMERS)
+            for stage in range(stage_count):
+                set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
+                set_barrier(empty, stage, CONSUMERS)
+            publish_barriers()
+            acquire_map(a_map)
+            acquire_map(b_map)
         cuda.syncthreads()
-        state = PipelineState(uint32(0), uint32(0))
-        tile_index = cuda.blockIdx.x
+        # Stages go round without a break from tile to tile: the producer is ahead while consumers still write.
+        state, tile_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < tiles_down * tiles_across:
-                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
+                place = place_of(tile_index, tiles_down, tiles_across, k)
+                for k0 in range(0, k, depth):
+                    wait_for_phase(empty, state.stage, 1 - state.phase)
+                    copy(stages, state.stage, a_map, b_map, place, k0)
+                    state = after(state)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < tiles_down * tiles_across:
                 place = place_of(tile_index, tiles_down, tiles_across, k)
-                state = main_loop(accumulators, stages, state, member, k)
+                for i in range(sums):
+                    accumulators[i] = 0
+                before = state.stage
+                for k0 in range(depth, k, depth):
+                    start_step(accumulators, stages, state, member)
+                    finish_products(1)  # all but the newest: those of the stage before are complete
+                    if k0 > depth:
+                        release(empty, before, thread)
+                    before, state = state.stage, after(state)
+                # The last step waits for all products at once.
+                start_step(accumulators, stages, state, member)
+                finish_products(0)
+                if k > depth:
+                    release(empty, before, thread)
+                release(empty, state.stage, thread)
+                state = after(state)
                 write(Matrix(c, m, n, ldc), accumulators, Place(place.row + member.group * ROWS, place.col), thread)
                 tile_index += cuda.gridDim.x
 

@@ -12,8 +12,6 @@ two consumers hold the results, which do not fit the registers of one warp group
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from smembench.kernels.intrinsics.bulk_copy import (
     TILE_ALIGNMENT,
     acquire_map,
@@ -22,6 +20,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     set_barrier,
     wait_for_phase,
 )
+from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
     ROWS,
@@ -33,148 +32,108 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.warp_groups import Maps, Member, Stages, Tile, epilogue, products_of, unsupported
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.matmul.tile_choice import unsupported
+from smembench.kernels.matmul.warp_groups import (
+    Member,
+    PipelineState,
+    Stages,
+    Tile,
+    copies,
+    next_state,
+    products_of,
+)
+from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
-from smembench.model.formats import NARROW
+from smembench.model.formats import NARROW, produced
+from smembench.model.hardware import WARP
 
 TILE = Tile(rows=128, columns=256, stages=4)
-CONSUMERS, THREADS = TILE.consumers, TILE.threads
+CONSUMERS, THREADS = 2, 3 * GROUP
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 """Registers per thread. Together 128 · (56 + 2 · 224) = 64,512 of a multiprocessor's 65,536."""
-
-
-class PipelineState(NamedTuple):
-    """Where a producer or consumer is in the ring of stages: a stage, and the parity of the phase of its barriers."""
-
-    stage: Index
-    phase: Index
-
-
-def next_state(stages: int) -> DeviceFunction:
-    """``(state)``: the state after this one, in a ring of ``stages`` stages."""
-
-    def after(state: PipelineState) -> PipelineState:
-        last = state.stage + 1 == stages
-        return PipelineState(uint32(0) if last else state.stage + 1, 1 - state.phase if last else state.phase)
-
-    return device(after)
-
-
-def producing(tile: Tile, copy: DeviceFunction) -> DeviceFunction:
-    """``(stages, state, maps, place, first, k)``: all copies from ``first`` to k, by one thread; the next state."""
-    depth, after = tile.depth, next_state(tile.stages)
-
-    def producer_loop(
-        stages: Stages, state: PipelineState, maps: Maps, place: Place, first: Index, k: Index
-    ) -> PipelineState:
-        for k0 in range(first, k, depth):
-            wait_for_phase(stages.empty, state.stage, 1 - state.phase)
-            copy(stages, state.stage, maps, place, k0)
-            state = after(state)
-        return state
-
-    return device(producer_loop)
-
-
-def starting_step(tile: Tile) -> DeviceFunction:
-    """``(accumulators, stages, state, member)``: when a stage is full, start and commit its products."""
-    multiply, elements = products_of(tile), tile.elements
-
-    def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
-        wait_for_phase(stages.full, state.stage, state.phase)
-        begin_products()
-        multiply(accumulators, stages.tiles, state.stage * elements, member)
-        commit_products()
-
-    return device(start_step)
-
-
-def multiplying(tile: Tile, release: DeviceFunction) -> DeviceFunction:
-    """``(accumulators, stages, state, member, k)``: a consumer's main loop over all of k; returns the next state.
-
-    ``release(empty, stage, thread)`` says that the consumer has read a stage. It is called when the products of the
-    next one have begun, so there are at least two stages.
-    """
-    depth, sums = tile.depth, tile.sums
-    start_step, after = starting_step(tile), next_state(tile.stages)
-
-    def main_loop(accumulators: Array, stages: Stages, state: PipelineState, member: Member, k: Index) -> PipelineState:
-        for i in range(sums):
-            accumulators[i] = 0
-        before = state.stage
-        for k0 in range(depth, k, depth):
-            start_step(accumulators, stages, state, member)
-            finish_products(1)
-            if k0 > depth:
-                release(stages.empty, before, member.thread)
-            before, state = state.stage, after(state)
-        # The last step waits for all products at once.
-        start_step(accumulators, stages, state, member)
-        finish_products(0)
-        if k > depth:
-            release(stages.empty, before, member.thread)
-        release(stages.empty, state.stage, member.thread)
-        following: PipelineState = after(state)
-        return following
-
-    return device(main_loop)
-
-
-@device
-def release(empty: Array, stage: Index, thread: Index) -> None:
-    """One thread of a consumer arrives at the stage's empty barrier."""
-    if thread == 0:
-        arrive(empty, stage)
-
-
-def setting_up(count: int) -> DeviceFunction:
-    """``(stages, maps, readers)``: set up the barriers, by one thread; ``readers`` consumers read each stage."""
-
-    def set_up_barriers(stages: Stages, maps: Maps, readers: Index) -> None:
-        for stage in range(count):
-            set_barrier(stages.full, stage, 1)
-            set_barrier(stages.empty, stage, readers)
-        publish_barriers()
-        acquire_map(maps.a)
-        acquire_map(maps.b)
-
-    return device(set_up_barriers)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     tile = TILE.of(case)
-    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
-    main_loop, write = multiplying(tile, release), epilogue(tile.columns, case.dtype)
+    rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
+    stage_elements, eights, store = tile.elements, columns // 8, store_pair(produced(case.dtype))
+    copy, multiply, after = copies(tile), products_of(tile), next_state(tile.stages)
+
+    @device
+    def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
+        """When a stage is full, start its products and commit them."""
+        wait_for_phase(stages.full, state.stage, state.phase)
+        begin_products()
+        multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
+        commit_products()
+
+    @device
+    def release(empty: Array, stage: Index, thread: Index) -> None:
+        """One thread of a consumer arrives at the empty barrier of a stage that the consumer has read."""
+        if thread == 0:
+            arrive(empty, stage)
+
+    @device
+    def write(C: Matrix, accumulators: Array, place: Place, thread: Index) -> None:
+        """A warp has 16 rows; of each 8 × 8 results a thread has two neighbours."""
+        row, col = place.row + thread // WARP * 16 + thread % WARP // 4, place.col + thread % 4 * 2
+        for group in range(eights):
+            for half in range(2):
+                if row + uint32(half * 8) < C.rows and col + uint32(group * 8) < C.columns:
+                    at = (row + uint32(half * 8)) * C.stride + col + uint32(group * 8)
+                    store(C.elements, at, accumulators[group * 4 + half * 2], accumulators[group * 4 + half * 2 + 1])
 
     def wgmma_specialized(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
+        # (4 stages, 128 rows of A and then 256 columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
-        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
-        accumulators = cuda.local.array(sums, float32)
+        stages = Stages(tiles, full, empty)
+        accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (256 / 8, 2 rows, 2 columns)
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
-            set_up_barriers(stages, maps, CONSUMERS)
+            for stage in range(stage_count):
+                set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
+                set_barrier(empty, stage, CONSUMERS)
+            publish_barriers()
+            acquire_map(a_map)
+            acquire_map(b_map)
         cuda.syncthreads()
-        first = PipelineState(uint32(0), uint32(0))
+        state = PipelineState(uint32(0), uint32(0))
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             if thread == 0:
-                producer_loop(stages, first, maps, place, 0, k)
+                for k0 in range(0, k, depth):
+                    # The phase before the first has ended: a new barrier lets the first round pass.
+                    wait_for_phase(empty, state.stage, 1 - state.phase)
+                    copy(stages, state.stage, a_map, b_map, place, k0)
+                    state = after(state)
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
-            main_loop(accumulators, stages, first, member, k)
+            for i in range(sums):
+                accumulators[i] = 0
+            before = state.stage
+            for k0 in range(depth, k, depth):
+                start_step(accumulators, stages, state, member)
+                finish_products(1)  # all but the newest: those of the stage before are complete
+                if k0 > depth:
+                    release(empty, before, thread)
+                before, state = state.stage, after(state)
+            # The last step waits for all products at once.
+            start_step(accumulators, stages, state, member)
+            finish_products(0)
+            if k > depth:
+                release(empty, before, thread)
+            release(empty, state.stage, thread)
             write(Matrix(c, m, n, ldc), accumulators, Place(place.row + member.group * ROWS, place.col), thread)
 
     return NumbaKernel(

@@ -12,56 +12,63 @@ Stored directly, a warp's 16-bit results cover 16 bytes of each of eight rows, h
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from math import lcm, prod
 
-from smembench.kernels.common.grids import ceil_div
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILE_ALIGNMENT, place_in_tile, prefetch_map
-from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
-from smembench.kernels.intrinsics.halves import store_pair
-from smembench.kernels.intrinsics.rows_apart import storing_rows
-from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, add_registers, give_registers, own_group
-from smembench.kernels.matmul.cuda import wgmma_persistent
-from smembench.kernels.matmul.cuda.wgmma_persistent import fewest, in_order, placing
-from smembench.kernels.matmul.cuda.wgmma_specialized import (
-    CONSUMER_REGISTERS,
-    CONSUMERS,
-    PRODUCER_REGISTERS,
-    THREADS,
-    PipelineState,
-    multiplying,
-    producing,
-    release,
-    setting_up,
+from smembench.kernels.intrinsics.bulk_copy import (
+    ROW_BYTES,
+    TILE_ALIGNMENT,
+    acquire_map,
+    arrive,
+    place_in_tile,
+    prefetch_map,
+    publish_barriers,
+    row_bytes_of,
+    set_barrier,
+    wait_for_phase,
 )
-from smembench.kernels.matmul.warp_groups import BUFFERS, Maps, Member, Stages, Tile, shared_elements, unsupported
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile, start_store
+from smembench.kernels.intrinsics.halves import store_pair
+from smembench.kernels.intrinsics.warp_group import (
+    GROUP,
+    ROWS,
+    add_registers,
+    begin_products,
+    commit_products,
+    finish_products,
+    give_registers,
+    own_group,
+)
+from smembench.kernels.matmul.cuda import wgmma_persistent
+from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements, unsupported
+from smembench.kernels.matmul.warp_groups import (
+    BUFFERS,
+    Member,
+    PipelineState,
+    Stages,
+    Tile,
+    copies,
+    next_state,
+    placing,
+    products_of,
+)
+from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, Case
 from smembench.model.formats import produced
-from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
+from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
+STAGES = {256: 4, 224: 4, 192: 4, 160: 5, 128: 5, 96: 6, 64: 7}
+TILES = tuple(
+    Tile(rows=128, columns=columns, stages=stages, buffers=2 * ROWS * BUFFERS) for columns, stages in STAGES.items()
+)
+CONSUMERS, THREADS = 2, 3 * GROUP
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 HEIGHT = ROWS // (GROUP // WARP)
 """Rows of a warp's results."""
-WIDE = Tile(rows=128, columns=256, stages=4, buffers=CONSUMERS * ROWS * BUFFERS)
-STAGES = {256: 4, 224: 4, 192: 4, 160: 5, 128: 5, 96: 6, 64: 7}
-TILES = tuple(replace(WIDE, columns=columns, stages=stages) for columns, stages in STAGES.items())
-
-
-def step_cycles(tile: Tile) -> int:
-    """How long a step along k takes, by what is counted, not timed.
-
-    The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
-    the columns of B once, and each instruction of a consumer reads 64 of those rows and its part of the columns, or of
-    a swapped tile 64 of the columns and all rows.
-    """
-    width = tile.rows if tile.swapped else tile.columns // tile.column_parts
-    lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
-    return max(tile.rows * tile.columns // 32, lines)
 
 
 def tile_of(case: Case) -> Tile:
@@ -77,112 +84,119 @@ def tile_of(case: Case) -> Tile:
     return quickest(case, (tile for tile in tiles if whole_lines or tile.piece_bytes == ROW_BYTES))
 
 
-def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
-    """Of a case's tiles the one with the fewest cycles."""
-    return min(tiles, key=lambda tile: ceil_div(prod(tile.grid(case)), SM90_MULTIPROCESSORS) * step_cycles(tile))
+def build(case: Case) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
+    element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
+    tile, dtype = tile_of(case), produced(case.dtype)
+    rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
+    stage_elements, result = tile.elements, number(dtype)
+    # A buffer has 16 rows of 128 bytes, or 64: of each, results of a warp.
+    row_bytes, begin, store = row_bytes_of(columns, ITEMSIZE[dtype]), tile.after_stages, store_pair(dtype)
+    width, place_in = row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
+    parts, buffer_elements, pairs = columns // width, HEIGHT * width, width // 4
+    copy, multiply, after = copies(tile), products_of(tile), next_state(tile.stages)
+    place_of, others = placing(tile), BUFFERS - 1
 
+    @device
+    def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
+        """When a stage is full, start its products and commit them."""
+        wait_for_phase(stages.full, state.stage, state.phase)
+        begin_products()
+        multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
+        commit_products()
 
-def buffering(dtype: str, row_bytes: int) -> DeviceFunction:
-    """``(shared, at, accumulators, part, lane)``: store ``row_bytes`` of each of a lane's rows in its warp's buffer.
+    @device
+    def release(empty: Array, stage: Index, thread: Index) -> None:
+        """One thread of a consumer arrives at the empty barrier of a stage that the consumer has read."""
+        if thread == 0:
+            arrive(empty, stage)
 
-    ``dtype`` is that of C. ``at``: where the buffer begins. ``part``: which bytes of the rows.
-    """
-    store, width, place_of = store_pair(dtype), row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
-
-    def fill(shared: Array, at: Index, accumulators: Array, part: Index, lane: Index) -> None:
-        for pair in range(width // 4):
-            row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
-            first = part * (width // 2) + pair * 2
-            store(shared, at + place_of(row, col), accumulators[first], accumulators[first + 1])
-
-    return device(fill)
-
-
-def storing(tile: Tile) -> DeviceFunction:
-    """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of the tile at ``place``.
-
-    ``shared``: shared memory as elements of C.
-    """
-    dtype, columns, row_bytes = produced(tile.dtype), tile.columns, tile.result_bytes
-    fill, width = buffering(dtype, row_bytes), row_bytes // ITEMSIZE[dtype]
-    size, others, begin = HEIGHT * width, BUFFERS - 1, tile.after_stages
-    parts = columns // width
-    odd = parts % BUFFERS > 0
-    start_store, high = storing_rows(tile.apart), HEIGHT * tile.apart
-
+    @device
     def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+        """Start to write a thread's results of the tile at ``place``; ``shared``: shared memory as elements of C."""
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
-        if odd and lane == 0:
+        if parts % BUFFERS and lane == 0:
             finish_stores(0)  # the last tile ended with the buffer that this one begins with
         for part in range(parts):
-            at = begin + (warp * BUFFERS + part % BUFFERS) * size
+            at = begin + (warp * BUFFERS + part % BUFFERS) * buffer_elements
             if lane == 0:
-                finish_stores(others)
+                finish_stores(others)  # the buffer has been read
             cuda.syncwarp()
-            fill(shared, at, accumulators, part, lane)
+            for pair in range(pairs):  # two neighbours of every second 8 × 8 results
+                row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
+                first = part * (width // 2) + pair * 2
+                store(shared, at + place_in(row, col), accumulators[first], accumulators[first + 1])
             publish_tile()
             cuda.syncwarp()
             if lane == 0:
-                start_store(c_map, place.col + uint32(part * width), place.row + warp * high, shared, at)
+                start_store(c_map, place.col + uint32(part * width), place.row + warp * HEIGHT, shared, at)
                 commit_stores()
-
-    return device(write)
-
-
-def map_of_c(case: Case, tile: Tile) -> TensorMap:
-    """The tensor map by which a warp's buffers are written."""
-    return TensorMap(0, case.m, case.n, case.n, HEIGHT, row_bytes=tile.result_bytes, apart=tile.apart)
-
-
-def build(case: Case) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map, c_map)``."""
-    element, result, barrier = number(case.dtype), number(produced(case.dtype)), number("uint64")
-    float32 = number("float32")
-    tile = tile_of(case)
-    rows, columns, stage_count, sums = tile.rows, tile.columns, tile.stages, tile.sums
-    set_up_barriers, producer_loop = setting_up(tile.stages), producing(tile, tile.copies())
-    main_loop, write, place_of = multiplying(tile, release), storing(tile), placing(tile)
 
     def wgmma_stored(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index, c_map: Index,
     ) -> None:  # fmt: skip
+        # (stages, 128 rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory
+        buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory; buffers follow the stages
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
-        stages, maps = Stages(tiles, full, empty), Maps(a_map, b_map)
-        accumulators = cuda.local.array(sums, float32)
+        stages = Stages(tiles, full, empty)
+        accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (columns / 8, 2 rows, 2 columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
-            set_up_barriers(stages, maps, CONSUMERS)
+            for stage in range(stage_count):
+                set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
+                set_barrier(empty, stage, CONSUMERS)
+            publish_barriers()
+            acquire_map(a_map)
+            acquire_map(b_map)
             prefetch_map(c_map)
         cuda.syncthreads()
-        state = PipelineState(uint32(0), uint32(0))
-        tile_index = cuda.blockIdx.x
+        # Stages go round without a break from tile to tile: the producer is ahead while consumers still write.
+        state, tile_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x
         if group == 0:
             give_registers(PRODUCER_REGISTERS)
             while thread == 0 and tile_index < tiles_down * tiles_across:
-                state = producer_loop(stages, state, maps, place_of(tile_index, tiles_down, tiles_across, k), 0, k)
+                place = place_of(tile_index, tiles_down, tiles_across, k)
+                for k0 in range(0, k, depth):
+                    wait_for_phase(empty, state.stage, 1 - state.phase)
+                    copy(stages, state.stage, a_map, b_map, place, k0)
+                    state = after(state)
                 tile_index += cuda.gridDim.x
         else:
             add_registers(CONSUMER_REGISTERS)
             member = Member(group - 1, thread)
             while tile_index < tiles_down * tiles_across:
                 place = place_of(tile_index, tiles_down, tiles_across, k)
-                state = main_loop(accumulators, stages, state, member, k)
+                for i in range(sums):
+                    accumulators[i] = 0
+                before = state.stage
+                for k0 in range(depth, k, depth):
+                    start_step(accumulators, stages, state, member)
+                    finish_products(1)  # all but the newest: those of the stage before are complete
+                    if k0 > depth:
+                        release(empty, before, thread)
+                    before, state = state.stage, after(state)
+                # The last step waits for all products at once.
+                start_step(accumulators, stages, state, member)
+                finish_products(0)
+                if k > depth:
+                    release(empty, before, thread)
+                release(empty, state.stage, thread)
+                state = after(state)
                 write(buffers, accumulators, c_map, place, member)
                 tile_index += cuda.gridDim.x
             finish_stores(0)
 
-    grid = tile.grid(case)
+    grid, of_c = tile.grid(case), TensorMap(0, case.m, case.n, case.n, HEIGHT, row_bytes=row_bytes)
     return NumbaKernel(
         wgmma_stored,
         grid=grid,
         block=(THREADS, 1),
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=(*tile.maps(case), map_of_c(case, tile)),
+        tensor_maps=(*tile.maps(case), of_c),
         launch_bounds=(THREADS, 1),
         variant=str(columns),
         persistent_blocks=partial(fewest, prod(grid)),
@@ -196,7 +210,7 @@ KERNEL = replace(
     name="wgmmaStored",
     summary="wgmmaPersistent, whose results the TMA writes from shared memory",
     build=build,
-    results=(lcm(*STAGES), WIDE.rows),
+    results=(lcm(*STAGES), TILES[0].rows),
     tile_elements=shared_elements(tile_of),
     dynamic_elements=shared_elements(tile_of),
     unsupported=partial(unsupported, stored=True),

@@ -1,0 +1,124 @@
+"""Tiles of wgmmaClustered for ragged sizes and unaligned rows: with swapped operands, and with rows that lie apart.
+
+1. Swapped operands: a thread's neighbouring accumulators are of one column of C. A warp group has 64 columns at a time.
+   It stores some of their rows in a buffer in shared memory, swizzled and so without bank conflicts; barrier. Then one
+   of its threads starts to write the buffer into C, while the warp group goes on to its other buffer.
+2. Rows apart: a tile has every second, fourth or eighth row of C, and more of its rows of A begin at the same place in
+   a line of 128 bytes. Its copies along k begin where its first row's line does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, place_in_tile
+from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
+from smembench.kernels.intrinsics.matrix import store_matrices_transposed
+from smembench.kernels.intrinsics.rows_apart import storing_rows
+from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
+from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile, placing
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, int64, uint32
+from smembench.kernels.types import Array, Index, Place
+from smembench.model.formats import produced
+from smembench.model.hardware import WARP
+from smembench.model.problem import ITEMSIZE
+
+
+def placing_in_pairs(tile: Tile, cluster: int) -> DeviceFunction:
+    """``(pair, tiles_down, tiles_across, k)``: this block's place. Pairs follow each other by first row, then down."""
+    rows, apart, place_of_pair = tile.rows, tile.apart, placing(replace(tile, rows=1), cluster)
+
+    def place_of(pair: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
+        place = place_of_pair(pair, tiles_down, tiles_across, k)
+        high = tiles_down // apart
+        first, rank = place.row // high, uint32(cuda.blockIdx.x % cluster)
+        return Place(first + apart * (rows * (cluster * (place.row - first * high) + rank)), place.col)
+
+    return device(place_of)
+
+
+def line_before(tile: Tile) -> DeviceFunction:
+    """``(place, stride of A)``: where along k copies begin, 0 or less; what precedes a row is copied as zeros."""
+    apart, depth = tile.apart, tile.depth
+
+    def line_of(place: Place, stride: Index) -> Index:
+        return -int64(place.row % apart * stride % depth)
+
+    return device(line_of)
+
+
+def box_rows(tile: Tile) -> int:
+    """Rows of a buffer of a swapped tile."""
+    return tile.buffers // (tile.consumers * BUFFERS * (ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES))
+
+
+def storing(tile: Tile) -> DeviceFunction:
+    """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of a swapped tile.
+
+    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time. Both halves take equally
+    many buffers, so that the next tile goes on with the other one, too.
+    """
+    dtype, height, apart, begin = produced(tile.dtype), box_rows(tile), tile.apart, tile.after_stages
+    across = ROWS * ITEMSIZE[dtype] // ROW_BYTES  # boxes of 128 bytes beside each other
+    down, width = tile.rows // height, ROWS // across
+    box, start_store = height * width, storing_rows(apart)
+    fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
+
+    def half(first: int) -> DeviceFunction:
+        def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+            for part in range(first, first + down):
+                at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
+                fill(shared, at, accumulators, part * (height // 2), member.thread)
+                publish_tile()
+                if member.thread == 0:
+                    finish_stores(0)
+                # The buffer is full, and the other one, which is filled next, has been read.
+                meet_group(member.group + 1)
+                if member.thread == 0:
+                    row = place.row + uint32((part - first) * height * apart)
+                    for number in range(across):
+                        start_store(c_map, place.col + uint32(number * width), row, shared, at + number * box)
+                    commit_stores()
+
+        return device(write)
+
+    left, right = half(0), half(down)
+
+    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+        col = place.col + member.group * (2 * ROWS)
+        left(shared, accumulators, c_map, Place(place.row, col), member)
+        right(shared, accumulators, c_map, Place(place.row, col + ROWS), member)
+
+    return device(write)
+
+
+def _filling_halves(dtype: str, height: int) -> DeviceFunction:
+    """``(shared, at, accumulators, first, thread)``: store results from ``first`` on in the warp group's buffer.
+
+    By matrices, of which a warp stores two across and two down at once.
+    """
+    store, place_of = store_matrices_transposed(dtype), place_in_tile(ITEMSIZE[dtype])
+
+    def fill(shared: Array, at: Index, accumulators: Array, first: Index, thread: Index) -> None:
+        lane = thread % WARP
+        row, col = lane // 16 * 8 + lane % 8, thread // WARP * 16 + lane // 8 % 2 * 8
+        for step in range(height // 16):
+            store(shared, at + place_of(row + uint32(step * 16), col), accumulators, first + step * 8, lane)
+
+    return device(fill)
+
+
+def _filling_words(dtype: str, height: int) -> DeviceFunction:
+    """The same one by one: of each eight rows two below each other and two beside them; 64 columns are two boxes."""
+    place_of, width = place_in_tile(ITEMSIZE[dtype]), ROW_BYTES // ITEMSIZE[dtype]
+
+    def fill(shared: Array, at: Index, accumulators: Array, first: Index, thread: Index) -> None:
+        lane, warp = thread % WARP, thread // WARP
+        row, col = lane % 4 * 2, warp % 2 * 16 + lane // 4
+        box = at + warp // 2 * (height * width)
+        for corner in range(4):
+            place = box + place_of(row + uint32(corner % 2), col + uint32(corner // 2 * 8))
+            for down in range(height // 8):
+                shared[place + uint32(down * 8 * width)] = accumulators[first + down * 4 + corner]
+
+    return device(fill)
