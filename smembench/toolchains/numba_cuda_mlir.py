@@ -57,12 +57,11 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
     from smembench.kernels.numba_cuda import private
     from smembench.toolchains.mlir.dialect import compiling, translated
 
-    if program.tensor_maps:
-        raise Refused("tensor maps are not passed")
     major, minor = capability.split(".")
     problem = PROBLEMS[case.problem]
     arrays = [getattr(types, carried(dtype))[::1] for dtype in problem.array_types(case)]
-    signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)))
+    addresses = [types.uint64] * len(program.tensor_maps)
+    signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)), *addresses)
     compile_cubin = private("numba_cuda_mlir.compiler.compile_cubin")
     refusals = (
         private("numba_cuda_mlir.errors.InternalCompilerError"),
@@ -70,10 +69,11 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
         private("numba_cuda_mlir.numba_cuda.core.errors.NumbaError"),
         NotImplementedError,
     )
-    options = {} if program.launch_bounds is None else {"launch_bounds": program.launch_bounds}
+    options = {"chip": f"sm_{program.architecture(capability)}", "lto": not program.constant}
+    options |= {} if program.launch_bounds is None else {"launch_bounds": program.launch_bounds}
     try:
         with compiling((int(major), int(minor))):
-            return bytes(compile_cubin(translated(program.function), signature, lto=not program.constant, **options))
+            return bytes(compile_cubin(translated(program.function), signature, **options))
     except refusals as error:
         raise Refused(_reason(error)) from error
 
