@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -118,9 +119,10 @@ def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """A sweep of a file whose paths are relative to the file's folder."""
 
     def placed(text: Any) -> Any:
-        path = str(text).partition(":")[0]
-        file = Path(path).suffix in SUFFIXES and not Path(path).is_absolute()
-        return str(folder / str(text)) if file else text
+        typed = re.fullmatch(r"(\w+\s+)(\S.*\.npy)", str(text))  # such as bfloat16 x.npy
+        kind, named = typed.groups() if typed else ("", str(text))
+        path = Path(named.partition(":")[0])
+        return f"{kind}{folder / named}" if path.suffix in SUFFIXES and not path.is_absolute() else text
 
     found = dict(data)
     for key in ("kernel", "check", "arg"):

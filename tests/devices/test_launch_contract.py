@@ -22,7 +22,7 @@ from smembench.launches.placed_array import PlacedArray
 from smembench.model.case import Case
 from smembench.model.user_launch import UserLaunch
 from smembench.run.config import from_data
-from smembench.run.launch_sweep import LaunchSweep
+from smembench.run.launch_sweep import LaunchSweep, in_folder
 from smembench.toolchains.loaded import Parameter
 
 
@@ -178,6 +178,16 @@ def test_a_structure_of_eight_bytes_is_no_pointer() -> None:
 def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
     assert LaunchSweep(kernel=("old/k.cu:f", "/a/new/k.cu:f")).labels == ("old:k.cu:f", "new:k.cu:f")
     assert LaunchSweep(kernel=("old/k.cu:f", "new/k.cu:g")).labels == ("k.cu:f", "k.cu:g")
+
+
+def test_paths_are_relative_to_the_folder_of_a_config() -> None:
+    sweep = {
+        "kernel": "k.cu:f",
+        "check": "/r.py:g",
+        "arg": ["x.npy", "bfloat16 a/x.npy", "float32 1.5", "float32[n]", 4],
+    }
+    arguments = ["in/x.npy", "bfloat16 in/a/x.npy", "float32 1.5", "float32[n]", 4]
+    assert in_folder(sweep, Path("in")) == {"kernel": "in/k.cu:f", "check": "/r.py:g", "arg": arguments}
 
 
 def test_sides_in_a_list_are_those_of_a_text() -> None:
