@@ -28,7 +28,7 @@ from cuda.bindings import driver
 from smembench.kernels.driver import checked
 
 _SAMPLE_MS = 1.0
-"""Least duration of a sample, the mean of several launches: event times have a resolution of 32 ns."""
+"""Least duration of a sample, a mean over several launches: event times have a resolution of 32 ns."""
 _MAX_LAUNCHES = 100
 _COLD_LAUNCHES = 5
 _CALIBRATION_PAIRS = 50
@@ -112,10 +112,14 @@ class TimedGraph:
             checked(driver.cuEventDestroy(event))
 
 
+def _typical(readings: Sequence[float]) -> float:
+    """The mean of the middle half: some readings have something else in them, and a median is a multiple of 32 ns."""
+    out = len(readings) // 4
+    return fmean(sorted(readings)[out : len(readings) - out])
+
+
 def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, float]:
     """Readings of an event pair around nothing and around an empty kernel, in ms.
-
-    Each is the mean of the middle half of many readings, since a median would be a multiple of 32 ns.
 
     ``busy``, a kernel of a few µs, runs before each pair, as another launch does in a sample. After a shorter kernel
     the GPU would wait for the graph's next node, and the pair would read that wait.
@@ -127,9 +131,9 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, f
     def reading(body: Launch) -> float:
         graph = TimedGraph(stream, [body] * _CALIBRATION_PAIRS, busy)
         graph.replay()
-        found = sorted(graph.replay() + graph.replay())
+        found = graph.replay() + graph.replay()
         graph.close()
-        return fmean(found[len(found) // 4 : -len(found) // 4])
+        return _typical(found)
 
     return reading(nothing), reading(empty_kernel)
 
@@ -192,8 +196,8 @@ class GraphTimer:
             spent_ms += sum(self._graph.replay())
 
     def take(self) -> float:
-        """One sample: the mean of one replay's launches, in ms per launch."""
-        return fmean(self._graph.replay()[self._uncounted :]) - self._residue_ms
+        """One sample: ms per launch, the mean of the middle half of one replay's launches."""
+        return _typical(self._graph.replay()[self._uncounted :]) - self._residue_ms
 
     def close(self) -> None:
         """Release the graph."""

@@ -38,6 +38,7 @@ class Driver:
         self.events: dict[int, float] = {}
         self.pairs = 0
         self.warm_ms = WARM_MS
+        self.launches, self.outlier_ms = 0, 0.0
 
     def enqueue(self, node: str) -> Callable[[], None]:
         return lambda: self.captured.append((node, None))
@@ -67,6 +68,8 @@ class Driver:
                     self.now += COLD_MS if "flush" in before else self.warm_ms
                     waits = before == "event event" and self.warm_ms < SHORT_MS
                     self.now += PAUSE_MS if before == "pause event" or waits else 0
+                    self.launches += 1
+                    self.now += self.outlier_ms if self.launches % 5 == 0 else 0
                 case "empty":
                     self.now += EMPTY_MS
                 case "event":
@@ -106,6 +109,12 @@ def test_a_short_warm_sample_is_behind_another_kernel_and_not_behind_the_wait_fo
     driver.warm_ms = SHORT_MS / 2
     timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
     assert timer.take() == pytest.approx(SHORT_MS / 2)
+
+
+def test_a_few_launches_with_something_else_in_them_are_left_out(driver: Driver) -> None:
+    driver.warm_ms, driver.outlier_ms = SHORT_MS, OUTLIER_MS
+    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    assert timer.take() == pytest.approx(SHORT_MS)
 
 
 def test_a_cold_sample_is_a_launch_behind_a_flush_that_is_not_in_it(driver: Driver) -> None:
