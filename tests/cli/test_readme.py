@@ -81,6 +81,11 @@ def test_the_timing_sentence_counts_the_table() -> None:
     says("timing", f"{agrees.count('true')} of {len(agrees)}")
 
 
+def test_the_sentence_on_foreign_kernels_counts_the_table() -> None:
+    agrees = [row["agrees"] for row in records((ROOT / "results/reference/h200-time.csv").read_text())]
+    says("foreign", f"{agrees.count('true')} of {len(agrees)}")
+
+
 def test_the_explain_sentence_counts_the_table() -> None:
     rows = records((ROOT / "results/reference/h200-explain.csv").read_text())
     agrees = [row["agrees"] for row in rows if row["agrees"]]
