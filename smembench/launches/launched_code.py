@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,13 +172,8 @@ class LaunchedCode(Subject):
         return scalar_bytes(parameter, argument), None
 
     def resources(self) -> Resources:
-        """From the driver; the hash is that of the instructions, without names and lines."""
-        found = self._loaded.resources()
-        code = self._object.code
-        if not isinstance(code, bytes) or self._object.code_type != "cubin":
-            return found
-        text = cubin.instructions(code).get(self._entry, b"")
-        return Resources(found.registers, found.local_bytes, sha256(text).hexdigest()[:16])
+        """From the driver and the machine code."""
+        return self._loaded.resources()
 
 
 def _map(argument: TensorMapArgument, address: int) -> Any:

@@ -115,8 +115,7 @@ def merged(states: Sequence[Conditions]) -> Conditions:
 class Resources:
     """Per thread of the kernel that ran: 32-bit registers, and bytes of local memory, which holds spilled registers.
 
-    ``code_hash`` is that of its instructions, so far of a kernel of the user's. None for CPU functions and library
-    calls, or if the driver does not say.
+    ``code_hash`` is that of its machine code. None for CPU functions and library calls, or if the driver does not say.
     """
 
     registers: Count | None = None

@@ -84,7 +84,7 @@ class Row:
         inputs, b_layout: names: uniform, and how the second matrix of a product lies in memory, rows or columns.
         uncertainty: half-width of the 95 % interval of elapsed_ms, which covers what differs between rounds if there
             are three; a fraction of elapsed_ms.
-        code_hash: of a kernel's instructions, without names and lines.
+        code_hash: of a kernel's instructions, constants, registers and local memory, without names and lines.
         notes: what a reader of the times has to know, such as that nobody checked the result.
     """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
+from hashlib import sha256
 from io import BytesIO
 
 _TEXT = ".text."
@@ -13,6 +15,8 @@ _REGISTERS, _FRAME = 0x2F, 0x11
 _PARAMETER, _SIZE_SHIFT = 0x17, 18
 """EIATTR_KPARAM_INFO of a kernel's own section: an index, the parameter's number, its offset, and flags with its size.
 """
+_HASH = 16
+"""Hexadecimal digits of a hash."""
 _PAYLOAD = 4
 """The format of an attribute whose value follows it, as many bytes as its last two say."""
 
@@ -30,6 +34,13 @@ def entry(code: bytes) -> str:
 def instructions(code: bytes) -> dict[str, bytes]:
     """The instructions of each kernel, by its name."""
     return {name.removeprefix(_TEXT): data for name, data in _sections(code) if name.startswith(_TEXT)}
+
+
+def code_hash(code: bytes, kernel: str) -> str:
+    """A hash of a kernel's instructions, its constants, and its registers and local memory; not of names and lines."""
+    wanted = re.compile(rf"\.(text|nv\.constant\d+)\.{re.escape(kernel)}")
+    of_kernel = (data for name, data in _sections(code) if wanted.fullmatch(name))
+    return sha256(b"\0".join([*of_kernel, repr(usage(code, kernel)).encode()])).hexdigest()[:_HASH]
 
 
 def parameters(code: bytes, kernel: str) -> list[int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from smembench.kernels.program import CudaCKernel, NumbaKernel, TritonKernel
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Resources
+from smembench.toolchains.cubin import code_hash
 from smembench.toolchains.registry import Compiled
 from smembench.toolchains.tensor_maps import Maps
 
@@ -79,7 +81,7 @@ class Loaded(Compiled[G]):
         last: Sequence[int] = (),
         dynamic_bytes: int = 0,
     ) -> None:
-        self._code, self._kernel = code, code.get_kernel(entry)
+        self._code, self._entry, self._kernel = code, entry, code.get_kernel(entry)
         self._passed, self._last, self._dynamic_bytes = passed, last, dynamic_bytes
         self._maps = Maps()
 
@@ -182,8 +184,14 @@ class Loaded(Compiled[G]):
         copy_to_symbol(self._code.handle, variable, values, stream)
 
     def resources(self) -> Resources:
-        """Attributes of the kernel on the current device."""
-        return Resources(self._attribute("NUM_REGS"), self._attribute("LOCAL_SIZE_BYTES"))
+        """Attributes of the kernel on the current device, and the hash of its machine code."""
+        return Resources(self._attribute("NUM_REGS"), self._attribute("LOCAL_SIZE_BYTES"), self._code_hash)
+
+    @cached_property
+    def _code_hash(self) -> str | None:
+        """None of what the driver compiles."""
+        code = self._code.code
+        return code_hash(code, self._entry) if self._code.code_type == "cubin" and isinstance(code, bytes) else None
 
     def _attribute(self, name: str) -> int:
         from cuda.bindings import driver

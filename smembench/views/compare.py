@@ -97,8 +97,8 @@ def verdict_section(
     sides = {"base": found.only_base, "new": found.only_new}
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
     notes += [_rules(found)] if shown else []
-    causes = ((case, "; ".join(map(str, case.causes))) for case in shown)
-    notes += [f"probable cause of {text}" for text in _why(causes, name)]
+    causes = ((case, case.cause) for case in shown)
+    notes += [f"possible cause of {text}" for text in _why(causes, name)]
     notes += _why(((case, case.reason) for case in told), name)
     notes += _held_against(shown, name)
     notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]

@@ -146,19 +146,45 @@ def test_a_device_that_differs_may_be_what_is_compared(make: Make) -> None:
         ({"run": {"versions": {"numba": "0.69.0"}}}, "numba was 0.68.0, is 0.69.0"),
         ({"row": {"registers": 40}}, "registers per thread was 32, is 40"),
         ({"row": {"cpu_governor": "powersave"}}, "CPU frequency governor was performance, is powersave"),
+        (
+            {"row": {"registers": 40, "code_hash": "b", "predicted_load_conflict": 32.0}},
+            "machine code changed; wavefronts per shared load was 1, is 32; registers per thread was 32, is 40",
+        ),
+        ({"row": {"sm_clock_mhz": 1755}}, "SM clock in MHz was 1980, is 1755"),
         ({"device": {"nvlinks": 18}}, ""),  # the other side does not record them
         ({}, ""),
     ],
 )
 def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dict[str, Any], cause: str) -> None:
-    recorded = {"registers": 32, "cpu_governor": "performance"}
+    recorded = {
+        "registers": 32,
+        "cpu_governor": "performance",
+        "code_hash": "a" if "code_hash" in side.get("row", {}) else None,
+        "predicted_load_conflict": 1.0,
+        "sm_clock_mhz": 1980,
+    }
     base = make({"memcpy": QUIET, "copyGmem": QUIET}, row=recorded)
     row = {**recorded, **side.get("row", {})}
     found = compare_runs([base], [make({"memcpy": scaled(2), "copyGmem": QUIET}, **{**side, "row": row})])
     slower, same = found.cases
-    assert [list(map(str, case.causes)) for case in (slower, same)] == [[cause] if cause else [], []]
+    assert ["; ".join(map(str, case.causes)) for case in (slower, same)] == [cause, ""]
     notes = comparison_sections(found)[-1].notes
-    assert any("probable cause of slower: memcpy" in note and cause in note for note in notes) == bool(cause)
+    said = cause or "nothing that is recorded changed"
+    assert [note for note in notes if "possible cause" in note] == [
+        f"possible cause of slower: memcpy 32x32 4096x4096: {said}"
+    ]
+
+
+def test_of_the_same_machine_code_no_compiler_is_why(make: Make) -> None:
+    sides = [
+        make({"memcpy": times}, row={"code_hash": "a"}, run={"versions": {"numba": numba}}, device={"driver": driver})
+        for times, numba, driver in ((QUIET, "0.68.0", "580"), (scaled(2), "0.69.0", "590"))
+    ]
+    (case,) = compare_runs(sides[:1], sides[1:]).cases
+    assert case.cause == "same machine code; cuda:0 driver was 580, is 590"
+    alone = make({"memcpy": scaled(2)}, row={"code_hash": "a"}, device={"driver": "580"})
+    (case,) = compare_runs(sides[:1], [alone]).cases
+    assert case.cause == "same machine code; nothing else that is recorded changed"
 
 
 @pytest.mark.parametrize(

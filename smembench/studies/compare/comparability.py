@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from statistics import median
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -18,7 +19,7 @@ from smembench.run.launch_sweep import LaunchSweep
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
-from smembench.studies.compare.verdicts import Difference
+from smembench.studies.compare.verdicts import MACHINE_CODE, Difference
 
 _LAUNCH = "time"
 """The problem of the user's kernels, whose ids do not tell the launch."""
@@ -27,9 +28,25 @@ FACETS = ("device",)
 _DEVICE = ("model", "compute_capability", "sm_count", "mig")
 """The fields of run.json that tell devices apart, besides their identity."""
 _CLOCK_LIMITS = ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")
-OF_ROWS = ("cpu_governor", "registers", "local_bytes")
-"""The columns of cases.csv that tell why a case changed; the last two are its machine code's."""
+OF_ROWS = (
+    "code_hash",
+    "predicted_load_conflict",
+    "predicted_store_conflict",
+    "predicted_load_sectors",
+    "predicted_store_sectors",
+    "registers",
+    "local_bytes",
+    "predicted_occupancy",
+    "cpu_governor",
+)
+"""The columns of cases.csv that tell why a case changed, by what they explain."""
 NAMES = {
+    "code_hash": MACHINE_CODE,
+    "predicted_load_conflict": "wavefronts per shared load",
+    "predicted_store_conflict": "wavefronts per shared store",
+    "predicted_load_sectors": "sectors per global load",
+    "predicted_store_sectors": "sectors per global store",
+    "predicted_occupancy": "occupancy",
     "sm_clock_max_mhz": "SM clock limit in MHz",
     "memory_clock_max_mhz": "memory clock limit in MHz",
     "power_limit_w": "power limit in W",
@@ -40,6 +57,8 @@ NAMES = {
 """What columns of cases.csv and fields of run.json are called."""
 _OF_LAUNCH = ("grid", "block", "cluster", "arg")
 _SHORT = 12
+_ANOTHER_CLOCK = 0.005
+"""Relative difference from which two clocks are not the same."""
 
 
 def fault(row: Row) -> str:
@@ -162,7 +181,26 @@ def causes(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> l
     """What may be why a case changed: facts of its device and of the software that no run of the base shares."""
     described = [[pair for pair in side if pair[0].description.model_fields_set] for side in (base, new)]
     sides = [[_of_case(run.description, row) for run, row in side] for side in described]
-    return [_difference(name, *values) for name, *values in _values(*sides) if values[0].isdisjoint(values[1])]
+    found = [_difference(name, *values) for name, *values in _values(*sides) if values[0].isdisjoint(values[1])]
+    rank = {NAMES[name]: place for place, name in enumerate(OF_ROWS)}
+    found.sort(key=lambda one: rank.get(one.what, len(rank)))
+    rows = [[row for _, row in side] for side in (base, new)]
+    hashes = {row.code_hash for side in rows for row in side}
+    if len(hashes) == 1 and None not in hashes:  # compilers made the same of it
+        made = {name for side in described for run, _ in side for name in run.description.versions} - {"smembench"}
+        (same,) = hashes
+        found = [Difference(MACHINE_CODE, str(same), str(same)), *(one for one in found if one.what not in made)]
+    return [*found, *_clocks(*rows)]
+
+
+def _clocks(base: Sequence[Row], new: Sequence[Row]) -> list[Difference]:
+    """The SM clock, where it is another."""
+    sides = [[row.sm_clock_mhz for row in rows if row.sm_clock_mhz] for rows in (base, new)]
+    if not all(sides):
+        return []
+    before, after = (median(readings) for readings in sides)
+    apart = abs(after / before - 1) >= _ANOTHER_CLOCK
+    return [Difference("SM clock in MHz", f"{before:g}", f"{after:g}")] if apart else []
 
 
 def clock_was_set(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> bool:
@@ -195,8 +233,12 @@ def _difference(name: str, base: Collection[str], new: Collection[str]) -> Diffe
 
 def _of_case(run: Description, row: Row) -> _Facts:
     found = _facts(run, [device for device in run.devices if device.name == row.device])
-    own = {NAMES[name]: str(value) for name in OF_ROWS if (value := getattr(row, name)) is not None}
+    own = {NAMES[name]: _text(value) for name in OF_ROWS if (value := getattr(row, name)) is not None}
     return _Facts(found.software, {**found.machine, **own})
+
+
+def _text(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:

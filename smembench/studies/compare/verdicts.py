@@ -17,6 +17,7 @@ from smembench.stats.threshold import THRESHOLD
 
 CaseById = Annotated[Case, PlainSerializer(lambda case: case.id, return_type=str), Field(serialization_alias="case_id")]
 """A case that is stored in JSON as its id."""
+MACHINE_CODE = "machine code"
 FDR = 0.05
 CONFIDENCE = 0.95
 
@@ -47,13 +48,15 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between the environments: its name, and its value on each side."""
+    """A difference between the environments: its name, and its value on each side. Machine code may be the same."""
 
     what: str
     base: str
     new: str
 
     def __str__(self) -> str:
+        if self.what == MACHINE_CODE:
+            return f"same {self.what}" if self.base == self.new else f"{self.what} changed"
         return f"{self.what} was {self.base}, is {self.new}"
 
 
@@ -92,6 +95,18 @@ class CaseComparison:
     hidden: bool = False
     causes: Sequence[Difference] = ()
     other_device: bool = False
+
+    @property
+    def cause(self) -> str:
+        """What may be why it changed, what explains most first, or that nothing is known to have; "" if it did not."""
+        if self.verdict not in (Verdict.SLOWER, Verdict.FASTER):
+            return ""
+        said = list(map(str, self.causes))
+        if not said:
+            return "nothing that is recorded changed"
+        return (
+            f"{said[0]}; nothing else that is recorded changed" if said == [f"same {MACHINE_CODE}"] else "; ".join(said)
+        )
 
 
 @dataclass(frozen=True, slots=True)
