@@ -244,7 +244,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
 KERNEL = kernel_of_tiling(
     "streamK",
-    partial(Tiling.of, depth=DEPTH),
+    partial(Tiling.of, depth=DEPTH, warps=True, interleaved=True),
     build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     results=(8, 8),
