@@ -79,12 +79,14 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
     def steps(count: int) -> DeviceFunction:
         """Multiply 8 elements of a column of A's tile by 8 of a row of B's, ``count`` steps along k written out."""
-        half = steps(count // 2) if count > 1 else None
-        a_half, b_half = count // 2 * pitch, count // 2 * columns
+        if count > 1:
+            half, a_half, b_half = steps(count // 2), count // 2 * pitch, count // 2 * columns
 
-        def halves(memory: Memory, at: Offsets) -> None:
-            half(memory, at)
-            half(memory, Offsets(at.a + a_half, at.b + b_half))
+            def halves(memory: Memory, at: Offsets) -> None:
+                half(memory, at)
+                half(memory, Offsets(at.a + a_half, at.b + b_half))
+
+            return device(halves)
 
         def one(memory: Memory, at: Offsets) -> None:
             for i in range(0, 8, vector):
@@ -95,7 +97,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                 for i in range(8):
                     memory.accumulators[i * 8 + j] += memory.a_fragment[i] * memory.b_fragment[j]
 
-        return device(halves if half else one)
+        return device(one)
 
     # All of them; ptxas makes less of the same without a loop around them.
     at_once, unrolled_steps = depth, steps(depth)
