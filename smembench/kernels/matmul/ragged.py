@@ -43,15 +43,15 @@ class Predication(NamedTuple):
     first: DeviceFunction
 
 
-def predication(tiling: Tiling, case: Case, *, whole: bool = False) -> Predication:
-    """The functions with the fewest bounds checks that a case allows; with ``whole`` the grid has whole tiles alone."""
+def predication(tiling: Tiling, case: Case) -> Predication:
+    """The functions with the fewest bounds checks that a case allows."""
     depth = tiling.depth
     sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.depth, depth))
     predicated = any(side < tile for side, tile in sides)
     inwards = not predicated and any(side % tile for side, tile in sides)
 
     def origin(index: Index, tile: int, side: Index) -> Index:
-        return min(index * tile, side - tile) if inwards and not whole else index * tile
+        return min(index * tile, side - tile) if inwards else index * tile
 
     def short(k: Index) -> Index:
         return depth - 1 - (k - 1) % depth if inwards else uint32(0)
@@ -181,10 +181,12 @@ def remainder(tiling: Tiling, *, tiles_follow: bool = False) -> Remainder:
         of_columns = chunks_down(m) * strips(n, columns)
         if chunk < of_columns:
             down, strip = chunk % chunks_down(m), chunk // chunks_down(m)
-            return Place(down * SIDE, n // columns * columns + strip * SIDE)
+            first = n // columns * columns
+            return Place(down * SIDE, first + strip * SIDE)
         more = chunk - of_columns
         across, strip = more % chunks_across(n), more // chunks_across(n)
-        return Place(m // rows * rows + strip * SIDE, across * SIDE)
+        first = m // rows * rows
+        return Place(first + strip * SIDE, across * SIDE)
 
     @device
     def sum_up(sums: Array, tile: Array, A: Matrix, B: Matrix, thread: Index, corner: Place) -> None:
@@ -231,11 +233,11 @@ def remainder(tiling: Tiling, *, tiles_follow: bool = False) -> Remainder:
 
 @cache
 def write_staged(tiling: Tiling) -> DeviceFunction:
-    """``(C, tile, accumulators, thread, own, begun, corner, least)``: write results through two of B's tiles, by parts.
+    """``(C, tile, accumulators, thread, own, since, corner, least)``: write results through two of B's tiles, by parts.
 
     ``own``: where in the block's tile, which is at ``corner``, the thread's first result lies. What lies above or left
-    of ``least`` is left out; with ``begun`` results are added to C. Written directly, each element would be one word of
-    its own sector, and each sector would be written several times.
+    of ``least`` is left out; with steps ``since`` before, results are added to C. Written directly, each element would
+    be one word of its own sector, and each sector would be written several times.
     """
     columns, across, threads, size = tiling.columns, tiling.across, tiling.threads, tiling.vector
     rows_apart, columns_apart = tiling.apart
@@ -278,16 +280,16 @@ def write_staged(tiling: Tiling) -> DeviceFunction:
     write_new, add_to_old = lines_by(put), lines_by(accumulate)
 
     def write(
-        C: Matrix, tile: Array, accumulators: Array, thread: Index, own: Place, begun: bool, corner: Place, least: Place
+        C: Matrix, tile: Array, sums: Array, thread: Index, own: Place, since: Index, corner: Place, least: Place
     ) -> None:
         for part in range(parts):
             cuda.syncthreads()
-            stage(tile, accumulators, own, part)
+            stage(tile, sums, own, part)
             cuda.syncthreads()
             first = corner.row + (part * at_once // size * rows_apart + part * at_once % size)
             row, col = first + row_of(thread // columns), corner.col + thread % columns
             if col >= least.col and col < C.columns:
-                if begun:
+                if since > 0:
                     add_to_old(C, tile, thread, Place(row, col), least.row)
                 else:
                     write_new(C, tile, thread, Place(row, col), least.row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics import vector
@@ -82,9 +82,9 @@ class Tiling:
     by_elements: bool = False
 
     @classmethod
-    def of(cls, case: Case, depth: int) -> Self:
-        """8 × 8 results per thread in warp tiles with interleaved lanes."""
-        return cls(block_of(case), case.dtype, depth=depth, warps=True, interleaved=True)
+    def of(cls, case: Case, **others: Any) -> Self:
+        """The tiling of a case's block, with these attributes."""
+        return cls(block_of(case), case.dtype, **others)
 
     @property
     def vector(self) -> int:

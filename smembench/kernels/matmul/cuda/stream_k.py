@@ -145,7 +145,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     add, write = epilogue(True), epilogue(False)
 
     # Ragged sizes and unaligned rows.
-    label, origin, short_of, first_end = ragged.predication(tiling, case, whole=few)
+    label, origin, short_of, first_end = ragged.predication(tiling, case)
     inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
     load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
     write_unaligned = ragged.write_staged(tiling)
@@ -167,17 +167,15 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         block, blocks = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x, cuda.gridDim.x * cuda.gridDim.y
         # A warp has 32 × 64 results; lanes 2i and 2i + 1 lie below each other, l and l + 2 side by side.
         warp, lane = thread // WARP, thread % WARP
-        row = warp // warps_across * 32 + (lane // 16 * 2 + lane % 2) * vector
-        col = warp % warps_across * 64 + lane // 2 % 8 * vector
-        a_row, a_col, b_row, b_col = thread // A_LANES, thread % A_LANES, thread // b_lanes, thread % b_lanes * b_width
+        lane_row, lane_col = lane // 16 * 2 + lane % 2, lane // 2 % 8
+        row = warp // warps_across * 32 + lane_row * vector
+        col = warp % warps_across * 64 + lane_col * vector
         short, steps_per_tile = short_of(k), (k + (DEPTH - 1)) // DEPTH
-        tiles_down, tiles_across = (
-            (m // rows, n // columns) if few else ((m + rows - 1) // rows, (n + columns - 1) // columns)
-        )
-        all_steps = tiles_down * tiles_across * steps_per_tile
+        tiles_across = (n + (0 if few else columns - 1)) // columns
+        tiles = tiles_across * ((m + (0 if few else rows - 1)) // rows)
         chunks, steps_per_chunk = count_chunks(m, n) if few else uint32(0), steps_per_tile // CHUNKS_PER_TILE
-        begins = first_step(block, blocks, all_steps, chunks, steps_per_chunk)
-        end = first_step(block + 1, blocks, all_steps, chunks, steps_per_chunk)
+        begins = first_step(block, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
+        end = first_step(block + 1, blocks, tiles * steps_per_tile, chunks, steps_per_chunk)
         if few:
             compute_chunks(C, A, B, accumulators, b_tile, thread)
         while end > begins:
@@ -187,11 +185,13 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
             since, until = max(begins, base) - base, end - base
             # A tile at an edge may be moved inwards; what lies above and left of least is its neighbours'.
             least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
-            row0, col0 = origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n)
+            row0 = least.row if few else origin(tile // tiles_across, rows, m)
+            col0 = least.col if few else origin(tile % tiles_across, columns, n)
             k0, last, buffer = since * DEPTH, until * DEPTH, uint32(0)
+            from_k = k0 - short if since > 0 else uint32(0)
+            to_k = k if since > 0 else first_end(k, short)
             for i in range(64):
                 accumulators[i] = zero
-            from_k, to_k = (k0 - short, k) if since > 0 else (uint32(0), first_end(k, short))
             load(a_held, b_held, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, Place(row0, col0), from_k)
             store(a_tile, b_tile, buffer, a_held, b_held, thread)
             cuda.syncthreads()
@@ -201,6 +201,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                 k0 += DEPTH
                 buffer = 1 - buffer
                 if inside:
+                    a_row, a_col = thread // A_LANES, thread % A_LANES
+                    b_row, b_col = thread // b_lanes, thread % b_lanes * b_width
                     at_k = min(k0 - short, k - DEPTH)  # past the end of k the last tiles are copied again
                     source = Offsets((row0 + a_row) * lda + a_col + at_k, (at_k + b_row) * ldb + col0 + b_col)
                     to_a = uint64(buffer * a_elements) + uint64(a_col * pitch + a_row)
@@ -211,7 +213,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                 else:
                     load(a_held, b_held, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
-                    steps_alone(memory, Offsets(at_a, at_b), A, B, Offsets(at_a, at_b), Offsets(at_a, at_b))
+                    steps_alone(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
                     store(a_tile, b_tile, buffer, a_held, b_held, thread)
                 cuda.syncthreads()
                 at_a, at_b = uint64(buffer * a_elements) + uint64(row), uint64(buffer * b_elements) + uint64(col)
@@ -222,12 +224,12 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                 if thread == 0:
                     wait_for_flag(block - 1)
                 cuda.syncthreads()
-            if b_width > 1:
-                if since > 0:
+                if b_width > 1:
                     add(C, accumulators, Place(row0 + row, col0 + col), least)
+            if b_width > 1:
                 write(C, accumulators, Place(row0 + row, col0 + col), least)
             else:
-                write_unaligned(C, b_tile, accumulators, thread, Place(row, col), since > 0, Place(row0, col0), least)
+                write_unaligned(C, b_tile, accumulators, thread, Place(row, col), since, Place(row0, col0), least)
             # Partial sums are written before the flag is raised, and fragments read before the next tile is stored.
             cuda.syncthreads()
             if until < steps_per_tile and thread == 0:
@@ -242,7 +244,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
 KERNEL = kernel_of_tiling(
     "streamK",
-    partial(Tiling.of, depth=DEPTH),
+    partial(Tiling.of, depth=DEPTH, warps=True, interleaved=True),
     build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     results=(8, 8),

@@ -12,27 +12,152 @@ for sizes with too few tiles of 128 × 128 for all SMs. Findings: results/refere
 
 from __future__ import annotations
 
-from smembench.kernels.common.grids import block_of
-from smembench.kernels.matmul.cuda import double_buffered
-from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
+from functools import partial
+
+from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, copying
+from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling, kernel_of_tiling
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
+from smembench.model.hardware import WARP
 
 
-def tiling_of(case: Case) -> Tiling:
-    """8 × 8 results per thread, in warp tiles of 32 × 64."""
-    return Tiling(block_of(case), case.dtype, warps=True)
+def build(case: Case, tiling: Tiling) -> NumbaKernel:
+    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
+    (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
+    width, rows, columns, pitch, depth = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch, tiling.depth
+    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
+    a_buffers, b_buffers = 2 * a_elements, 2 * b_elements
+    warps_across, (rows_apart, columns_apart) = width // 8, tiling.apart
+    zero, copy_a, copy_b = dtype(0), copying(a_width), copying(b_width)
+    # A thread's part of a tile: every a_step-th row of A's from its own, every b_step-th row of B's.
+    a_across, b_across = depth // a_width, columns // b_width
+    a_step, b_step = tiling.threads // a_across, tiling.threads // b_across
+    a_count, b_count = rows // a_step, depth // b_step
 
+    @device
+    def load_a(held: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
+        """Global memory to registers. Rows below the last are read as the last; what lies beyond k is zero."""
+        row = row0 + thread // a_across
+        col = k0 + thread % a_across * a_width
+        for i in range(a_count):
+            if col < A.columns:
+                at = min(row + i * a_step, A.rows - 1) * A.stride + col
+                copy_a(held, i * a_width, A.elements, at)
+            else:
+                for j in range(a_width):
+                    held[i * a_width + j] = zero
 
-def program(case: Case, tiling: Tiling) -> NumbaKernel:
-    """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``: doubleBuffered's, with all steps of a tile unrolled."""
-    return double_buffered.program(case, tiling, tiling.depth)
+    @device
+    def load_b(held: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
+        """The same of B's tile, whose rows lie along k."""
+        row = k0 + thread // b_across
+        col = col0 + thread % b_across * b_width
+        for i in range(b_count):
+            r = row + i * b_step
+            if r < B.rows:
+                at = r * B.stride + min(col, B.columns - b_width)
+                copy_b(held, i * b_width, B.elements, at)
+            else:
+                for j in range(b_width):
+                    held[i * b_width + j] = zero
+
+    @device
+    def store(a_tile: Array, b_tile: Array, buffer: Index, a_held: Array, b_held: Array, thread: Index) -> None:
+        """Registers to a buffer in shared memory, A's tile transposed."""
+        row, col = thread // a_across, thread % a_across * a_width
+        # 64 bits: a 32-bit sum may wrap, so its constant would not be folded into the instruction.
+        at = uint64(buffer * a_elements) + uint64(col * pitch + row)
+        for i in range(a_count):
+            for j in range(a_width):
+                a_tile[at + (j * pitch + i * a_step)] = a_held[i * a_width + j]
+        row, col = thread // b_across, thread % b_across * b_width
+        at = uint64(buffer * b_elements) + uint64(row * columns + col)
+        for i in range(b_count):
+            copy_b(b_tile, at + i * b_step * columns, b_held, i * b_width)
+
+    def steps(count: int) -> DeviceFunction:
+        """Multiply 8 elements of a column of A's tile by 8 of a row of B's, ``count`` steps along k written out."""
+        if count > 1:
+            half, a_half, b_half = steps(count // 2), count // 2 * pitch, count // 2 * columns
+
+            def halves(memory: Memory, at: Offsets) -> None:
+                half(memory, at)
+                half(memory, Offsets(at.a + a_half, at.b + b_half))
+
+            return device(halves)
+
+        def one(memory: Memory, at: Offsets) -> None:
+            for i in range(0, 8, vector):
+                copy_vector(memory.a_fragment, i, memory.a_tile, at.a + i // vector * rows_apart)
+            for j in range(0, 8, vector):
+                copy_vector(memory.b_fragment, j, memory.b_tile, at.b + j // vector * columns_apart)
+            for j in range(8):
+                for i in range(8):
+                    memory.accumulators[i * 8 + j] += memory.a_fragment[i] * memory.b_fragment[j]
+
+        return device(one)
+
+    # All of them; ptxas makes less of the same without a loop around them.
+    at_once, unrolled_steps = depth, steps(depth)
+
+    @device
+    def write(C: Matrix, accumulators: Array, first: Place) -> None:
+        """Write a thread's results, of which the first belongs at ``first``; those beyond the edges are left out."""
+        for i in range(8):
+            row = first.row + (i // vector * rows_apart + i % vector)
+            for j in range(0, 8, b_width):
+                col = first.col + (j // vector * columns_apart + j % vector)
+                if row < C.rows and col < C.columns:
+                    copy_b(C.elements, row * C.stride + col, accumulators, i * 8 + j)
+
+    def unrolled(
+        c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
+    ) -> None:
+        C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
+        a_tile = cuda.shared.array(a_buffers, dtype, alignment=ALIGNMENT)  # (2 buffers, 8 along k, 8y rows and padding)
+        b_tile = cuda.shared.array(b_buffers, dtype, alignment=ALIGNMENT)  # (2 buffers, 8 along k, 8x columns)
+        accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
+        a_fragment = cuda.local.array(8, dtype, alignment=ALIGNMENT)
+        b_fragment = cuda.local.array(8, dtype, alignment=ALIGNMENT)
+        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
+        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
+        row0, col0 = cuda.blockIdx.y * rows, cuda.blockIdx.x * columns
+        # A warp has 32 × 64 results, its lanes in 4 rows of 8.
+        warp, lane = thread // WARP, thread % WARP
+        lane_row, lane_col = lane // 8, lane % 8
+        row = warp // warps_across * 32 + lane_row * vector
+        col = warp % warps_across * 64 + lane_col * vector
+        k0, buffer = uint32(0), uint32(0)
+        for i in range(64):
+            accumulators[i] = zero
+        load_a(a_held, A, thread, row0, k0)
+        load_b(b_held, B, thread, col0, k0)
+        store(a_tile, b_tile, buffer, a_held, b_held, thread)
+        cuda.syncthreads()
+        while k0 < k:
+            k0 += depth
+            # The next tiles are on their way while this one is multiplied; the last ones are zeros and never read.
+            load_a(a_held, A, thread, row0, k0)
+            load_b(b_held, B, thread, col0, k0)
+            a_base, b_base = uint64(buffer * a_elements), uint64(buffer * b_elements)
+            for i in range(0, depth, at_once):
+                unrolled_steps(memory, Offsets(a_base + uint64(row) + i * pitch, b_base + uint64(col) + i * columns))
+            buffer = 1 - buffer
+            store(a_tile, b_tile, buffer, a_held, b_held, thread)
+            cuda.syncthreads()
+        write(C, accumulators, Place(row0 + row, col0 + col))
+
+    return tiling.program(unrolled, case)
 
 
 KERNEL = kernel_of_tiling(
     "unrolled",
-    tiling_of,
-    program,
+    partial(Tiling.of, warps=True),
+    build,
     summary="doubleBuffered, a warp computing 32 × 64 of C, the steps along k of a tile unrolled",
     results=(8, 8),
     blocks=(Block(16, 16), Block(16, 8)),
