@@ -211,7 +211,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                 else:
                     load(a_held, b_held, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
-                    steps_alone(memory, Offsets(at_a, at_b), A, B, Offsets(at_a, at_b), Offsets(at_a, at_b))
+                    steps_alone(memory, Offsets(at_a, at_b), A, B, Offsets(row0, col0), Offsets(at_a, at_b))
                     store(a_tile, b_tile, buffer, a_held, b_held, thread)
                 cuda.syncthreads()
                 at_a, at_b = uint64(buffer * a_elements) + uint64(row), uint64(buffer * b_elements) + uint64(col)
