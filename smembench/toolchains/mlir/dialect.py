@@ -80,7 +80,7 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
             self._operation, self._others = operation, others
 
         def find(self, args: Any) -> Any:
-            kind = common(*args, types) if len(args) == 2 else None
+            kind = common(args[0], args[1], types) if len(args) == 2 else None
             return unsigned(self._operation, kind) if kind else self._others.find(args)
 
         def __getattr__(self, name: str) -> Any:

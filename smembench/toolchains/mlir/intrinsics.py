@@ -170,11 +170,12 @@ def _type(kind: ir.Type) -> Any:
     return _mlir_ir().Type.parse(_text(kind))
 
 
-def _operation(name: str, kind: ir.Type | None, *operands: Any, regions: int = 0, **attributes: str) -> Value:
+def _operation(name: str, kind: ir.Type | None, *operands: Any, **attributes: str) -> Value:
     """An operation of the dialect ``llvm``, with attributes as MLIR writes them."""
     results = [] if kind is None else [_type(kind)]
     parsed = {key: _mlir_ir().Attribute.parse(text) for key, text in attributes.items()}
-    made = _mlir_ir().Operation.create(f"llvm.{name}", results, [*map(_mlir, operands)], parsed, regions=regions)
+    given, regions = [*map(_mlir, operands)], int(name == "mlir.global")
+    made = _mlir_ir().Operation.create(f"llvm.{name}", results, given, parsed, regions=regions)
     return Value(made.results[0] if results else None, kind)
 
 
@@ -204,7 +205,7 @@ def _address_of(variable: ir.GlobalVariable) -> Any:
             "value": "#llvm.zero",
         }
         with _mlir_ir().InsertionPoint.at_block_begin(module.regions[0].blocks[0]):
-            _operation("mlir.global", None, regions=1, **attributes, **_aligned(variable.align))
+            _operation("mlir.global", None, **attributes, **_aligned(variable.align))
     return _operation("mlir.addressof", variable.type, global_name=f"@{variable.name}").mlir
 
 
