@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import pkgutil
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -41,10 +40,11 @@ def _kernels(kind: str, paths: str) -> tuple[Kernel, ...]:
     return tuple(sorted(found, key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
 
 
-def _by_other_engines(kernel: Kernel) -> Iterator[Kernel]:
+@cache
+def _by_other_engines(kernel: Kernel) -> tuple[Kernel, ...]:
     """The same kernel by the other engines of Numba's dialect, if it is written in that."""
-    if kernel.kind == "cuda" and kernel.compiler == DEFAULT_COMPILER and not (kernel.peer or kernel.library):
-        yield from (replace(kernel, compiler=engine) for engine in ENGINES if engine != DEFAULT_COMPILER)
+    own = kernel.kind == "cuda" and kernel.compiler == DEFAULT_COMPILER and not (kernel.peer or kernel.library)
+    return tuple(replace(kernel, compiler=engine) for engine in ENGINES if own and engine != kernel.compiler)
 
 
 @cache

@@ -85,6 +85,10 @@ def test_what_nobody_compiles_runs_once_whatever_the_compiler() -> None:
     assert registry.find("transpose", "memcpy", "cuda", "mlir") is None
     cases = [item.case for item in planned({"problem": "transfer", "bytes": 64, "compiler": "mlir"})]
     assert {case.compiler for case in cases} == {"numba"}
+
+
+@needs_mlir
+def test_a_ceiling_is_compiled_by_the_compiler_of_the_run() -> None:
     ceilings = [
         item.case
         for item in planned({"problem": "reduction", "n": 64, "kernel": "sumShuffled", "compiler": "mlir"})
