@@ -228,7 +228,7 @@ class CudaDevice:
         key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
         if key not in self._compiled:
             capability = self.info.compute_capability or ""
-            self._compiled[key] = toolchain_of(program).compile(case, program, capability)
+            self._compiled[key] = toolchain_of(program, case.compiler).compile(case, program, capability)
         return self._compiled[key]
 
     def _ahead(self, case: Case) -> Ahead:

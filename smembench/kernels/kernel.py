@@ -63,6 +63,7 @@ class Kernel:
         strided: whether the case may have a stride.
         compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
         peer: whether it is another library's, measured beside those written here.
+        library: whether it enqueues copies or other work of CUDA's libraries, which no compiler changes.
         standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
         ladder: what it changes against the step before, in a few words. The kernels that have one are the steps of
             ``smembench ladder``, in the order of the lesson.
@@ -90,12 +91,13 @@ class Kernel:
     standard: bool = True
     compiler: str = DEFAULT_COMPILER
     peer: bool = False
+    library: bool = False
     ladder: str = ""
     file: str = ""
 
     @property
     def port(self) -> bool:
-        """Whether it is a port: the same kernel, written for another toolchain than the default."""
+        """Whether it is the same kernel by another toolchain than the default, or written for one."""
         return self.compiler != DEFAULT_COMPILER and not self.peer
 
     def takes(self, dtype: str) -> bool:

@@ -220,6 +220,7 @@ PRIVATE: tuple[Private, ...] = (
     *(
         Private(f"numba_cuda_mlir.{name}", *_RULE)
         for name in (
+            "descriptor.mlir_target.target_context._defns",
             "descriptor.mlir_target.typing_context._attributes",
             "descriptor.mlir_target.typing_context.resolve_value_type",
             "numba_cuda.types.unliteral",

@@ -104,7 +104,7 @@ class GpuKernel(_OnGpu):
 
 @dataclass(frozen=True, slots=True)
 class NumbaKernel(GpuKernel):
-    """A plain Python function for ``cuda.jit``, called with the output, the inputs, the scalars and the tensor maps.
+    """A plain Python function in Numba's dialect: of the output, the inputs, the scalars and the tensor maps.
 
     Attributes:
         function: closes over block, pad, stride and dtype, never over sizes.
@@ -130,11 +130,6 @@ class NumbaKernel(GpuKernel):
     tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
     parts: int = field(default=1, kw_only=True)
     edge_steps: int = field(default=0, kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
-class MlirKernel(NumbaKernel):
-    """The same function for numba-cuda-mlir, whose dialect is Numba's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,23 @@
 
 A kernel is a module anywhere below this package that has a ``KERNEL``, or ``KERNELS`` where one file declares several
 that differ by a word. To add a variant, add a file: the plan, the tables, ``smembench list`` and the contract tests
-pick it up. Its place in the lesson, which tables follow, is that of its name in the ``LADDER`` of the problem's
-``__init__.py``. Files outside the package join through the environment variable ``SMEMBENCH_KERNELS``, a list of paths.
+pick it up; in Numba's dialect it is there once per engine (``ENGINES``). Its place in the lesson, which tables follow,
+is that of its name in the ``LADDER`` of the problem's ``__init__.py``. Files outside the package join through the
+environment variable ``SMEMBENCH_KERNELS``, a list of paths.
 """
 
 from __future__ import annotations
 
 import os
 import pkgutil
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
 import smembench.kernels
 from smembench.kernels.files import declaration, load
 from smembench.kernels.kernel import EXTRA_KERNELS, Kernel
-from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.case import DEFAULT_COMPILER, ENGINES, Case
 from smembench.model.errors import UsageError
 
 
@@ -33,8 +35,16 @@ def kernels(kind: str = "") -> tuple[Kernel, ...]:
 
 @cache
 def _kernels(kind: str, paths: str) -> tuple[Kernel, ...]:
-    found = (kernel for kernel in (*_of_package(kind), *_of_files(paths)[0]) if kind in ("", kernel.kind))
+    declared = (kernel for kernel in (*_of_package(kind), *_of_files(paths)[0]) if kind in ("", kernel.kind))
+    found = (each for kernel in declared for each in (kernel, *_by_other_engines(kernel)))
     return tuple(sorted(found, key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
+
+
+@cache
+def _by_other_engines(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The same kernel by the other engines of Numba's dialect, if it is written in that."""
+    own = kernel.kind == "cuda" and kernel.compiler == DEFAULT_COMPILER and not (kernel.peer or kernel.library)
+    return tuple(replace(kernel, compiler=engine) for engine in ENGINES if own and engine != kernel.compiler)
 
 
 @cache

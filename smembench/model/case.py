@@ -12,6 +12,8 @@ from smembench.model.user_launch import UserLaunch
 DEFAULT_COMPILER = "numba"
 """The default compiler. Library calls and CPU functions are not compiled by it, but their cases carry its name."""
 
+ENGINES = (DEFAULT_COMPILER, "mlir")
+"""The compilers of Numba's dialect, which take the same Python functions: one declaration of a kernel serves them."""
 
 UNIFORM = "uniform"
 """The inputs of most cases: each element equally likely to be any value of the problem's range."""

@@ -137,9 +137,12 @@ def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list
     named = [kernel for kernel in kernels if (kernel.name, kernel.kind) == (name, kind)]
     if not named:
         return [(CPU, kernel) for kernel in kernels if (kernel.name, kernel.kind) == (name, "cpu")]
-    if kind == "cpu" or name == PROBLEMS[sweep.problem].ceiling_kernel:
-        return [(device, kernel) for kernel in named]
-    return [(device, kernel) for kernel in named if kernel.peer or kernel.compiler in sweep.compiler]
+    found = [
+        (device, kernel)
+        for kernel in named
+        if kind == "cpu" or kernel.peer or kernel.library or kernel.compiler in sweep.compiler
+    ]
+    return found or [(device, named[0])] if name == PROBLEMS[sweep.problem].ceiling_kernel else found
 
 
 def _no_port(name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> UsageError:

@@ -32,6 +32,8 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
     medians = {m.case: m.summary.median for m in measurements if m.summary is not None}
 
     def times_faster(case: Case, other: Case | None) -> float | None:
+        if other and other not in medians:  # a ceiling by the same compiler
+            other = replace(other, compiler=case.compiler)
         return medians[other] / medians[case] if other in medians else None
 
     def related(case: Case) -> Relations:

@@ -70,7 +70,7 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
     key = variant(case, program, capability)
     if key not in _compiled:
         try:
-            toolchain = toolchain_of(program)
+            toolchain = toolchain_of(program, case.compiler)
             log, code = kept(case, toolchain, key, lambda: toolchain.machine_code(case, program, capability))
             _compiled[key] = parse(log, code, with_loop=capability == CAPABILITY)
         except Refused:

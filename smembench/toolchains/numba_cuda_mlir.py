@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import MlirKernel
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.formats import carried
 from smembench.model.text import visible
@@ -17,24 +17,24 @@ _MOST = 200
 """Characters of the reason why a kernel is refused; messages have pages."""
 
 
-class NumbaCudaMlir(Toolchain[MlirKernel]):
+class NumbaCudaMlir(Toolchain[NumbaKernel]):
     """Takes the Python functions of Numba's kernels as far as its dialect does."""
 
     name = "mlir"
     language = "numba-cuda-mlir"
-    kind = MlirKernel
+    kind = NumbaKernel
     module = "numba_cuda_mlir"
     packages = ("numba-cuda-mlir",)
     makers = ("numba-cuda-mlir", "nvjitlink")
 
-    def compile(self, case: Case, program: MlirKernel, capability: str) -> Loaded[MlirKernel]:
+    def compile(self, case: Case, program: NumbaKernel, capability: str) -> Loaded[NumbaKernel]:
         """Compiles at once."""
         from cuda.core import ObjectCode
 
         code = compiled(case, program, capability)
         return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
 
-    def machine_code(self, case: Case, program: MlirKernel, capability: str) -> tuple[str, bytes]:
+    def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
         """By the same call as for a launch. It hands on no report of ptxas."""
         return "", compiled(case, program, capability)
 
@@ -45,7 +45,7 @@ def descriptor(array: Any) -> tuple[int, ...]:
     return (address, address, 0, int(array.size), 1)
 
 
-def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
+def compiled(case: Case, program: NumbaKernel, capability: str) -> bytes:
     """Machine code for a compute capability, optimised at link time as Numba's is.
 
     Raises:
@@ -68,6 +68,7 @@ def compiled(case: Case, program: MlirKernel, capability: str) -> bytes:
         private("numba_cuda_mlir.errors.UserFacingInternalCompilerError"),
         private("numba_cuda_mlir.numba_cuda.core.errors.NumbaError"),
         NotImplementedError,
+        AttributeError,  # of its module cuda
     )
     options = {"chip": f"sm_{program.architecture(capability)}", "lto": not program.constant}
     options |= {} if program.launch_bounds is None else {"launch_bounds": program.launch_bounds}

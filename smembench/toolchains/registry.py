@@ -135,15 +135,15 @@ def toolchains() -> tuple[Toolchain[Any], ...]:
     return tuple(sorted(every, key=lambda toolchain: (toolchain.name != DEFAULT_COMPILER, toolchain.name)))
 
 
-def toolchain_of(program: Program) -> Toolchain[Any]:
-    """The toolchain that takes programs of this type.
+def toolchain_of(program: Program, compiler: str = DEFAULT_COMPILER) -> Toolchain[Any]:
+    """The toolchain that takes programs of this type; of several the one of this name.
 
     Raises:
         LookupError: if there is none.
     """
-    for toolchain in toolchains():
-        if type(program) is toolchain.kind:
-            return toolchain
+    takers = [toolchain for toolchain in toolchains() if type(program) is toolchain.kind]
+    for toolchain in sorted(takers, key=lambda toolchain: toolchain.name != compiler):
+        return toolchain
     raise LookupError(f"no toolchain takes a {type(program).__name__}")
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import DEFAULT_COMPILER, ENGINES
 from smembench.model.data_sheets import data_sheets
 from smembench.model.device import DeviceInfo
 from smembench.model.groups import grouped
 from smembench.run.shipped import about, shipped
 from smembench.studies.lesson import LESSONS
 from smembench.toolchains import registry as toolchains
+from smembench.toolchains.registry import Toolchain
 from smembench.views.records import Record
 
 _VARIED = re.compile(r"(Unroll|Dyn|Pad)+")
@@ -32,12 +35,17 @@ def kernels() -> list[Record]:
             "on": kernel.kind,
             "what": kernel.summary,
             "dtypes": list(kernel.dtypes or PROBLEMS[problem].dtypes),
-            "ports": [port.compiler for port in registry.of_name(problem, kernel.name, kernel.kind) if port.port],
+            "ports": [port.compiler for port in registry.of_name(problem, kernel.name, kernel.kind) if _written(port)],
         }
         for problem in PROBLEMS
         for kernel in sorted(registry.kernels(), key=lambda kernel: kernel.kind != "cuda")
         if kernel.problem == problem and not kernel.port
     ]
+
+
+def _written(port: Kernel) -> bool:
+    """Whether it is a kernel written for another toolchain, not the same function by another engine."""
+    return port.port and port.compiler not in ENGINES
 
 
 def _base(kernel: Kernel) -> str | None:
@@ -51,9 +59,14 @@ def _base(kernel: Kernel) -> str | None:
 def compilers() -> list[Record]:
     """Compilers, each with its language, or how to install it."""
     return [
-        {"compiler": one.name, "what": one.not_installed() or one.language, "installed": one.installed}
+        {"compiler": one.name, "what": one.not_installed() or _takes(one), "installed": one.installed}
         for one in toolchains.compilers()
     ]
+
+
+def _takes(toolchain: Toolchain[Any]) -> str:
+    same = toolchain.name in ENGINES and toolchain.name != DEFAULT_COMPILER
+    return f"{toolchain.language}: the same kernels as {DEFAULT_COMPILER}" if same else toolchain.language
 
 
 def lessons() -> list[Record]:

@@ -19,7 +19,7 @@ from smembench.kernels.access import problem as access
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
-from smembench.model.case import Block, Case
+from smembench.model.case import DEFAULT_COMPILER, ENGINES, Block, Case
 from smembench.model.errors import UsageError
 from smembench.studies.reproduce.figures import FIGURES
 
@@ -27,7 +27,7 @@ KERNELS = registry.kernels()
 FOLDER = Path(smembench.kernels.__path__[0])
 FILES = [
     path
-    for kind in ("cuda", "mlir", "nvrtc", "triton", "peers", "cpu")
+    for kind in ("cuda", "nvrtc", "triton", "peers", "cpu")
     for path in (*FOLDER.glob(f"*/{kind}/*.py"), *FOLDER.glob(f"*/{kind}.py"))
     if path.stem != "__init__" and path.relative_to(FOLDER).parts[0] in PROBLEMS
 ]
@@ -45,10 +45,12 @@ def test_every_kernel_file_declares_a_kernel_or_a_few_that_differ_by_a_word() ->
         module = import_module(f"smembench.kernels.{name}")
         found = [module.KERNEL] if hasattr(module, "KERNEL") else list(module.KERNELS)
         words = {re.split("[A-Z0-9]", kernel.name)[0] for kernel in found}
-        whole = name.count(".") == 1 or ".mlir." in name
-        assert len(words) == 1 or whole, "they begin with the same word, unless the file has all of the problem"
+        assert len(words) == 1 or name.count(".") == 1, (
+            "they begin with the same word, unless the file has all of the problem"
+        )
         declared += found
-    assert sorted(kernel.name for kernel in declared) == sorted(kernel.name for kernel in KERNELS)
+    assert sorted(kernel.name for kernel in declared) == sorted(kernel.name for kernel in KERNELS if kernel in declared)
+    assert {kernel.compiler for kernel in KERNELS if kernel not in declared} == {*ENGINES} - {DEFAULT_COMPILER}
     assert len({(kernel.problem, kernel.kind, kernel.compiler, kernel.name) for kernel in KERNELS}) == len(KERNELS)
 
 

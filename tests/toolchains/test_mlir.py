@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from collections import Counter
@@ -13,61 +14,87 @@ from typing import Any
 import numpy as np
 import pytest
 
-from programs import case_of, cuda_kernel, first_dtype, numba_kernel
-from smembench.explain.prediction import predict
+from programs import NUMBA, assert_right, case_of, cuda_kernel, first_dtype, numba_kernel, planned
+from smembench.explain.ptx.content import GlobalArray
+from smembench.explain.ptx.memory import SPACING
+from smembench.explain.ptx.parse import parse
+from smembench.explain.ptx.registers import Launch
+from smembench.explain.ptx.trace import trace
 from smembench.kernels import registry
-from smembench.kernels.common.mlir import port
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import cuda, number, uint32
+from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import MlirKernel
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
-from smembench.model.measurement import Prediction, Status
+from smembench.model.formats import carried
+from smembench.model.measurement import Status
 from smembench.run.trial import Request, TrialRunner
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import instructions, machine_code, opcodes
 from smembench.toolchains.memory_instructions import memory_instructions
 from smembench.toolchains.mlir.dialect import translated
 from smembench.toolchains.mnemonics import mnemonic
-from smembench.toolchains.numba import TOOLCHAIN as NUMBA
+from smembench.toolchains.numba import TOOLCHAIN as BY_NUMBA
 from smembench.toolchains.numba_cuda_mlir import NumbaCudaMlir, compiled, descriptor
 from smembench.toolchains.registry import Refused, toolchain_of
 
-KERNELS = [kernel for kernel in registry.kernels() if kernel.compiler == "mlir"]
+OWN = [kernel for kernel in NUMBA if not (kernel.peer or kernel.library)]
 needs_mlir = pytest.mark.skipif(
     find_spec("numba_cuda_mlir") is None, reason="needs numba-cuda-mlir: pip install 'smembench[mlir]'"
 )
-every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+documented = pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        *(("transpose", name) for name in ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad")),
+        *(("matmul", name) for name in ("naive", "tiled")),
+    ],
+)
 PARAMETER = b"\x04\x17\x0c\x00"
 """The record of a kernel's parameter in an object file: two words, then its size in bits 18 and above."""
+
+
+def by_mlir(problem: str, name: str) -> Kernel:
+    kernel = registry.find(problem, name, "cuda", "mlir")
+    assert kernel is not None
+    return kernel
+
+
+def copying(function: Any) -> tuple[Case, NumbaKernel]:
+    """copyGmem's case and program with another function, of an output, an input and two sides."""
+    case = square(by_mlir("transpose", "copyGmem"))
+    return case, replace(numba_kernel(case), function=function)
 
 
 def square(kernel: Kernel, dtype: str = "float32") -> Case:
     return case_of(kernel, 40, 40, 40, dtype, Block(16, 16))
 
 
-def program_of(case: Case) -> MlirKernel:
-    program = registry.kernel_of(case).build(case)
-    assert isinstance(program, MlirKernel)
-    return program
+@pytest.mark.parametrize("kernel", OWN, ids=lambda kernel: kernel.name)
+def test_every_kernel_in_numbas_dialect_is_compiled_from_the_same_function(kernel: Kernel) -> None:
+    case, ours = case_of(by_mlir(kernel.problem, kernel.name), 64, 64, 64, first_dtype(kernel)), kernel.build
+    program, same = numba_kernel(case), ours(case_of(kernel, 64, 64, 64, first_dtype(kernel)))
+    assert isinstance(toolchain_of(program, case.compiler), NumbaCudaMlir)
+    assert toolchain_of(program) is BY_NUMBA
+    assert isinstance(same, NumbaKernel)
+    assert program.function.__code__ is same.function.__code__
+    assert (program.grid, program.block) == (same.grid, same.block)
 
 
-def test_the_documents_kernels_are_compiled_from_the_same_functions() -> None:
-    names = ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled"]
-    assert sorted(kernel.name for kernel in KERNELS) == sorted(names)
-    for kernel in KERNELS:
-        case = square(kernel)
-        program, ours = program_of(case), numba_kernel(square(cuda_kernel(kernel.problem, kernel.name)))
-        assert isinstance(toolchain_of(program), NumbaCudaMlir)
-        assert program.function.__code__ is ours.function.__code__
-        assert (program.grid, program.block) == (ours.grid, ours.block)
+def test_what_nobody_compiles_runs_once_whatever_the_compiler() -> None:
+    assert registry.find("transpose", "memcpy", "cuda", "mlir") is None
+    cases = [item.case for item in planned({"problem": "transfer", "bytes": 64, "compiler": "mlir"})]
+    assert {case.compiler for case in cases} == {"numba"}
 
 
-@every_kernel
-def test_a_port_is_traced_as_its_kernel_is(kernel: Kernel) -> None:
-    case = square(kernel)
-    assert predict(case, "9.0") == predict(replace(case, compiler="numba"), "9.0") != Prediction()
+@needs_mlir
+def test_a_ceiling_is_compiled_by_the_compiler_of_the_run() -> None:
+    ceilings = [
+        item.case
+        for item in planned({"problem": "reduction", "n": 64, "kernel": "sumShuffled", "compiler": "mlir"})
+        if item.case.kernel == "readGmem"
+    ]
+    assert [case.compiler for case in ceilings] == ["mlir"]
 
 
 def test_a_function_gets_the_names_of_the_other_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,31 +128,31 @@ def test_a_kernel_that_is_not_taken_is_skipped_with_the_reason() -> None:
         def prepare(self, *given: object) -> None:
             raise Refused("no such thing as blockIdx")
 
-    request = Request(square(KERNELS[0]), 0, 3, 1.0, 1.0, 0.0, 1)
+    request = Request(square(by_mlir("transpose", "copyGmem")), 0, 3, 1.0, 1.0, 0.0, 1)
     trial = TrialRunner({"cuda:0": Refusing()}).run(request)  # type: ignore[dict-item]
     assert (trial.status, trial.reason) == (Status.SKIPPED, "no such thing as blockIdx")
 
 
 @needs_mlir
-@every_kernel
-def test_it_compiles_a_document_kernel(kernel: Kernel) -> None:
-    problem, case = PROBLEMS[kernel.problem], square(kernel)
-    code = compiled(case, program_of(case), "9.0")
+@documented
+def test_it_compiles_a_document_kernel(problem: str, name: str) -> None:
+    arrays, case = len(PROBLEMS[problem].arrays), square(by_mlir(problem, name))
+    code = compiled(case, numba_kernel(case), "9.0")
     assert numba_kernel(case).function.__name__ in entry(code)
     words = [code[at + 8 : at + 16] for at in range(len(code)) if code.startswith(PARAMETER, at)]
     sizes = {index & 0xFFFF: packed >> 18 for index, packed in (struct.unpack("<II", word) for word in words)}
-    assert [sizes[index] for index in sorted(sizes)] == [8] * 5 * len(problem.arrays) + [4] * len(problem.scalars(case))
+    assert [sizes[index] for index in sorted(sizes)] == [8] * 5 * arrays + [4] * len(PROBLEMS[problem].scalars(case))
 
 
 @needs_mlir
-@every_kernel
-def test_its_indices_are_as_wide_as_numbas(kernel: Kernel) -> None:
-    by_mlir = machine_code(square(kernel), "9.0")
-    by_numba = machine_code(square(cuda_kernel(kernel.problem, kernel.name)), "9.0")
-    assert by_mlir
+@documented
+def test_its_indices_are_as_wide_as_numbas(problem: str, name: str) -> None:
+    ours = machine_code(square(by_mlir(problem, name)), "9.0")
+    by_numba = machine_code(square(cuda_kernel(problem, name)), "9.0")
+    assert ours
     assert by_numba
     # Without the rule of unsigned integers they are 64 bits wide, and the code is two to three times as long.
-    assert by_numba.instructions <= by_mlir.instructions < 1.8 * by_numba.instructions
+    assert by_numba.instructions <= ours.instructions < 1.8 * by_numba.instructions
 
 
 @needs_mlir
@@ -143,9 +170,7 @@ def test_intrinsics_are_the_instructions_that_numba_makes_of_them(problem: str, 
     """128-bit accesses, those with a cache operator, asynchronous copies, ``ldmatrix`` and ``mma.sync``."""
     kernel = cuda_kernel(problem, name)
     case = case_of(kernel, 256, 256, 256, first_dtype(kernel))
-
-    program = port(kernel).build(case)
-    assert isinstance(program, MlirKernel)
+    program = numba_kernel(case)
 
     def counted(code: bytes) -> tuple[Counter[Any], dict[str, int]]:
         accesses = memory_instructions(instructions(code)).elements()
@@ -153,7 +178,7 @@ def test_intrinsics_are_the_instructions_that_numba_makes_of_them(problem: str, 
         counts = {kind: kinds[kind] for kind in ("FFMA", "HMMA", "LDSM", "LDGSTS")}
         return Counter((each.space, each.kind, each.width) for each in accesses), counts
 
-    assert counted(compiled(case, program, "9.0")) == counted(NUMBA.machine_code(case, numba_kernel(case), "9.0")[1])
+    assert counted(compiled(case, program, "9.0")) == counted(BY_NUMBA.machine_code(case, program, "9.0")[1])
 
 
 @needs_mlir
@@ -161,19 +186,86 @@ def test_an_index_may_be_a_literal() -> None:
     def copy(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         store_vector(out, 4, load_vector(inp, 8))
 
-    kernel = next(kernel for kernel in KERNELS if kernel.name == "copyGmem")
-    case = square(kernel)
-    accesses = memory_instructions(instructions(compiled(case, replace(program_of(case), function=copy), "9.0")))
+    accesses = memory_instructions(instructions(compiled(*copying(copy), "9.0")))
     assert sorted((each.kind, each.width) for each in accesses.elements()) == [("load", 16), ("store", 16)]
 
 
 @needs_mlir
-@pytest.mark.parametrize(("problem", "name"), [("constant", "constantUniform"), ("matmul", "wgmma")])
-def test_what_its_dialect_lacks_is_refused_with_a_reason(problem: str, name: str) -> None:
-    kernel = port(cuda_kernel(problem, name))
-    case = case_of(kernel, 64, 64, 64, first_dtype(kernel))
-    program = kernel.build(case)
-    assert isinstance(program, MlirKernel)
-    with pytest.raises(Refused, match=r"\w") as refused:
-        compiled(case, program, "9.0")
+def test_what_its_dialect_lacks_is_refused_with_a_reason() -> None:
+    def powers(out: Any, inp: Any, nx: Any, ny: Any) -> None:
+        out[0] = cuda.laneid_of_nobody
+
+    with pytest.raises(Refused, match="laneid_of_nobody") as refused:
+        compiled(*copying(powers), "9.0")
     assert "\n" not in str(refused.value)
+
+
+@pytest.fixture
+def as_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled is its PTX."""
+    compiler = pytest.importorskip("numba_cuda_mlir.compiler")
+
+    def ptx(function: Any, signature: Any, **options: Any) -> bytes:
+        options |= {"lto": False, "_compile_output": "ptx"}
+        return str(compiler._compile_and_optimize(function, signature, options).ptx).encode()
+
+    monkeypatch.setattr(compiler, "compile_cubin", ptx)
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("access", "setRowReadColPad"),
+        ("transpose", "transposeSmem"),
+        ("transpose", "transposePaired"),
+        ("reduction", "sumShuffled"),
+        ("reduction", "sumPersistent"),
+        ("matmul", "tiled2D"),
+        ("matmul", "serpentine"),
+        ("matmul", "streamK"),
+    ],
+)
+@pytest.mark.usefixtures("as_ptx")
+def test_what_it_compiles_computes_the_reference(problem: str, name: str) -> None:
+    """Its PTX, run on values at sides that no tile divides."""
+    case = case_of(by_mlir(problem, name), 70, 45, 33)
+    program = numba_kernel(case).on(1)
+    (kernel,) = parse(compiled(case, program, "9.0").decode()).kernels.values()
+
+    def run(inputs: tuple[Any, ...]) -> Any:
+        dtype, length = PROBLEMS[problem].array_types(case)[0], PROBLEMS[problem].lengths(case)[0]
+        arrays = [np.zeros(length, str(carried(dtype))), *(array.reshape(-1) for array in inputs)]
+        placed = [
+            GlobalArray(str(at), at * SPACING, array.nbytes, array.view(np.uint8), shape=array.shape, result=True)
+            for at, array in enumerate(arrays, 1)
+        ]
+        words = [
+            word for at, array in zip(placed, arrays, strict=True) for word in (at.begin, at.begin, 0, array.size, 1)
+        ]
+        words += PROBLEMS[problem].scalars(case)
+        parameters = {
+            each.name: int(word).to_bytes(each.bytes, "little")
+            for each, word in zip(kernel.parameters, words, strict=True)
+        }
+        trace(kernel, Launch((*program.grid, 1), (*program.block, 1), parameters), placed, "kernel.py")
+        return arrays[0]
+
+    assert_right(case, run)
+
+
+@pytest.mark.usefixtures("as_ptx")
+def test_unsigned_integers_are_compared_and_divided_as_such() -> None:
+    """By a literal and by a variable of Python, too, which numba-cuda-mlir computes as signed."""
+
+    def function(out: Any, inp: Any, m: Any, n: Any) -> None:
+        wide, distance = uint64(m) * n, m - n
+        for i in range(1, 4):
+            out[i] = number(distance // 3 + distance % i + (distance >> i) + min(distance, i) + max(distance, 7))
+            out[4 * i] = number((distance < 3) + (distance <= i) + (distance > 7) + (distance >= i))
+            out[5 * i] = number(min(wide, uint64(n)) // 3 + max(wide, i) % 7)
+        cuda.threadfence()
+
+    number = uint32
+    text = compiled(*copying(function), "9.0").decode()
+    assert re.findall(r"(?:min|max|div|rem|shr|mul.hi|setp.[lg][te])\.s\d+.*", text) == []
+    assert "membar.gl" in text

@@ -211,7 +211,9 @@ class Code:
             if space == _GLOBAL_SPACE:
                 variable.align, variable.linkage = BYTES, "internal"
         array = self.context.make_array(kind)(self.context, self.builder)
-        data = self.builder.bitcast(self.builder.addrspacecast(variable, content.as_pointer()), array.data.type)
+        data = self.builder.bitcast(
+            self.builder.addrspacecast(variable, content.as_pointer()), content.element.as_pointer()
+        )
         size = kind.dtype.bitwidth // 8
         shape, strides = ([self.context.get_constant(types.intp, number)] for number in (elements, size))
         self.context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)

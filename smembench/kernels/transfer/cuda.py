@@ -13,7 +13,7 @@ from smembench.kernels.program import LibraryCall
 
 
 def _kernel(name: str, summary: str, call: LibraryCall) -> Kernel:
-    return Kernel("transfer", name, "cuda", summary, build=lambda case: call, blocks=False)
+    return Kernel("transfer", name, "cuda", summary, build=lambda case: call, blocks=False, library=True)
 
 
 KERNELS = (

@@ -46,11 +46,13 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
 def compiling(capability: tuple[int, int]) -> Iterator[None]:
     """numba-cuda-mlir with the rule of kernels/intrinsics/unsigned.py before its typing, for one kernel at a time.
 
-    Its lowering computes in the type of the result, so that the rule needs none of its own. It asks the driver for the
+    Most of its lowerings compute in the type of the result, so that the rule needs none of its own; those that take
+    unsigned integers for signed ones get other ones. It asks the driver for the
     GPU's compute capability, whatever it compiles for; told one, it compiles without a GPU, too.
     """
     from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
     from smembench.kernels.numba_cuda import private
+    from smembench.toolchains.mlir.intrinsics import UNSIGNED, fences_in_kernels, unsigned
 
     mlir_target, tools = private("numba_cuda_mlir.descriptor.mlir_target"), private("numba_cuda_mlir.tools")
     dim3 = private("numba_cuda_mlir.numba_cuda.types.ext_types.dim3")
@@ -71,6 +73,19 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
 
         return Adapted
 
+    class Lowerings:
+        """Those of an operation, the rule's before its own."""
+
+        def __init__(self, operation: Callable[..., Any], others: Any) -> None:
+            self._operation, self._others = operation, others
+
+        def find(self, args: Any) -> Any:
+            kind = common(args[0], args[1], types) if len(args) == 2 else None
+            return unsigned(self._operation, kind) if kind else self._others.find(args)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._others, name)
+
     class Dim3(templates.AttributeTemplate):  # type: ignore[misc]
         key = dim3
 
@@ -80,18 +95,23 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
     with private("numba_cuda_mlir.numba_cuda.core.compiler_lock.global_compiler_lock"):
         private("numba_cuda_mlir.install_registry.register_lowering")()
         mlir_target.ensure_initialized()
+        fences_in_kernels()
         context, known = mlir_target.typing_context, tools._cached_cc
-        functions = [context.resolve_value_type(each) for each in (*ARITHMETIC, *IN_PLACE, *COMPARISON)]
+        functions = [context.resolve_value_type(each) for each in (*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max)]
         rules = [adapted(function.templates[0].key) for function in functions]
         axes = Dim3(context)
         for function, rule in zip(functions, rules, strict=True):
             function.templates = (rule, *function.templates)
         context._attributes[dim3].insert(0, axes)
+        definitions = mlir_target.target_context._defns
+        own = {operation: definitions[operation] for operation in UNSIGNED}
+        definitions.update({operation: Lowerings(operation, others) for operation, others in own.items()})
         tools._cached_cc = capability
         try:
             yield
         finally:
             tools._cached_cc = known
+            definitions.update(own)
             context._attributes[dim3].remove(axes)
             for function, rule in zip(functions, rules, strict=True):
                 function.templates = tuple(each for each in function.templates if each is not rule)

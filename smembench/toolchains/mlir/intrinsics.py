@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from types import FunctionType, SimpleNamespace
@@ -20,8 +21,14 @@ from smembench.kernels.intrinsics.lowering import lower
 from smembench.kernels.numba_cuda import private
 
 _FLOATS: dict[str, ir.Type] = {"f16": ir.HalfType(), "f32": ir.FloatType(), "f64": ir.DoubleType()}
-_UNSIGNED = {"==": 0, "<": 6}
-"""Predicates of ``llvm.icmp``: eq and ult."""
+_PREDICATES = {"==": 0, "<": 6, "<=": 7, ">": 8, ">=": 9}
+"""Those of ``llvm.icmp`` by their signs: eq, ult, ule, ugt and uge."""
+UNSIGNED: dict[Callable[..., Any], str] = {
+    operator.floordiv: "udiv", operator.ifloordiv: "udiv", operator.mod: "urem", operator.imod: "urem",
+    operator.rshift: "lshr", operator.irshift: "lshr", min: "intr.umin", max: "intr.umax",
+    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
+}  # fmt: skip
+"""Operations that numba-cuda-mlir takes for signed unless both operands are unsigned, or always: of ``llvm``."""
 _DYNAMIC = -(2**31)
 """An index of ``llvm.getelementptr`` that an operand gives."""
 
@@ -69,6 +76,32 @@ def made_in_kernels(struct: type[tuple[Any, ...]]) -> None:
     _lowered_by(struct, lowering)
 
 
+@cache
+def fences_in_kernels() -> None:
+    """Let kernels call ``cuda.threadfence``, which numba-cuda-mlir types and does not lower."""
+    from numba_cuda_mlir import cuda
+
+    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
+        texts = {"asm_string": json.dumps("membar.gl;"), "constraints": json.dumps("~{memory}")}
+        _operation("inline_asm", None, **texts, has_side_effects="unit")
+        compiler.store_var(target, None)
+
+    _lowered_by(cuda.threadfence, lowering)
+
+
+def unsigned(operation: Callable[..., Any], kind: Any) -> Callable[..., None]:
+    """The lowering of an operation of ``UNSIGNED``, computed in an unsigned type."""
+
+    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
+        one, other = (_value(_ours(kind), compiler.load_var(arg)) for arg in args)
+        name = UNSIGNED[operation]
+        compares = name in _PREDICATES
+        made = _Builder().icmp_unsigned(name, one, other) if compares else _operation(name, one.type, one, other)
+        compiler.store_var(target, made.mlir)
+
+    return lowering
+
+
 def _lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> None:
     from numba_cuda_mlir import extending
     from numba_cuda_mlir import types as theirs
@@ -94,6 +127,8 @@ def _theirs(kind: Any) -> Any:
 
     if isinstance(kind, types.UniTuple):
         return theirs.UniTuple(_theirs(kind.dtype), kind.count)
+    if isinstance(kind, types.Array):
+        return theirs.Array(_theirs(kind.dtype), kind.ndim, kind.layout)
     return kind and getattr(theirs, {"bool": "boolean"}.get(kind.name, kind.name), None)
 
 
@@ -118,6 +153,8 @@ def _text(kind: ir.Type) -> str:
         return f"!llvm.ptr<{kind.addrspace}>"
     if isinstance(kind, ir.VectorType):
         return f"vector<{kind.count}x{_text(kind.element)}>"
+    if isinstance(kind, ir.ArrayType):
+        return f"!llvm.array<{kind.count} x {_text(kind.element)}>"
     if isinstance(kind, ir.LiteralStructType):
         return f"!llvm.struct<({', '.join(map(_text, kind.elements))})>"
     return next((name for name, known in _FLOATS.items() if known == kind), str(kind))
@@ -137,18 +174,52 @@ def _operation(name: str, kind: ir.Type | None, *operands: Any, **attributes: st
     """An operation of the dialect ``llvm``, with attributes as MLIR writes them."""
     results = [] if kind is None else [_type(kind)]
     parsed = {key: _mlir_ir().Attribute.parse(text) for key, text in attributes.items()}
-    made = _mlir_ir().Operation.create(f"llvm.{name}", results, [*map(_mlir, operands)], parsed)
+    given, regions = [*map(_mlir, operands)], int(name == "mlir.global")
+    made = _mlir_ir().Operation.create(f"llvm.{name}", results, given, parsed, regions=regions)
     return Value(made.results[0] if results else None, kind)
 
 
 def _mlir(value: Any) -> Any:
-    """A value of the builder in MLIR; a constant of llvmlite is an operation there."""
+    """A value of the builder in MLIR; a constant or a variable of llvmlite is an operation there."""
+    if isinstance(value, ir.GlobalVariable):
+        return _address_of(value)
     if not isinstance(value, ir.Constant):
         return value.mlir if isinstance(value, Value) else value
     if isinstance(value.type, ir.VectorType):  # of zeros, or of nothing yet
         return _operation("mlir.undef" if "undef" in value.get_reference() else "mlir.zero", value.type).mlir
     number = value.constant if isinstance(value.type, ir.IntType) else f"{value.constant:e}"
     return _operation("mlir.constant", value.type, value=f"{number} : {_text(value.type)}").mlir
+
+
+def _address_of(variable: ir.GlobalVariable) -> Any:
+    """The address of a variable, which the module gets once."""
+    module = _mlir_ir().InsertionPoint.current.block.owner
+    while module.name != "gpu.module":
+        module = module.parent
+    if variable.name not in _mlir_ir().SymbolTable(module):
+        attributes = {
+            "sym_name": json.dumps(variable.name),
+            "global_type": _text(variable.value_type),
+            "addr_space": f"{variable.addrspace} : i32",
+            "linkage": f"#llvm.linkage<{variable.linkage or 'external'}>",
+            "value": "#llvm.zero",
+        }
+        with _mlir_ir().InsertionPoint.at_block_begin(module.regions[0].blocks[0]):
+            _operation("mlir.global", None, **attributes, **_aligned(variable.align))
+    return _operation("mlir.addressof", variable.type, global_name=f"@{variable.name}").mlir
+
+
+def _populate(array: Any, data: Value, shape: Sequence[Any], **others: Any) -> None:
+    """Let an array be of elements one behind the other; strides are counted in elements here, not in bytes."""
+    wide, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
+    sides = ir.ArrayType(wide, len(shape))
+    descriptor = ir.LiteralStructType([pointer, pointer, wide, sides, sides])
+    made = _operation("mlir.undef", descriptor)
+    for place, part in (("0", data), ("1", data), ("2", wide(0)), ("3, 0", *shape), ("4, 0", wide(1))):
+        made = _operation("insertvalue", descriptor, made, part, position=f"array<i64: {place}>")
+    memref = _mlir_ir().Type.parse(f"memref<?x{_text(data.type.pointee)}, strided<[?], offset: ?>>")
+    cast = _mlir_ir().Operation.create("builtin.unrealized_conversion_cast", [memref], [made.mlir])
+    array._getvalue = lambda: cast.result
 
 
 def _data(kind: Any, builder: Any, array: Any, field: str) -> Value:
@@ -167,6 +238,9 @@ _CONTEXT = SimpleNamespace(
     data_model_manager=_Models(),
     get_dummy_value=lambda: None,
     get_value_type=_value_type,
+    get_data_type=_value_type,
+    make_array=lambda kind: lambda context, builder: SimpleNamespace(),
+    populate_array=_populate,
     get_constant=lambda kind, number: _value_type(kind)(int(number)),
     make_tuple=lambda builder, kind, values: tuple(map(_mlir, values)),
 )
@@ -174,7 +248,14 @@ _CONTEXT = SimpleNamespace(
 
 
 class _Builder:
-    """llvmlite's builder, as far as intrinsics use it."""
+    """llvmlite's builder, as far as intrinsics use it.
+
+    Attributes:
+        module: holds the variables of a call, until their addresses are asked for.
+    """
+
+    def __init__(self) -> None:
+        self.module = ir.Module()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """A cast to the type that is given, or arithmetic, by the same name."""
@@ -197,7 +278,7 @@ class _Builder:
         return _operation("select", one.type, condition, one, other)
 
     def icmp_unsigned(self, sign: str, one: Any, other: Any) -> Value:
-        return _operation("icmp", ir.IntType(1), one, other, predicate=f"{_UNSIGNED[sign]} : i64")
+        return _operation("icmp", ir.IntType(1), one, other, predicate=f"{_PREDICATES[sign]} : i64")
 
     def gep(self, pointer: Any, indices: Sequence[Any]) -> Value:
         element = _text(pointer.type.pointee)

@@ -32,4 +32,5 @@ KERNEL = Kernel(
     build=lambda case: LibraryCall(enqueue),
     computes=COPY,
     blocks=False,
+    library=True,
 )

@@ -1,1 +1,0 @@
-"""The documents' matrix products by numba-cuda-mlir."""

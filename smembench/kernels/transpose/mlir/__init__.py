@@ -1,1 +1,0 @@
-"""The documents' transposes by numba-cuda-mlir."""
