@@ -70,7 +70,7 @@ def _table(run: Run, heading: str, said: Mapping[Row, tuple[str, str]]) -> Secti
         {
             "step": label,
             **figures(problem, ["elapsed_ms", rate, *limited], run.rows),
-            "gain": lambda row: said[row][0],
+            "gain": lambda row: said[row][0].replace(" ", "\n", 1),
             "what changes": lambda row: said[row][1],
         },
         words=("step", "what changes"),

@@ -135,14 +135,14 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
             "2.0000",
             "67.1",
             "25.0",
-            "2.000 ±0.01 %",
+            "2.000\n±0.01 %",
             "through a shared tile: both global sides coalesced",
         ],
         "transposeSmemPad": [
             "1.0000",
             "134.2",
             "50.0",
-            "2.000 ±0.01 %",
+            "2.000\n±0.01 %",
             "padded rows, against the tile's bank conflicts",
         ],
         "memcpy": ["0.5000", "268.4", "100.0", "", "the ceiling"],
@@ -173,7 +173,7 @@ def test_times_with_wide_intervals_make_no_ratio(rows: Rows) -> None:
 
 def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
     found = rows({"naive": [2.9, 3.0, 3.1], "tiled": [2.8, 2.9, 3.05]}, problem="matmul")
-    assert climbed(found)["tiled 32x32"][2] == "(1.0 ±12.6 %)"
+    assert climbed(found)["tiled 32x32"][2] == "(1.0\n±12.6 %)"
     (section,) = ladder(Run(found, RUN))
     assert section.sentence.startswith("The fastest step is tiled 32x32, as fast as naive 32x32 within 14.2 %.")
     assert section.sentence.endswith("gains in brackets are within the noise.")
