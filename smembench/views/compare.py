@@ -93,6 +93,8 @@ def verdict_section(
         "q": lambda case: "" if case.q is None else f"{case.q:.1g}",
         "noise": lambda case: "" if case.noise is None else f"{100 * case.noise:.2g} %",
     }
+    unsure = any(case.verdict is Verdict.AMBIGUOUS for case in shown)
+    columns |= {"chance\nslower": _chance} if unsure else {}
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
     sides = {"base": found.only_base, "new": found.only_new}
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
@@ -104,9 +106,15 @@ def verdict_section(
     notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]
     notes += [found.caution] if found.caution else []
     notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
-    return table(heading, shown, columns, words=("verdict", "case"), wide=("base ms",)).below(
-        sentence=_counted(found, Counter(case.verdict for case in wanted)), notes=notes
-    )
+    return table(
+        heading, shown, columns, words=("verdict", "case"), wide=("base ms", *(["noise"] if unsure else []))
+    ).below(sentence=_counted(found, Counter(case.verdict for case in wanted)), notes=notes)
+
+
+def _chance(case: CaseComparison) -> str:
+    """How likely an ambiguous case is slower by more than the threshold."""
+    unsure = case.verdict is Verdict.AMBIGUOUS and case.chance is not None
+    return f"{100 * (case.chance or 0.0):.0f} %" if unsure else ""
 
 
 def _counted(found: Comparison, listed: Mapping[Verdict, int]) -> str:

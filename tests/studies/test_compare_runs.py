@@ -401,3 +401,15 @@ def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
     assert only(found)[0] is Verdict.SLOWER
     assert found.caution == ""
     assert only(compare_runs(runs(1.0, 1), runs(1.03, 1)))[0] is Verdict.AMBIGUOUS
+
+
+def test_ambiguous_cases_come_by_the_chance_that_they_are_slower(make: Make) -> None:
+    noisy = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0]
+    changes = {"copyGmem": 0.97, "naiveGmem": 1.04, "transposeSmem": 1.0}
+    new = make({kernel: [factor * time for time in noisy] for kernel, factor in changes.items()})
+    found = compare_runs([make(dict.fromkeys(changes, noisy))], [new])
+    assert [(case.case.kernel, case.verdict) for case in found.cases] == [
+        (kernel, Verdict.AMBIGUOUS) for kernel in ("naiveGmem", "transposeSmem", "copyGmem")
+    ]
+    likely, even, unlikely = (case.chance or 0.0 for case in found.cases)
+    assert 1 > likely > 0.5 > even > unlikely > 0

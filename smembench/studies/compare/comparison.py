@@ -199,6 +199,7 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
         slower = verdict is Verdict.SLOWER and (not pair.least or pair.clock_was_set)
         verdict = verdict if slower else Verdict.AMBIGUOUS
         reason = _clocks(pair, by_time, in_cycles.effect)
+    noise = math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2)
     return CaseComparison(
         pair.case,
         verdict,
@@ -210,13 +211,20 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
         by_time.high,
         by_time.p,
         1.0 if usual else q,
-        noise=math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2),
+        noise=noise,
+        chance=_chance(by_time.ratio, noise, rules),
         held_against=pair.runs,
         alone=pair.least > 0,
         open=pair.open,
         hidden=hidden,
         causes=pair.causes if verdict in (Verdict.SLOWER, Verdict.FASTER) else (),
     )
+
+
+def _chance(ratio: float, noise: float, rules: Rules) -> float:
+    """The probability that a case is slower by more than the threshold, if any effect was as likely before."""
+    beyond = math.log(ratio) - math.log1p(rules.threshold)
+    return NormalDist().cdf(beyond / noise) if noise else float(beyond > 0)
 
 
 def _without_evidence(pair: Pair) -> CaseComparison:
@@ -264,4 +272,5 @@ def _clocks(pair: Pair, by_time: Effect, in_cycles: Effect) -> str:
 
 def _rank(case: CaseComparison) -> tuple[int, float, str]:
     effect = abs(math.log(case.ratio)) if case.ratio else 0.0
-    return list(Verdict).index(case.verdict), -effect, case.case.id
+    first = case.chance or 0.0 if case.verdict is Verdict.AMBIGUOUS else effect
+    return list(Verdict).index(case.verdict), -first, case.case.id

@@ -68,9 +68,10 @@ class CaseComparison:
     ``p`` is the probability of a difference at least as large between identical distributions, ``q`` the smallest
     false discovery rate at which it counts (Benjamini–Hochberg over the cases). All five are None if the case is
     not comparable, the last four if the noise is unknown. ``reason`` says why a verdict is ambiguous or not
-    comparable, or that the clock is why a case is slower; empty otherwise. ``noise`` is the standard deviation of
-    the effect if nothing changed, as a fraction; None if it is unknown. ``held_against`` are the ids of the base's
-    runs that the case was compared with, or would have been were it comparable, oldest first. ``alone`` is whether
+    comparable, or that the clock is why a case is slower; empty otherwise. ``chance`` is the probability that it is
+    slower by more than the threshold. ``noise`` is the standard deviation of the effect if nothing changed, as a
+    fraction; None if it is unknown. ``held_against`` are the ids of the base's runs that the case was compared with, or
+    would have been were it comparable, oldest first. ``alone`` is whether
     nothing tells what lies between runs, so that only a large effect counts. ``open`` is whether newer runs than
     these were off their level, so that the case was slower or faster before, too. ``hidden`` is whether it would be
     slower or faster had similar cases not been off their level on some nights, and come back. ``causes`` may be why a
@@ -89,6 +90,7 @@ class CaseComparison:
     p: float | None = None
     q: float | None = None
     noise: float | None = None
+    chance: float | None = None
     held_against: Sequence[str] = ()
     alone: bool = False
     open: bool = False
