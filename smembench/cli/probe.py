@@ -29,6 +29,12 @@ def probe(
         bool,
         typer.Option("--full", help="Show every figure, how it was measured, and where the published one is from."),
     ] = False,
+    processes: Annotated[
+        int,
+        typer.Option(
+            "--processes", min=1, metavar="N", help="Measure in N processes; intervals contain what differs between."
+        ),
+    ] = 3,
     outputs: Outputs,
 ) -> None:
     """Measure the data sheet of this GPU's shared memory.
@@ -46,7 +52,7 @@ def probe(
       smembench probe bandwidth --run sheet.json --export -.md
     """
     from smembench.model.measurement import Status
-    from smembench.studies.probe.sheet import chosen, measured, read
+    from smembench.studies.probe.sheet import chosen, read, repeated
     from smembench.views.console import notes, say
     from smembench.views.probe import digest, result, sections
 
@@ -55,7 +61,7 @@ def probe(
     if run is not None:
         sheet = read(run).only(wanted) if families else read(run)
     else:
-        sheet = measured(device, wanted, lambda figure: say(notes, f"{figure.family}: {figure.name}"))
+        sheet = repeated(device, wanted, processes, lambda figure: say(notes, f"{figure.family}: {figure.name}"))
     shown = sections(sheet, methods=full) if full or families else digest(sheet)
     target.show(result(sheet, shown))
     if failed := [figure for figure in sheet.figures if figure.status not in (Status.OK, Status.SKIPPED)]:

@@ -75,6 +75,7 @@ def _device(sheet: Sheet) -> str:
     return (
         f"{device.model} · compute capability {device.compute_capability} · {device.sm_count} SMs · "
         f"driver {device.driver} · {libraries(sheet.versions, ('nvrtc',))} · {sheet.measured_at_utc}"
+        f"{f' · {sheet.processes} processes' if sheet.processes > 1 else ''}"
     )
 
 

@@ -44,7 +44,7 @@ def test_every_source_compiles_where_it_has_figures(family: str, capability: tup
 @pytest.mark.slow
 def test_every_family_finds_that_its_kernels_did_nothing(fake_driver: FakeDriver) -> None:
     """On a fake driver, whose kernels without a host form leave the output as it was poisoned."""
-    out, _ = ended(fake_driver("smembench", "probe", "--json"), 1)
+    out, _ = ended(fake_driver("smembench", "probe", "--processes", "1", "--json"), 1)
     figures = json.loads(out)["figures"]
     assert {figure["family"]: figure["status"] for figure in figures} == dict.fromkeys(FAMILIES, "wrong_result")
 

@@ -13,11 +13,13 @@ from conftest import ROOT, Measured
 from smembench.model.case import Block
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable
+from smembench.model.measurement import Status
 from smembench.run.config import from_toml
 from smembench.run.shipped import shipped
 from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import Description
+from smembench.studies.probe import sheet as sheets
 from smembench.studies.probe.figure import Figure
 from smembench.studies.probe.sheet import IN_RUN, Sheet, read
 from smembench.studies.reproduce.claim import FASTER, Bounds, Claim
@@ -228,14 +230,14 @@ def test_a_data_sheet_in_a_runs_folder_has_its_latencies(tmp_path: Path) -> None
 def test_reproduce_measures_latencies_of_the_gpus_of_a_run(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def sheet(device: str, families: list[str]) -> Sheet:
+    def sheet(device: str, families: list[str], processes: int) -> Sheet:
         asked.append((device, families))
         if device == "cuda:1":
             raise DeviceUnavailable("in use")
         figure = Figure.of("global memory", "cycles", [600.0] * 6, "a chain")
         return Sheet(measured_at_utc="", device=H200, versions={}, figures=[replace(figure, family="latency")])
 
-    monkeypatch.setattr("smembench.studies.reproduce.devices.measured", sheet)
+    monkeypatch.setattr("smembench.studies.reproduce.devices.repeated", sheet)
     cases = [measured("copyGmem", FAST, device=device) for device in ("cpu", "cuda:0", "cuda:1")]
     found = probed(Run.of(Description(), cases))
     assert asked == [("cuda:0", ["latency"]), ("cuda:1", ["latency"])]
@@ -244,3 +246,10 @@ def test_reproduce_measures_latencies_of_the_gpus_of_a_run(measured: Measured, m
         ("cuda:1", {}),
     ]
     assert [here.device for here in probed(Run.of(Description(), cases[:1]))] == ["cpu"]
+
+
+def test_a_figure_of_several_processes_has_an_interval_that_contains_all_of_theirs() -> None:
+    made = [Figure.of("L2 cache", "cycles", [float(at + step) for step in range(9)], "") for at in (200, 210, 260)]
+    found = sheets._over(made)
+    assert (found.value, found.low, found.high) == (214, made[0].low, made[2].high)
+    assert sheets._over([*made, Figure.missing("L2 cache", Status.FAILED, "no")]).reason == "no"

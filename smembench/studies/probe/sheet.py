@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from smembench.devices.select import AUTO, CPU, canonical, resolve, uuid_of
+from smembench.model.child import child_command
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, UsageError
+from smembench.model.groups import grouped
 from smembench.run.axes import split, unknown
 from smembench.run.environment import versions
 from smembench.run.session import locked
@@ -35,6 +40,7 @@ class Sheet(BaseModel):
     measured_at_utc: Moment
     device: DeviceInfo
     versions: dict[str, str]
+    processes: int = 1
     figures: list[Figure]
 
     def only(self, families: Collection[str]) -> Sheet:
@@ -89,6 +95,45 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
         versions=versions(cuda=True),
         figures=found,
     )
+
+
+def repeated(
+    device: str, families: Sequence[str], processes: int, seen: Callable[[Figure], None] = lambda figure: None
+) -> Sheet:
+    """The same in several processes, one after another: the interval of one leaves out what differs between them.
+
+    A figure is the median of theirs, in an interval that contains all of theirs.
+
+    Raises:
+        RuntimeError: for a process that ends without a sheet.
+    """
+    sheet = measured(device, families, seen)
+    others = [_in_a_process(sheet.device.name, families) for _ in range(processes - 1)]
+    alike = grouped((figure for each in others for figure in each.figures), lambda figure: (figure.family, figure.name))
+    figures = [_over([figure, *alike.get((figure.family, figure.name), ())]) for figure in sheet.figures]
+    return sheet.model_copy(update={"figures": figures, "processes": processes})
+
+
+def _in_a_process(device: str, families: Sequence[str]) -> Sheet:
+    options = ("--device", device, "--processes", 1, "--json")
+    ran = subprocess.run(
+        child_command("smembench", "probe", ",".join(families), *options), capture_output=True, text=True, check=False
+    )
+    try:
+        return Sheet.model_validate_json(ran.stdout)
+    except ValidationError:
+        raise RuntimeError(
+            f"a process that measures again failed: {' '.join((ran.stderr or ran.stdout).split())[-300:]}"
+        ) from None
+
+
+def _over(figures: Sequence[Figure]) -> Figure:
+    """One figure of several processes, as the first describes it; one that is missing in any is missing."""
+    if missing := [each for each in figures if each.value is None]:
+        return missing[0]
+    ends = [end for each in figures for end in (each.low, each.high) if end is not None]
+    value = median(each.value for each in figures if each.value is not None)
+    return replace(figures[0], value=value, low=min(ends, default=None), high=max(ends, default=None))
 
 
 def read(path: Path) -> Sheet:

@@ -10,9 +10,10 @@ from pathlib import Path
 from smembench.model.errors import SmembenchError
 from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.studies.probe.sheet import IN_RUN, Sheet, measured, of_run, read
+from smembench.studies.probe.sheet import IN_RUN, Sheet, of_run, read, repeated
 from smembench.studies.reproduce.measures import Here, Interval
 
+_PROCESSES = 3
 REFERENCE = Path(__file__).parents[3] / "results" / "reference"
 """Stored runs, in a checkout; an installed package has none."""
 
@@ -35,7 +36,7 @@ def probed(run: Run) -> list[Here]:
     for here in devices(run):
         if here.is_gpu:
             with suppress(SmembenchError):  # the claims on latency then say that they need a probe
-                here = _with_latency(here, measured(here.device, ["latency"]))
+                here = _with_latency(here, repeated(here.device, ["latency"], _PROCESSES))
         found.append(here)
     return found
 
