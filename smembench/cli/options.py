@@ -12,7 +12,7 @@ import typer
 
 from smembench.cli import complete
 from smembench.model.axis import BLOCK, Axis
-from smembench.model.case import DEFAULT_COMPILER
+from smembench.model.case import ENGINES
 from smembench.model.errors import UsageError
 from smembench.model.numbers import capability, percent, seconds, size
 from smembench.toolchains.registry import names
@@ -95,7 +95,8 @@ Compilers = Annotated[
     typer.Option(
         "--compiler",
         metavar="NAME,…",
-        help=f"{', '.join(names())}; kernels without a port use the default. (default: {DEFAULT_COMPILER})",
+        help=f"{', '.join(names())}; calls of libraries are compiled by none. "
+        f"(default: {ENGINES[0]}; where it is not installed, {ENGINES[1]})",
     ),
 ]
 Peers = Annotated[

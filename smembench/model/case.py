@@ -116,6 +116,12 @@ class Case:
         """The conditions in which kernels are compared: the case without kernel, compiler, block and pad."""
         return replace(self, kernel="", compiler="", block=None, pad=None, launch=None)
 
+    @property
+    def by_other_engine(self) -> Case | None:
+        """The same by the other engine of Numba's dialect; None for a case that no engine compiles."""
+        others = dict(zip(ENGINES, reversed(ENGINES), strict=True))
+        return replace(self, compiler=others[self.compiler]) if self.compiler in others else None
+
     def parameter(self, name: str) -> int:
         """The value of a parameter of the problem."""
         return dict(self.parameters)[name]

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.errors import UsageError
 from smembench.run.axes import unknown
 from smembench.run.fields import (
@@ -35,6 +34,7 @@ from smembench.run.fields import (
 from smembench.run.launch_sweep import LaunchSweep, in_folder, is_launch
 from smembench.run.shipped import shipped
 from smembench.store.files import read_whole
+from smembench.toolchains.registry import default_compiler
 
 _MOST_BYTES = 2**20
 _MOST_DOTS = 40
@@ -70,7 +70,7 @@ class Sweep(_Sized):
     stride: Ints = ()
     inputs: Distributions = ()
     b_layout: BLayouts = ()
-    compiler: Compilers = (DEFAULT_COMPILER,)
+    compiler: Compilers = Field(default_factory=lambda: (default_compiler(),))
     block: Blocks = ()
     peers: bool = False
     pad: bool | None = None

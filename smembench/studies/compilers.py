@@ -9,7 +9,7 @@ from types import MappingProxyType
 from smembench.explain.occupancy import ANY_GPU
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.case import ENGINES, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.install import CUDA
@@ -22,7 +22,7 @@ from smembench.store.run_json import Description
 from smembench.studies.difference import Ratio, ratio
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.machine_code import MachineCode, machine_code
-from smembench.toolchains.registry import Refused, is_port
+from smembench.toolchains.registry import Refused, default_compiler, is_port
 
 Code = Callable[[Case], MachineCode | None]
 
@@ -44,7 +44,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class PortedCase:
-    """A ``case`` by the default compiler, ``ours``, and by the ``compiler`` of a port, ``port``.
+    """A ``case`` by the default engine, ``ours``, and by the ``compiler`` of a port, ``port``.
 
     ``missing`` says why the port has no figures; it is empty if it has. ``ratio`` is how many times as fast the kernel
     is as the port.
@@ -116,7 +116,8 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     plan = Plan.of(config, {"cuda:0": "cuda:0"})
     planned = list(plan.cases({"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
-    ported = {replace(item.case, compiler=DEFAULT_COMPILER) for item in planned if is_port(item.case.compiler)}
+    default = default_compiler()
+    ported = {replace(item.case, compiler=default) for item in planned if is_port(item.case.compiler)}
     cases = [item.case for item in planned if item.case in ported]
     taken = [case for case in cases if case not in unsupported]
     if not taken:
@@ -143,10 +144,12 @@ def measured(run: Run, code: Code) -> list[PortedCase]:
             _build(code(case)), elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes
         )
 
-    ours = [row.case for row in found.values() if row.ok and row.compiler == DEFAULT_COMPILER]
     names = sorted({case.compiler for case in found if is_port(case.compiler)})
-    ports = ((case, replace(case, compiler=name)) for case in ours for name in names)
-    pairs = [(case, port) for case, port in ports if port in found]
+    pairs: list[tuple[Case, Case]] = []
+    for engine in ENGINES:  # the first that has a port beside it
+        ours = [row.case for row in found.values() if row.ok and row.compiler == engine]
+        ports = ((case, replace(case, compiler=name)) for case in ours for name in names if name != engine)
+        pairs = pairs or [(case, port) for case, port in ports if port in found]
     cases = _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
     return [
         replace(each, ratio=ratio(run, found[replace(each.case, compiler=each.compiler)], found[each.case]))
@@ -186,12 +189,13 @@ def _build(found: MachineCode | None) -> Build:
 def ports_of(case: Case) -> list[Case]:
     """The same case by the compiler of each port of its kernel."""
     kernels = registry.of_name(case.problem, case.kernel, case.kind)
-    return [replace(case, compiler=kernel.compiler) for kernel in kernels if kernel.port]
+    return [replace(case, compiler=one.compiler) for one in kernels if one.port and one.compiler != case.compiler]
 
 
 def names(problem: str) -> tuple[str, ...]:
-    """The kernels of a problem that have a port to an installed toolchain, in the order of the lesson."""
-    ports = (kernel for kernel in registry.of_problem(problem) if kernel.port and kernel.compiler in _installed())
+    """The kernels of a problem that several installed toolchains take, in the order of the lesson."""
+    others = {*_installed()} - {default_compiler()}
+    ports = (kernel for kernel in registry.of_problem(problem) if kernel.port and kernel.compiler in others)
     return tuple(dict.fromkeys(kernel.name for kernel in ports))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import smembench.toolchains
 from smembench.kernels.program import GpuKernel, Program
-from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.case import DEFAULT_COMPILER, ENGINES, Case
 from smembench.model.install import extra
 from smembench.model.measurement import Resources
 
@@ -155,6 +155,12 @@ def compilers() -> tuple[Toolchain[Any], ...]:
 def names() -> tuple[str, ...]:
     """Names for ``--compiler``, the default first."""
     return tuple(toolchain.name for toolchain in compilers())
+
+
+def default_compiler() -> str:
+    """The compiler of kernels that none is named for: the first engine of Numba's dialect that is installed."""
+    installed = (toolchain.name for toolchain in compilers() if toolchain.name in ENGINES and toolchain.installed)
+    return next(installed, DEFAULT_COMPILER)
 
 
 def is_port(compiler: str) -> bool:

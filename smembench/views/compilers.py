@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.case import Case
 from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.studies.compilers import Build, PortedCase, of_stored
@@ -47,7 +47,7 @@ def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, st
         problem = PROBLEMS[pair.case.problem]
         return f"{problem.texts.title} {problem.texts.size(pair.case)} {pair.case.dtype}"
 
-    known = libraries(versions, {DEFAULT_COMPILER, *(pair.compiler for pair in pairs)})
+    known = libraries(versions, {name for pair in pairs for name in (pair.case.compiler, pair.compiler)})
     heading = f"{where} · {known}" if known else where
     return [_section(f"{heading} · {said}", group) for said, group in grouped(pairs, subject).items()]
 
@@ -71,7 +71,9 @@ def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
     }
     if any(line.build.elapsed_ms is not None for line in lines):
         columns["elapsed\nms"] = lambda line: milliseconds(line.build.elapsed_ms)
-        columns[f"{_language(DEFAULT_COMPILER)}\nover it"] = lambda line: ratio_text(line.ratio) if line.ratio else ""
+        columns[f"{_language(pairs[0].case.compiler)}\nover it"] = lambda line: (
+            ratio_text(line.ratio) if line.ratio else ""
+        )
     columns["regis-\nters"] = lambda line: _text(line.build.registers)
     if any(line.build.local_bytes for line in lines):
         columns["local\nbytes"] = lambda line: _text(line.build.local_bytes)

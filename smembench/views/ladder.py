@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import ENGINES
 from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.store.run import Run
@@ -40,8 +41,7 @@ def _beside(row: Row) -> str:
 
 
 def _is_step(row: Row) -> bool:
-    known = ((kernel.name, kernel.compiler) for kernel in steps(row.problem, row.case.kind))
-    return (row.kernel, row.compiler) in known
+    return row.compiler in ENGINES and row.kernel in {kernel.name for kernel in steps(row.problem, row.case.kind)}
 
 
 def sections(run: Run) -> list[Section]:

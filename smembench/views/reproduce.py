@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Block
+from smembench.model.case import ENGINES, Block
 from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -68,8 +68,8 @@ def documented(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _is_documented(row: Row, block: Block) -> bool:
     known = any((figure.problem, figure.kernel) == (row.problem, row.kernel) for figure in FIGURES)
-    here = ({row.m, row.n, row.k or row.n}, row.dtype, row.cache, row.stride, row.compiler)
-    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None, DEFAULT_COMPILER)
+    here = ({row.m, row.n, row.k or row.n}, row.dtype, row.cache, row.stride)
+    at_size = here == ({SIZES[row.problem]}, "float32", "warm", None) and row.compiler in ENGINES
     return known and at_size and row.block in (None, block)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from fake_driver.host_code import compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended
 from smembench.model.case import Block, Case
 
+needs_mlir = pytest.mark.skipif(
+    find_spec("numba_cuda_mlir") is None, reason="needs numba-cuda-mlir: pip install 'smembench[mlir]'"
+)
 HIDING = """
 import sys
 from importlib.machinery import PathFinder
@@ -132,3 +136,22 @@ def test_a_gpu_runs_what_nvrtc_and_libraries_made_and_numbas_kernels_are_skipped
         ("memcpy", "numba"): "ok",
     }
     assert HOW in found["copyGmem", "numba"]["reason"]
+
+
+@needs_mlir
+@pytest.mark.slow
+def test_numba_cuda_mlir_is_the_default_then_and_is_named(fake_driver: FakeDriver, site: Path, tmp_path: Path) -> None:
+    case = Case("transpose", "copyGmem", "cuda:0", "float32", 40, 40, None, Block(16, 16))
+    kernels = compile_for_host([port(case)], tmp_path)
+    command = ["smembench", "transpose", "--device", "cuda", "--n", "40", "--block", "16x16", *FEW]
+    table = tmp_path / "cases.csv"
+    stored = ["--kernel", "copyGmem", "--export", table]
+    out, _ = ended(fake_driver(*command, *stored, kernels=kernels, site=site))
+    assert re.search(r"numba-cuda-mlir \d", out)
+    assert re.search("copyGmem +mlir +16x16", out)
+    found = {row["kernel"]: row for row in records(table.read_text())}
+    assert {name: (row["compiler"], row["status"]) for name, row in found.items()} == {
+        "memcpy": ("numba", "ok"),
+        "copyGmem": ("mlir", "ok"),
+    }
+    assert float(found["copyGmem"]["percent_of_copy"]) > 0

@@ -31,7 +31,7 @@ def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: st
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
     case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16), compiler=compiler)
     program = registry.kernel_of(case).build(case)
-    toolchain = toolchains.toolchain_of(program)
+    toolchain = toolchains.toolchain_of(program, compiler)
     assert gpu.info.compute_capability is not None
     with launched(gpu, case) as prepared:
         found = [parse(*toolchain.machine_code(case, program, gpu.info.compute_capability)) for _ in range(2)]

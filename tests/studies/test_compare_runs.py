@@ -68,6 +68,22 @@ def only(found: Comparison) -> tuple[Verdict, str]:
     return case.verdict, case.reason
 
 
+def test_runs_by_two_engines_are_compared_and_say_so(make: Make) -> None:
+    base = make({"memcpy": QUIET, "copyGmem": QUIET, "naiveGmem": QUIET})
+    new = make({"memcpy": QUIET, "copyGmem": scaled(1.5), "transposeSmem": QUIET}, name="new")
+    rows = [replace(row, compiler="mlir", case_id=replace(row.case, compiler="mlir").id) for row in new.rows[1:]]
+    samples = dict(zip([row.case_id for row in (new.rows[0], *rows)], new.samples.values(), strict=True))
+    found = compare_runs([base], [replace(new, rows=[new.rows[0], *rows], samples=samples)])
+    slower = found.cases[0]
+    assert (slower.verdict, slower.case.kernel, slower.case.compiler) == (Verdict.SLOWER, "copyGmem", "numba")
+    assert [str(cause) for cause in slower.causes] == ["compiler was numba, is mlir"]
+    assert [str(each) for each in found.environment] == ["compiler was numba, is mlir"]
+    assert (len(found.cases), len(found.only_base), len(found.only_new)) == (2, 1, 1)
+
+    both = replace(new, rows=[*base.rows[1:2], *rows[:1]])
+    assert sorted(case.case.compiler for case in compare_runs([both], [both]).cases) == ["mlir", "numba"]
+
+
 def test_cases_come_in_the_order_of_what_matters(make: Make) -> None:
     factors = {
         "memcpy": 1.0,

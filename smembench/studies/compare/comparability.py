@@ -234,7 +234,7 @@ def _difference(name: str, base: Collection[str], new: Collection[str]) -> Diffe
 def _of_case(run: Description, row: Row) -> _Facts:
     found = _facts(run, [device for device in run.devices if device.name == row.device])
     own = {NAMES[name]: _text(value) for name in OF_ROWS if (value := getattr(row, name)) is not None}
-    return _Facts(found.software, {**found.machine, **own})
+    return _Facts({"compiler": row.compiler, **found.software}, {**found.machine, **own})
 
 
 def _text(value: object) -> str:

@@ -17,7 +17,7 @@ from smembench.stats.noise import Floats, Noise, discovery_rates
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import FACETS, environment
 from smembench.studies.compare.pairing import ALONE, Pair, pair_up
-from smembench.studies.compare.verdicts import RULES, CaseComparison, Comparison, Rules, Verdict
+from smembench.studies.compare.verdicts import RULES, CaseComparison, Comparison, Difference, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _MORE = 3.0
@@ -72,14 +72,21 @@ class Judged(NamedTuple):
 def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rules) -> Comparison:
     """Verdicts with what stands around them."""
     cases = judged.cases
-    sides = [list(dict.fromkeys(row.case_id for run in runs for row in run.rows)) for runs in (base, new)]
+    rows = [{row.case_id: row.case for run in runs for row in run.rows} for runs in (base, new)]
+    paired = {case.case.id for case in cases}
+    across = [case.case for case in cases if case.case.id not in rows[1]]
+    others = {other.id: other for case in across if (other := case.by_other_engine)}
+    engines = [", ".join(sorted({case.compiler for case in side})) for side in (across, others.values())]
     return Comparison(
         base=[run.id for run in base],
         new=[run.id for run in new],
         cases=sorted(cases, key=_rank),
-        environment=environment([run.description for run in base], [run.description for run in new]),
-        only_base=[case for case in sides[0] if case not in set(sides[1])],
-        only_new=[case for case in sides[1] if case not in set(sides[0])],
+        environment=[
+            *([Difference("compiler", *engines)] if across else []),
+            *environment([run.description for run in base], [run.description for run in new]),
+        ],
+        only_base=[case for case in rows[0] if case not in paired],
+        only_new=[case for case in rows[1] if case not in paired and case not in others],
         threshold=rules.threshold,
         fdr=rules.fdr,
         confidence=rules.confidence,

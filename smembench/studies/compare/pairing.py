@@ -156,8 +156,15 @@ def _no_times(samples: Mapping[int, Sequence[float]]) -> str:
 def pair_up(
     base: Sequence[Run], new: Sequence[Run], across: Collection[str] = (), beside: Sequence[Run] = ()
 ) -> tuple[list[Pair], Levels | None]:
-    """The cases that both sides have, and what the runs beside them show; see ``compare_runs``."""
+    """The cases that both sides have, and what the runs beside them show; see ``compare_runs``.
+
+    A case that each side has by one engine is a case of both.
+    """
     before, after, like = by_case(base), by_case(new), by_case(beside)
+    for case in [case for case in before if case not in after]:
+        other = before[case][0].case.by_other_engine
+        if other is not None and other.id in after and other.id not in before:
+            after[case] = after[other.id]
     cases = [case for case in before if case in after]
     others = [
         [item for item in like.get(case, ()) if not item.why and on_one_device(item, after[case][0])] for case in cases

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.install import CUDA, extra
 from smembench.run.environment import versions
 from smembench.toolchains.cuda_libraries import cuda_libraries
-from smembench.toolchains.registry import compilers
+from smembench.toolchains.registry import compilers, default_compiler
 from smembench.toolchains.settings import settings, unoptimised
 
 
@@ -98,7 +97,7 @@ def _compilers() -> Iterator[Check]:
     for toolchain in (each for each in compilers() if each.installed):
         reason = toolchain.unavailable()
         found = reason or f"compiles {toolchain.language} kernels"
-        fatal = reason is not None and toolchain.name == DEFAULT_COMPILER
+        fatal = reason is not None and toolchain.name == default_compiler()
         yield Check(f"compiler {toolchain.name}", found, reason is None, fix, fatal=fatal)
 
 

@@ -8,6 +8,7 @@ from smembench.devices.select import resolve
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.model.case import ENGINES
 from smembench.model.errors import UsageError
 from smembench.model.formats import element_type
 from smembench.run.axes import split, unknown
@@ -97,7 +98,7 @@ def climb(run: Run) -> list[Rung]:
     rungs: list[Rung] = []
     times = {row: row.elapsed_ms for row in run.rows if row.ok and row.elapsed_ms is not None}
     for kernel in steps(run.rows[0].problem, run.rows[0].case.kind) if run.rows else ():
-        done = [row for row in times if (row.kernel, row.compiler) == (kernel.name, kernel.compiler)]
+        done = [row for row in times if row.kernel == kernel.name and row.compiler in ENGINES]
         if done:
             row = min(done, key=times.__getitem__)
             below = min((rung.row for rung in rungs), key=times.__getitem__, default=None)

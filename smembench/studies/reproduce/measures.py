@@ -10,7 +10,7 @@ from itertools import product
 from typing import Protocol
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import DEFAULT_COMPILER, Block, Case
+from smembench.model.case import ENGINES, Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -103,8 +103,8 @@ class Pick:
         return Missing.NOT_IN_RUN
 
     def _fits(self, row: Row) -> bool:
-        default = (DEFAULT_COMPILER, "warm", PROBLEMS[self.problem].dtypes[0], None)
-        usual = (row.compiler, row.cache, row.dtype, row.stride) == default and row.pad in (None, 0, 1)
+        default = ("warm", PROBLEMS[self.problem].dtypes[0], None)
+        usual = (row.cache, row.dtype, row.stride) == default and row.compiler in ENGINES and row.pad in (None, 0, 1)
         return usual and self.block in (None, row.block) and self.n in (None, row.n)
 
 
