@@ -12,6 +12,8 @@ an event pair reads 0.3 µs of that wait on an H200. So a short kernel has anoth
 one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 holds are read before each launch, so that it is full
 of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back.
 Measurements: results/reference/notes/timing.md.
+
+By cuda.bindings: cuda.core's graph builder records no external events in a capture.
 """
 
 from __future__ import annotations
