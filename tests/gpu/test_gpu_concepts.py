@@ -18,13 +18,17 @@ from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
+from smembench.toolchains.registry import compilers
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 
+MISSING = [toolchain.name for toolchain in compilers() if not toolchain.installed]
 ON_LINK = [
     kernel
     for kernel in registry.kernels("cuda")
-    if kernel.problem in ("transfer", "roundtrip") and kernel.name != "addOneDevice"
+    if kernel.problem in ("transfer", "roundtrip")
+    and kernel.name != "addOneDevice"
+    and kernel.compiler not in MISSING
 ]
 MEMORY = {
     "device": driver.CUmemorytype.CU_MEMORYTYPE_DEVICE,
