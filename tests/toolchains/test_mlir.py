@@ -8,11 +8,14 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from importlib.util import find_spec
+from io import BytesIO
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from programs import NUMBA, assert_right, case_of, cuda_kernel, first_dtype, numba_kernel, planned
 from smembench.explain.ptx.content import GlobalArray
@@ -21,6 +24,7 @@ from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
 from smembench.kernels import registry
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
@@ -198,6 +202,27 @@ def test_what_its_dialect_lacks_is_refused_with_a_reason() -> None:
     with pytest.raises(Refused, match="laneid_of_nobody") as refused:
         compiled(*copying(powers), "9.0")
     assert "\n" not in str(refused.value)
+
+
+@needs_mlir
+@pytest.mark.parametrize(
+    ("problem", "name", "variable", "bound"),
+    [
+        ("constant", "constantUniform", "coefficients", "STB_GLOBAL"),
+        ("matmul", "streamK", "smembench_block_flags", "STB_LOCAL"),
+    ],
+)
+def test_an_array_of_the_module_has_its_name_where_the_host_looks_for_it(
+    problem: str, name: str, variable: str, bound: str
+) -> None:
+    case = case_of(by_mlir(problem, name), 256, 256, 256, "float32")
+    program = numba_kernel(case)
+    assert program.constant in ("", variable)
+    symbols = ELFFile(BytesIO(compiled(case, program, "9.0"))).get_section_by_name(".symtab")
+    assert isinstance(symbols, SymbolTableSection)
+    [found] = symbols.get_symbol_by_name(variable) or [None]
+    assert found
+    assert (found["st_info"]["bind"], found["st_size"]) == (bound, 36 if program.constant else 4 * MOST_BLOCKS)
 
 
 @pytest.fixture
