@@ -27,7 +27,7 @@ from smembench.kernels import registry
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
+from smembench.kernels.numba_cuda import INSTALL, INSTALLED, cuda, number, uint32, uint64
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
@@ -47,6 +47,7 @@ OWN = [kernel for kernel in NUMBA if not (kernel.peer or kernel.library)]
 needs_mlir = pytest.mark.skipif(
     find_spec("numba_cuda_mlir") is None, reason="needs numba-cuda-mlir: pip install 'smembench[mlir]'"
 )
+needs_numba_cuda = pytest.mark.skipif(not INSTALLED, reason=f"needs numba-cuda: {INSTALL}")
 documented = pytest.mark.parametrize(
     ("problem", "name"),
     [
@@ -149,6 +150,7 @@ def test_it_compiles_a_document_kernel(problem: str, name: str) -> None:
 
 
 @needs_mlir
+@needs_numba_cuda
 @documented
 def test_its_indices_are_as_wide_as_numbas(problem: str, name: str) -> None:
     ours = machine_code(square(by_mlir(problem, name)), "9.0")
@@ -160,6 +162,7 @@ def test_its_indices_are_as_wide_as_numbas(problem: str, name: str) -> None:
 
 
 @needs_mlir
+@needs_numba_cuda
 @pytest.mark.parametrize(
     ("problem", "name"),
     [
