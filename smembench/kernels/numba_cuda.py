@@ -235,7 +235,9 @@ PRIVATE: tuple[Private, ...] = (
         Private(f"numba_cuda_mlir.{name}", "intrinsics emit MLIR", "kernels with intrinsics are refused by mlir")
         for name in (
             "_mlir.ir.Attribute.parse",
+            "_mlir.ir.InsertionPoint.at_block_begin",
             "_mlir.ir.Operation.create",
+            "_mlir.ir.SymbolTable",
             "_mlir.ir.Type.parse",
             "lowering_utilities.convert",
             "lowering_utilities.memref_data_pointer",

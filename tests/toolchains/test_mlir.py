@@ -33,7 +33,9 @@ from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 from smembench.model.formats import carried
 from smembench.model.measurement import Status
+from smembench.run.config import Sweep
 from smembench.run.trial import Request, TrialRunner
+from smembench.toolchains import registry as toolchains
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import instructions, machine_code, opcodes
 from smembench.toolchains.memory_instructions import memory_instructions
@@ -100,6 +102,16 @@ def test_a_ceiling_is_compiled_by_the_compiler_of_the_run() -> None:
         if item.case.kernel == "readGmem"
     ]
     assert [case.compiler for case in ceilings] == ["mlir"]
+
+
+def test_it_is_the_default_where_numba_cuda_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchains, "find_spec", lambda module: module)
+    assert Sweep(problem="transpose").compiler == ("numba",)
+    assert [toolchains.is_port(name) for name in ("numba", "mlir", "nvrtc", "torch")] == [False, True, True, False]
+    monkeypatch.setattr(toolchains, "find_spec", lambda module: None if module == "numba_cuda" else module)
+    assert Sweep(problem="transpose").compiler == ("mlir",)
+    assert [toolchains.is_port(name) for name in ("numba", "mlir", "nvrtc", "torch")] == [False, False, True, False]
+    assert [toolchains.named(name) for name in ("numba", "mlir", "torch")] == ["", "mlir", ""]
 
 
 def test_a_function_gets_the_names_of_the_other_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
