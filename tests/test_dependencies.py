@@ -7,6 +7,8 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,16 @@ def declared(*requirements: str) -> set[str]:
 
 CORE = declared(*PROJECT["dependencies"])
 OPTIONAL = declared(*(each for name, extra in EXTRAS.items() if name != "dev" for each in extra))
+
+
+def test_the_engine_of_which_private_names_are_used_has_both_bounds() -> None:
+    (engine,) = EXTRAS["mlir"]
+    found = re.fullmatch(r"numba-cuda-mlir>=(\d+\.\d+),<(\d+\.\d+)", engine)
+    assert found
+    lowest, beyond = (tuple(map(int, bound.split("."))) for bound in found.groups())
+    assert beyond == (lowest[0], lowest[1] + 1)
+    if find_spec("numba_cuda_mlir"):
+        assert lowest <= tuple(map(int, version("numba-cuda-mlir").split(".")[:2])) < beyond
 
 
 def distribution(module: str) -> str:

@@ -10,6 +10,7 @@ reads the declarations of kernels, and does without.
 from __future__ import annotations
 
 import sys
+import sysconfig
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -53,7 +54,8 @@ DeviceFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=DeviceFunction)
 
 
-INSTALL = CUDA if sys.version_info < (3, 15) else "it has no release for Python 3.15 and later; use 3.14"
+_NO_RELEASE = sys.version_info >= (3, 15) or bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+INSTALL = f"it has no release for 3.15 and free-threaded Pythons; {extra('mlir')}" if _NO_RELEASE else CUDA
 INSTALLED = find_spec("numba_cuda") is not None
 """Whether numba-cuda is there. Numba has a module of the same name, which it replaces, and which is not used here."""
 
@@ -233,7 +235,9 @@ PRIVATE: tuple[Private, ...] = (
         Private(f"numba_cuda_mlir.{name}", "intrinsics emit MLIR", "kernels with intrinsics are refused by mlir")
         for name in (
             "_mlir.ir.Attribute.parse",
+            "_mlir.ir.InsertionPoint.at_block_begin",
             "_mlir.ir.Operation.create",
+            "_mlir.ir.SymbolTable",
             "_mlir.ir.Type.parse",
             "lowering_utilities.convert",
             "lowering_utilities.memref_data_pointer",

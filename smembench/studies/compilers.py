@@ -22,7 +22,7 @@ from smembench.store.run_json import Description
 from smembench.studies.difference import Ratio, ratio
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.machine_code import MachineCode, machine_code
-from smembench.toolchains.registry import Refused, default_compiler, is_port
+from smembench.toolchains.registry import Refused, default_compiler
 
 Code = Callable[[Case], MachineCode | None]
 
@@ -117,7 +117,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     planned = list(plan.cases({"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
     default = default_compiler()
-    ported = {replace(item.case, compiler=default) for item in planned if is_port(item.case.compiler)}
+    ported = {replace(item.case, compiler=default) for item in planned if toolchains.named(item.case.compiler)}
     cases = [item.case for item in planned if item.case in ported]
     taken = [case for case in cases if case not in unsupported]
     if not taken:
@@ -144,7 +144,7 @@ def measured(run: Run, code: Code) -> list[PortedCase]:
             _build(code(case)), elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes
         )
 
-    names = sorted({case.compiler for case in found if is_port(case.compiler)})
+    names = sorted({case.compiler for case in found if toolchains.named(case.compiler)})
     pairs: list[tuple[Case, Case]] = []
     for engine in ENGINES:  # the first that has a port beside it
         ours = [row.case for row in found.values() if row.ok and row.compiler == engine]

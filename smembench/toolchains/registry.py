@@ -164,5 +164,10 @@ def default_compiler() -> str:
 
 
 def is_port(compiler: str) -> bool:
-    """Whether this compiler's kernels are ports of the default compiler's."""
-    return compiler != DEFAULT_COMPILER and compiler in names()
+    """Whether this compiler's kernels are ports of those by the default, here or in runs from elsewhere."""
+    return compiler not in (DEFAULT_COMPILER, default_compiler()) and compiler in names()
+
+
+def named(compiler: str) -> str:
+    """The compiler's name beside a kernel's; "" for libraries, and for Numba, which goes without saying."""
+    return compiler if compiler != DEFAULT_COMPILER and compiler in names() else ""

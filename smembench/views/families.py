@@ -14,7 +14,7 @@ from smembench.model.problem import ITEMSIZE, Problem
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import Ratio, ratio
-from smembench.toolchains.registry import is_port
+from smembench.toolchains.registry import is_port, named
 from smembench.views.columns import FIGURES, value
 from smembench.views.limits import is_own
 from smembench.views.sections import unusual_inputs
@@ -104,7 +104,7 @@ def _family(run: Run, rows: Sequence[Row]) -> Family:
     first, problem = rows[0], PROBLEMS[rows[0].problem]
     best = {}
     for row in sorted(rows, key=time, reverse=True):
-        best[f"{row.kernel} {row.compiler}" if is_port(row.compiler) else row.kernel, row.case.size] = row
+        best[f"{row.kernel} {named(row.compiler)}".strip(), row.case.size] = row
     names = dict.fromkeys(row.kernel for row in rows)
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
     subject = [

@@ -17,7 +17,7 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row
 from smembench.studies.difference import comparable
-from smembench.toolchains.registry import compilers, is_port
+from smembench.toolchains.registry import compilers, named
 from smembench.views.columns import FIGURES, Column, compact, figures, in_tera, percentage, some, value, within
 from smembench.views.sentences import sentence, slowed_by_stride
 
@@ -92,9 +92,8 @@ def label(row: Row) -> str:
 
     ``transposeSmemPad 32x32 +1``, ``naive nvrtc 16x16``, ``strided stride 8``.
     """
-    port = row.compiler if is_port(row.compiler) else ""
     stride = f"stride {row.stride}" if row.stride and PROBLEMS[row.problem].texts.strides_in_rows else ""
-    return " ".join(part for part in (row.kernel, port, block(row.case), stride) if part)
+    return " ".join(part for part in (row.kernel, named(row.compiler), block(row.case), stride) if part)
 
 
 def labels(rows: Sequence[Row]) -> list[str]:

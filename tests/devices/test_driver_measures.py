@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 MEMCPY = ("smembench", "transpose", "--device", "cuda", *FEW, "--kernel", "memcpy", "--csv", "-")
 BLOCK = Block(16, 16)
+needs_mlir = pytest.mark.skipif(find_spec("numba_cuda_mlir") is None, reason="needs the extra mlir")
+by_each_engine = pytest.mark.parametrize("engine", ["numba", pytest.param("mlir", marks=needs_mlir)])
 ADD_ONE = """
 typedef int T;
 constexpr unsigned THREADS = 128;
@@ -188,12 +190,24 @@ def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver:
         assert f"/inputs={distribution}/" in row["case_id"]
 
 
-def test_tiles_are_copied_by_the_maps_of_a_launch(fake_driver: FakeDriver, kernels: Path) -> None:
+@by_each_engine
+def test_tiles_are_copied_by_the_maps_of_a_launch(fake_driver: FakeDriver, kernels: Path, engine: str) -> None:
     """They are those of this case's matrices, and follow the scalars."""
     kernel = ("--kernel", "wgmmaStored", "--dtype", "bfloat16", "--m", "100", "--n", "144", "--k", "200")
-    out, _ = ended(fake_driver("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--csv", "-", kernels=kernels))
+    command = ("smembench", "matmul", "--device", "cuda", *FEW, *kernel, "--compiler", engine, "--csv", "-")
+    out, _ = ended(fake_driver(*command, kernels=kernels))
     (row,) = records(out)
-    assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
+    assert (row["compiler"], row["status"], row["verified"]) == (engine, "ok", "true"), row["reason"]
+
+
+@by_each_engine
+def test_the_host_fills_constant_memory_by_its_name(fake_driver: FakeDriver, kernels: Path, engine: str) -> None:
+    kernel = ("--kernel", "constantUniform", "--n", "1000", "--block", "256x1", "--compiler", engine)
+    out, _ = ended(
+        fake_driver("smembench", "constant", "--device", "cuda", *FEW, *kernel, "--csv", "-", kernels=kernels)
+    )
+    (row,) = (row for row in records(out) if row["kernel"] == "constantUniform")
+    assert (row["compiler"], row["status"], row["verified"]) == (engine, "ok", "true"), row["reason"]
 
 
 def test_kernels_with_tensor_maps_are_launched_and_without_a_host_form_found_wrong(

@@ -8,11 +8,14 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from importlib.util import find_spec
+from io import BytesIO
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from programs import NUMBA, assert_right, case_of, cuda_kernel, first_dtype, numba_kernel, planned
 from smembench.explain.ptx.content import GlobalArray
@@ -21,15 +24,18 @@ from smembench.explain.ptx.parse import parse
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.ptx.trace import trace
 from smembench.kernels import registry
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
+from smembench.kernels.numba_cuda import INSTALL, INSTALLED, cuda, number, uint32, uint64
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 from smembench.model.formats import carried
 from smembench.model.measurement import Status
+from smembench.run.config import Sweep
 from smembench.run.trial import Request, TrialRunner
+from smembench.toolchains import registry as toolchains
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import instructions, machine_code, opcodes
 from smembench.toolchains.memory_instructions import memory_instructions
@@ -43,6 +49,7 @@ OWN = [kernel for kernel in NUMBA if not (kernel.peer or kernel.library)]
 needs_mlir = pytest.mark.skipif(
     find_spec("numba_cuda_mlir") is None, reason="needs numba-cuda-mlir: pip install 'smembench[mlir]'"
 )
+needs_numba_cuda = pytest.mark.skipif(not INSTALLED, reason=f"needs numba-cuda: {INSTALL}")
 documented = pytest.mark.parametrize(
     ("problem", "name"),
     [
@@ -97,6 +104,16 @@ def test_a_ceiling_is_compiled_by_the_compiler_of_the_run() -> None:
     assert [case.compiler for case in ceilings] == ["mlir"]
 
 
+def test_it_is_the_default_where_numba_cuda_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchains, "find_spec", lambda module: module)
+    assert Sweep(problem="transpose").compiler == ("numba",)
+    assert [toolchains.is_port(name) for name in ("numba", "mlir", "nvrtc", "torch")] == [False, True, True, False]
+    monkeypatch.setattr(toolchains, "find_spec", lambda module: None if module == "numba_cuda" else module)
+    assert Sweep(problem="transpose").compiler == ("mlir",)
+    assert [toolchains.is_port(name) for name in ("numba", "mlir", "nvrtc", "torch")] == [False, False, True, False]
+    assert [toolchains.named(name) for name in ("numba", "mlir", "torch")] == ["", "mlir", ""]
+
+
 def test_a_function_gets_the_names_of_the_other_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
     types, theirs = SimpleNamespace(float32="their float32", uint32="their uint32"), ModuleType("theirs")
     theirs.__dict__["jit"] = lambda *, device: lambda function: function
@@ -145,6 +162,7 @@ def test_it_compiles_a_document_kernel(problem: str, name: str) -> None:
 
 
 @needs_mlir
+@needs_numba_cuda
 @documented
 def test_its_indices_are_as_wide_as_numbas(problem: str, name: str) -> None:
     ours = machine_code(square(by_mlir(problem, name)), "9.0")
@@ -156,6 +174,7 @@ def test_its_indices_are_as_wide_as_numbas(problem: str, name: str) -> None:
 
 
 @needs_mlir
+@needs_numba_cuda
 @pytest.mark.parametrize(
     ("problem", "name"),
     [
@@ -198,6 +217,27 @@ def test_what_its_dialect_lacks_is_refused_with_a_reason() -> None:
     with pytest.raises(Refused, match="laneid_of_nobody") as refused:
         compiled(*copying(powers), "9.0")
     assert "\n" not in str(refused.value)
+
+
+@needs_mlir
+@pytest.mark.parametrize(
+    ("problem", "name", "variable", "bound"),
+    [
+        ("constant", "constantUniform", "coefficients", "STB_GLOBAL"),
+        ("matmul", "streamK", "smembench_block_flags", "STB_LOCAL"),
+    ],
+)
+def test_an_array_of_the_module_has_its_name_where_the_host_looks_for_it(
+    problem: str, name: str, variable: str, bound: str
+) -> None:
+    case = case_of(by_mlir(problem, name), 256, 256, 256, "float32")
+    program = numba_kernel(case)
+    assert program.constant in ("", variable)
+    symbols = ELFFile(BytesIO(compiled(case, program, "9.0"))).get_section_by_name(".symtab")
+    assert isinstance(symbols, SymbolTableSection)
+    [found] = symbols.get_symbol_by_name(variable) or [None]
+    assert found
+    assert (found["st_info"]["bind"], found["st_size"]) == (bound, 36 if program.constant else 4 * MOST_BLOCKS)
 
 
 @pytest.fixture
