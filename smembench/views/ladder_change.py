@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import unified_diff
+from difflib import SequenceMatcher
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -69,15 +69,32 @@ def shown(change: Change, *, full: bool) -> list[str]:
     for old, new in change.functions:
         before = old.source if old else ()
         names = (f"{old.name} in {old.file}" if old else "/dev/null", f"{new.name} in {new.file}")
-        changed = list(unified_diff(before, new.source, *names, lineterm="", n=_CONTEXT))
+        changed = _changed(before, new.source, *names)
         room = _LINES - len(lines)
         if new is change.after.parts[0] and len(changed) > room:
             changed[room:] = [f"… and {len(changed) - room} lines more"]
-        elif len(changed) > room:
-            others.append(new.name)
-            continue
+        elif len(changed) > room:  # of a function that is another one, its lines alone
+            changed = _changed((), new.source, "/dev/null", names[1])
+            if len(changed) > room:
+                others.append(new.name)
+                continue
         lines += ["", *changed] if lines and changed else changed
     return [*lines, "", f"--full shows {_named(others)}, too."] if others else lines
+
+
+def _changed(before: Sequence[str], after: Sequence[str], old: str, new: str) -> list[str]:
+    """A unified diff, in which lines that differ by indentation or a comment at their end are as before."""
+    was, now = ([line.partition("  # ")[0].strip() for line in lines] for lines in (before, after))
+    lines = [f"--- {old}", f"+++ {new}"]
+    for group in SequenceMatcher(None, was, now, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        (_, first, _, begin, _), (_, _, last, _, end) = group[0], group[-1]
+        lines.append(f"@@ -{first + 1},{last - first} +{begin + 1},{end - begin} @@")
+        for tag, i, j, k, m in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in after[k:m]]
+            else:
+                lines += [*(f"-{line}" for line in before[i:j]), *(f"+{line}" for line in after[k:m])]
+    return lines
 
 
 def _named(functions: Sequence[str]) -> str:

@@ -27,10 +27,9 @@ from smembench.kernels.intrinsics.vector import (
     store_vector,
     store_vector_streaming,
 )
-from smembench.kernels.matmul.interleaved_copies import copies, lanes_along_b
-from smembench.kernels.matmul.register_pipelining import ResultOrder
-from smembench.kernels.matmul.remainder import AT_ONCE, SIDE
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.cuda.serpentine import Variant
+from smembench.kernels.matmul.ragged import AT_ONCE, SIDE
+from smembench.kernels.matmul.tiling import Tiling, copies_of, lanes_along_b
 from smembench.kernels.numba_cuda import uint32, uint64
 from smembench.kernels.types import Matrix, Place
 from smembench.model.case import Block
@@ -127,10 +126,10 @@ def test_rows_are_multiplied_at_the_addresses_of_the_ir_and_beyond_k_it_loads_th
 def test_copies_of_tiles_go_where_the_ir_copies(
     block: Block, vectors: bool, begun: tuple[int, int], dtype: str
 ) -> None:
-    tiling = Tiling(block, dtype, depth=16, warps=True, interleaved=True)
+    tiling = Tiling(block, dtype, depth=16, warps=True)
     width = tiling.vector if vectors else 1
     first, count = begun
-    some = [copy[1:] for copy in copies(tiling, width) if not copy.of_a][first : first + count]
+    some = [copy[1:] for copy in copies_of(tiling, width) if not copy.of_a][first : first + count]
     start, stride = copies_async(tuple(some), vectors=vectors), tiling.columns
     lanes = lanes_along_b(tiling, width)
     if not some:
@@ -215,9 +214,8 @@ def test_vectors_come_from_where_the_ir_loads(offsets: list[int], at: int, dtype
 def test_an_outer_product_is_added_in_the_order_given(
     down: int, across: int, part: int, flags: tuple[bool, bool], dtype: str
 ) -> None:
-    order = ResultOrder(*flags)
-    results = tuple(order.results(down, across))
-    product = outer_product(results, across, part * down, part * across, b_first=order.b_first)
+    results = Variant(down, across, flags[0]).results()
+    product = outer_product(results, across, part * down, part * across, b_first=flags[1])
     both = Both(dtype, total=down * across, a=2 * down, b=2 * across)
     product(both.body["total"], both.body["a"], both.body["b"])
     execute(product, [array_of(dtype)] * 3, tuple(both.ir.values()))

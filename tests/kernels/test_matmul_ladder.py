@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder import PIPELINED, TILED
@@ -17,10 +17,9 @@ from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
 from smembench.explain.analysis import explain
 from smembench.kernels.intrinsics.vector import load_pair
-from smembench.kernels.matmul.predication import predication
-from smembench.kernels.matmul.register_pipelining import ResultOrder
-from smembench.kernels.matmul.remainder import MAX_REMAINDER, SIDE, remainder
-from smembench.kernels.matmul.tiling import Tiling, position
+from smembench.kernels.matmul.cuda.serpentine import Variant
+from smembench.kernels.matmul.ragged import SIDE, predication, remainder
+from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import uint32
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
@@ -83,7 +82,7 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
     across, down = cuda_kernel("matmul", name).results
     x, y = block.x * across, block.y * down
     few, more = name in LEFT_OVER, (y + 1, x + 1)
-    sizes = {x * y: (y, x), x * y + 1: (y, x) if few else more, x * y + MAX_REMAINDER + 1: more, 1: (1, 1)}
+    sizes = {x * y: (y, x), x * y + 1: (y, x) if few else more, x * y + SIDE + 1: more, 1: (1, 1)}
     for n, expected in sizes.items():
         program = numba_kernel(case(name, n=n, block=block))
         assert program.grid == expected
@@ -99,7 +98,7 @@ def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(bloc
 @given(
     tiling=st.sampled_from([Tiling(Block(16, 16), "float32"), Tiling(Block(16, 8), "float32", down=16)]),
     tiles=st.tuples(st.integers(1, 5), st.integers(1, 5)),
-    few=st.tuples(st.integers(0, 3 * MAX_REMAINDER), st.integers(0, 3 * MAX_REMAINDER)),
+    few=st.tuples(st.integers(0, 3 * SIDE), st.integers(0, 3 * SIDE)),
 )
 def test_pieces_are_all_that_whole_tiles_leave_over(
     tiling: Tiling, tiles: tuple[int, int], few: tuple[int, int]
@@ -119,7 +118,7 @@ def test_pieces_are_all_that_whole_tiles_leave_over(
     assert found == Counter((i, j) for i, j in product(range(m), range(n)) if i >= down or j >= across)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (MAX_REMAINDER, 0)])
+@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (SIDE, 0)])
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "serpentine16x8"])
 def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: int, columns: int) -> None:
     """As many pieces for each of 16 blocks. A piece reads its rows of A by SIDE lanes, and those of B once."""
@@ -133,38 +132,6 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
     before = {load.array: load.per_element for load in whole.loads}
     after = {load.array: load.per_element for load in explained.loads}
     assert after == pytest.approx({"A": before["A"] + SIDE, "B": before["B"] + 1}, rel=0.05)
-
-
-TILINGS = [
-    tiling
-    for x, y, dtype, down, (warps, interleaved), slices in product(
-        (4, 8, 16, 32),
-        (4, 8, 16, 32),
-        DTYPES,
-        (4, 8, 16),
-        ((False, False), (True, False), (True, True)),
-        (1, 2),
-    )
-    for tiling in [
-        Tiling(Block(x, y), dtype, down=down, depth=8 * slices, warps=warps, interleaved=interleaved, slices=slices)
-    ]
-    if tiling.unsupported("any") is None and (warps or slices == 1)
-]
-
-
-@settings(max_examples=30)
-@given(tiling=st.sampled_from(TILINGS))
-def test_each_result_has_one_thread_of_every_slice(tiling: Tiling) -> None:
-    down, slices = tiling.down, tiling.slices
-    place, size = position(tiling), tiling.vector
-    rows_apart, columns_apart = tiling.apart
-    found: Counter[tuple[int, int]] = Counter()
-    for thread in range(tiling.threads // slices):
-        row, col = map(int, place(uint32(thread)))
-        rows = [row + i // size * rows_apart + i % size for i in range(down)]
-        columns = [col + j // size * columns_apart + j % size for j in range(tiling.across)]
-        found.update(product(rows, columns))
-    assert found == Counter(product(range(tiling.rows), range(tiling.columns)))
 
 
 @given(n=st.integers(1, 64), k=st.integers(1, 64), more=st.none() | st.integers(0, 8), dtype=st.sampled_from(DTYPES))
@@ -243,6 +210,6 @@ def test_tiles_that_are_loaded_once_more_are_counted_once_more(
 
 @given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())
 def test_a_serpentine_visits_every_result_and_keeps_a_factor(down: int, across: int, by_rows: bool) -> None:
-    found = list(ResultOrder(by_rows).results(down, across))
+    found = Variant(down, across, by_rows).results()
     assert Counter(found) == Counter(product(range(down), range(across)))
     assert all((i == k) != (j == m) for (i, j), (k, m) in pairwise(found))

@@ -12,7 +12,7 @@ from conftest import Ptx
 from ladder import PIPELINED, SERPENTINE, TILED
 from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
-from smembench.kernels.matmul.remainder import AT_ONCE, SIDE
+from smembench.kernels.matmul.ragged import AT_ONCE, SIDE
 from smembench.model.case import Block
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains import numba

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from smembench.kernels.matmul.cuda.split_k import blocks_on
-from smembench.kernels.matmul.step_shares import block_with, first_step, step_shares
+from smembench.kernels.matmul.partial_sums import block_with, first_step, step_shares
 
 
 @pytest.mark.parametrize(("steps", "blocks"), [(1, 1), (7, 3), (12, 4), (3, 5), (2000, 132), (4096, 264)])

@@ -9,7 +9,7 @@ import pytest
 import simulated
 from ladder import PIPELINED, TILED
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.kernels.matmul.remainder import MAX_REMAINDER
+from smembench.kernels.matmul.ragged import SIDE
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block
 
@@ -56,7 +56,7 @@ def test_whole_tiles_are_loaded_without_a_look_at_the_edges(name: str, k: int, s
 @pytest.mark.parametrize("name", PIPELINED)
 @pytest.mark.parametrize(
     ("more", "k", "widths"),
-    [((12, 12), 20, "A by 4, B by 4"), ((MAX_REMAINDER + 1, 11), 18, "A by 1, B by 1"), ((0, 0), 17, "A by 1, B by 4")],
+    [((12, 12), 20, "A by 4, B by 4"), ((SIDE + 1, 11), 18, "A by 1, B by 1"), ((0, 0), 17, "A by 1, B by 4")],
 )
 def test_tiles_over_an_edge_are_moved_inwards(name: str, more: tuple[int, int], k: int, widths: str) -> None:
     rows = 128 if name == "serpentine16x8" else 64
@@ -75,13 +75,13 @@ def test_three_slices_compute_a_tile(size: Size, label: str) -> None:
     ("name", "dtype", "size", "stride"),
     [
         ("serpentine", "float32", (65, 65, 33), None),
-        ("serpentine", "float32", (64, 2 * 64 + MAX_REMAINDER, 70), 139),
-        ("serpentine16x8", "float32", (128 + MAX_REMAINDER, 64 + 2, 1), None),
+        ("serpentine", "float32", (64, 2 * 64 + SIDE, 70), 139),
+        ("serpentine16x8", "float32", (128 + SIDE, 64 + 2, 1), None),
         ("serpentine", "float64", (65, 67, 40), None),
         ("streamK", "float32", (65, 65, 33), None),
-        ("streamK", "float32", (64, 2 * 64 + MAX_REMAINDER, 70), 140),
-        ("streamK", "float32", (64 + MAX_REMAINDER, 64 + 2, 1), None),
-        ("slicedK12x6", "float32", (97, 96 + MAX_REMAINDER, 25), None),
+        ("streamK", "float32", (64, 2 * 64 + SIDE, 70), 140),
+        ("streamK", "float32", (64 + SIDE, 64 + 2, 1), None),
+        ("slicedK12x6", "float32", (97, 96 + SIDE, 25), None),
     ],
 )
 def test_a_few_rows_and_columns_are_left_over_for_all_blocks(

@@ -1,4 +1,7 @@
-"""Partial sums of a tile, from the slices of a block and from several blocks, added in a fixed order.
+"""How blocks share the steps along k of all tiles evenly, and add up their partial sums of a tile in a fixed order.
+
+Steps are numbered, tile after tile, and block b begins at b · steps / blocks, rounded down. So blocks with one step
+more lie between the others, and where the number of blocks is a multiple of that of tiles, none has steps of two tiles.
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
    slices stored. Each thread ends up with 1 / slices of its results, in vectors that are ``slices`` apart.
@@ -16,10 +19,10 @@ from typing import NamedTuple
 
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
-from smembench.kernels.matmul.structs import Memory
-from smembench.kernels.matmul.tiling import Tiling, position
-from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
+from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.types import Array, Index, Matrix, Place
+from smembench.model.hardware import WARP
 
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""
@@ -33,6 +36,34 @@ def most_blocks(tiling: Tiling) -> int:
     return SCRATCH_ELEMENTS // (2 * tiling.rows * tiling.columns)
 
 
+class StepShares(NamedTuple):
+    """``steps`` shared by ``blocks``: ``fewest`` for each, and one more for ``longer`` of them."""
+
+    steps: Index
+    blocks: Index
+    fewest: Index
+    longer: Index
+
+
+@device
+def step_shares(steps: Index, blocks: Index) -> StepShares:
+    """How ``blocks`` share ``steps``."""
+    fewest = steps // blocks
+    return StepShares(steps, blocks, fewest, steps - fewest * blocks)
+
+
+@device
+def first_step(shares: StepShares, block: Index) -> Index:
+    """A block's first step; the number of steps for the block after the last."""
+    return block * shares.fewest + block * shares.longer // shares.blocks
+
+
+@device
+def block_with(shares: StepShares, step: Index) -> Index:
+    """The block that has a step."""
+    return uint32((uint64(step + 1) * shares.blocks - 1) // shares.steps)
+
+
 class Contributors(NamedTuple):
     """The first and the last of the blocks that have steps of a tile."""
 
@@ -42,31 +73,31 @@ class Contributors(NamedTuple):
 
 @cache
 def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
-    """``(memory, thread)``: add up the sums of a block's slices, ``at_once`` of each thread at a time.
+    """``(accumulators, tile, thread)``: add up the sums of a block's slices, ``at_once`` of each thread at a time.
 
     All threads call it. The first ``results // slices`` of a thread's sums are then those of its share.
     """
     threads, slices, size = tiling.threads, tiling.slices, tiling.vector
-    members, phases, together = threads // slices, tiling.results // at_once, at_once // size
+    members, phases, together = threads // slices, tiling.down * tiling.across // at_once, at_once // size
     turns = max(slices // together, 1)
 
-    def add(memory: Memory, thread: Index) -> None:
+    def add(accumulators: Array, tile: Array, thread: Index) -> None:
         member, own_slice = thread % members, thread // members
         for phase in range(phases):
             cuda.syncthreads()
             for j in range(0, at_once, size):
-                copy_vector(memory.tiles.b, j * threads + thread * size, memory.accumulators, phase * at_once + j)
+                copy_vector(tile, j * threads + thread * size, accumulators, phase * at_once + j)
             cuda.syncthreads()
             if own_slice // together == phase % turns:
                 place = phase // turns * size
                 at = own_slice % together * (size * threads) + member * size
-                copy_vector(memory.accumulators, place, memory.tiles.b, at)
+                copy_vector(accumulators, place, tile, at)
                 for other in range(1, slices):
-                    more = load_vector(memory.tiles.b, at + other * members * size)
+                    more = load_vector(tile, at + other * members * size)
                     for p in range(size):
-                        memory.accumulators[place + p] += more[p]
+                        accumulators[place + p] += more[p]
 
-    def nothing(memory: Memory, thread: Index) -> None:
+    def nothing(accumulators: Array, tile: Array, thread: Index) -> None:
         pass
 
     return device(add if slices > 1 else nothing)
@@ -80,14 +111,16 @@ def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
     of ``least`` and beyond the edges are left out; each access writes ``width`` elements.
     """
     members, slices, size, across = tiling.threads // tiling.slices, tiling.slices, tiling.vector, tiling.across
-    (a_size, b_size), (rows_apart, columns_apart) = tiling.fragments, tiling.apart
-    position_of = position(tiling)
+    warps_across, (rows_apart, columns_apart) = tiling.block.x // 8, tiling.apart
 
     def write(C: Matrix, sums: Array, index: Index, place: Index, thread: Index, corner: Place, least: Place) -> None:
-        first = position_of(thread % members)
+        member = thread % members
+        warp, lane = member // WARP, member % WARP
+        lane_row, lane_col = lane // 16 * 2 + lane % 2, lane // 2 % 8
+        first = Place(warp // warps_across * 32 + lane_row * size, warp % warps_across * 64 + lane_col * size)
         at = place * slices + thread // members * size
-        row = corner.row + first.row + (at // across // a_size * rows_apart + at // across % a_size)
-        col = corner.col + first.col + at % across // b_size * columns_apart
+        row = corner.row + first.row + (at // across // size * rows_apart + at // across % size)
+        col = corner.col + first.col + at % across // size * columns_apart
         for p in range(0, size, width):
             if row >= least.row and col + p >= least.col and row < C.rows and col + p < C.columns:
                 if width == 1:
@@ -112,7 +145,8 @@ class BlockSums(NamedTuple):
 @cache
 def block_sums(tiling: Tiling, width: int) -> BlockSums:
     """The functions for one tiling, whose rows of C are written in accesses of ``width`` elements."""
-    threads, share, size, dtype = tiling.threads, tiling.results // tiling.slices, tiling.vector, number(tiling.dtype)
+    threads, size, dtype = tiling.threads, tiling.vector, number(tiling.dtype)
+    share = tiling.down * tiling.across // tiling.slices
     elements, loaded = tiling.rows * tiling.columns, size * BLOCKS_AT_ONCE
     partial_sums = scratch("partial_sums", tiling.dtype, SCRATCH_ELEMENTS)
     counts = scratch("counts", "uint32", 2 * most_blocks(tiling))

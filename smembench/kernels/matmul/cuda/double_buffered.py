@@ -16,7 +16,8 @@ multiplications. Predictions: results/reference/notes/double_buffered.md.
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, copying
-from smembench.kernels.matmul.tiling import Tiling, kernel_of_tiling
+from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launched
+from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -141,7 +142,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
             cuda.syncthreads()
         write(C, accumulators, Place(row0 + row, col0 + col))
 
-    return tiling.program(double_buffered, case)
+    return launched(double_buffered, case, tiling)
 
 
 KERNEL = kernel_of_tiling(

@@ -27,7 +27,8 @@ from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copying
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling, kernel_of_tiling
+from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launched
+from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -58,7 +59,7 @@ class Variant:
 
     def tiling(self, case: Case) -> Tiling:
         """The division of a block's tile."""
-        return Tiling.of(case, down=self.down, across=self.across, depth=DEPTH, warps=True, interleaved=True)
+        return Tiling.of(case, down=self.down, across=self.across, depth=DEPTH, warps=True)
 
     def build(self, case: Case, tiling: Tiling) -> NumbaKernel:
         """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
@@ -201,7 +202,7 @@ class Variant:
             if few:
                 compute_chunks(C, A, B, accumulators, b_tile, thread)
 
-        return tiling.program(serpentine, case, label, few=few)
+        return launched(serpentine, case, tiling, label, few=few)
 
 
 VARIANTS = {

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, copying, load_pair
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling, kernel_of_tiling
+from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launched
+from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -37,7 +38,7 @@ def tiling_of(case: Case) -> Tiling:
     """In warp tiles with interleaved lanes."""
     depth = SLICES * SLICE_BYTES // ITEMSIZE[case.dtype]
     shape = {"down": DOWN, "across": ACROSS, "depth": depth, "slices": SLICES}
-    return Tiling.of(case, **shape, warps=True, interleaved=True, by_elements=True)
+    return Tiling.of(case, **shape, warps=True, by_elements=True)
 
 
 def build(case: Case, tiling: Tiling) -> NumbaKernel:
@@ -170,7 +171,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         if few:
             compute_chunks(C, A, B, accumulators, b_tile, thread)
 
-    return tiling.program(sliced_k, case, label, few=few)
+    return launched(sliced_k, case, tiling, label, few=few)
 
 
 KERNEL = kernel_of_tiling(

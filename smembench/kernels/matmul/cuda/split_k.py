@@ -19,23 +19,30 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from smembench.kernels.common.grids import block_of, ceil_div
-from smembench.kernels.intrinsics.async_copy import commit_copies, wait_for_copies
-from smembench.kernels.intrinsics.fragments import scheduling_barrier
+from smembench.kernels.common.grids import block_of
+from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async, wait_for_copies
+from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
+from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.interleaved_copies import steps_with_copies
-from smembench.kernels.matmul.partial_sums import Contributors, add_slices, block_sums, most_blocks, write_vector
-from smembench.kernels.matmul.predication import predication
-from smembench.kernels.matmul.register_pipelining import ResultOrder, load_fragments, outer_product, pipelined_steps
-from smembench.kernels.matmul.step_shares import StepShares, block_with, first_step, step_shares
-from smembench.kernels.matmul.structs import Offsets, Share
-from smembench.kernels.matmul.tile_steps import tile_steps
-from smembench.kernels.matmul.tiling import Tiling
-from smembench.kernels.numba_cuda import cuda, device, uint32, uint64
+from smembench.kernels.matmul import ragged
+from smembench.kernels.matmul.partial_sums import (
+    Contributors,
+    StepShares,
+    add_slices,
+    block_sums,
+    block_with,
+    first_step,
+    most_blocks,
+    step_shares,
+    write_vector,
+)
+from smembench.kernels.matmul.tiled_kernel import launched
+from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, copies_of, lanes_along_b
+from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
-from smembench.model.hardware import STATIC_SHARED_BYTES
+from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
 from smembench.model.problem import ITEMSIZE
 
 THREADS = 256
@@ -43,8 +50,6 @@ THREADS = 256
 
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
-
-ORDER = ResultOrder(by_rows=False)
 
 SUMS_AT_ONCE = 16
 """Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
@@ -72,7 +77,7 @@ def tiling_of(case: Case) -> Tiling:
     x, y = block_of(case)
     slices = THREADS // (x * y)
     depth = 16 if slices == 2 else 32
-    return Tiling(Block(x, y * slices), case.dtype, depth=depth, warps=True, interleaved=True, slices=slices)
+    return Tiling(Block(x, y * slices), case.dtype, depth=depth, warps=True, slices=slices)
 
 
 def stages_of(tiling: Tiling) -> int:
@@ -90,27 +95,85 @@ def dynamic_elements_of(tiling: Tiling) -> int:
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     tiling = tiling_of(case)
-    _, b_width = tiling.widths(case)
+    (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
     slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
-    bounds = predication(tiling, case)
-    origin, short_of, first, inside = bounds.origin, bounds.short, bounds.first, bool(bounds.label)
-    stages, per_slice, members = stages_of(tiling), depth // slices, THREADS // slices
+    pitch, a_elements, b_elements = tiling.pitch, tiling.a_elements, tiling.b_elements
     dynamic = dynamic_elements_of(tiling)
-    copies = steps_with_copies(tiling, b_width, ORDER, per_slice - 1)
-    copy_ends, start_copies, steps_with_copying = copies.ends, copies.start, copies.steps
-    functions = tile_steps(case, tiling, buffers=stages, fragment_buffers=2, dynamic=dynamic > 0)
-    allocate, position, first_tiles = functions.allocate, functions.position, functions.first_tiles
-    load_tiles, store_tiles = functions.load_tiles, functions.store_tiles
-    a_elements, b_elements = tiling.a_elements, tiling.b_elements
-    a_slice, b_slice = per_slice * tiling.pitch, per_slice * columns
-    load_first = load_fragments(tiling, ORDER, 0)
-    all_but_last = pipelined_steps(tiling, ORDER, 0, per_slice - 1)
-    multiply_last = outer_product(tiling, ORDER, 1)
-    at_once = min(SUMS_AT_ONCE, slices * tiling.vector)
-    add_up_slices, write = add_slices(tiling, at_once), write_vector(tiling, b_width)
-    shared_sums = block_sums(tiling, b_width)
-    pass_on, add_up_blocks = shared_sums.pass_on, shared_sums.add
-    results, size = tiling.results // slices, tiling.vector
+    stages, per_slice, members = stages_of(tiling), depth // slices, THREADS // slices
+    a_stages, b_stages = stages * a_elements, 0 if dynamic else stages * b_elements
+    a_share, b_share, zero, kept_sums = tiling.a_share, tiling.b_share, number(case.dtype)(0), 64 // slices
+    a_slice, b_slice = per_slice * pitch, per_slice * columns
+    # Ragged sizes: sides smaller than a tile, and tiles that are moved inwards.
+    label, origin, short_of, first_end = ragged.predication(tiling, case)
+    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
+    inside = bool(label)
+    # Serpentine: down a column of results and up the next.
+    results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
+    warps_across, (rows_apart, columns_apart) = width // 8, tiling.apart
+    b_lanes, copies = lanes_along_b(tiling, b_width), copies_of(tiling, b_width)
+    at_once = -(-len(copies) // (per_slice - 1))  # copies after a step
+
+    def loads(step: int) -> DeviceFunction:
+        """Load a step's fragments into one half of the registers: 8 of a column of A's tile, 8 of a row of B's."""
+        half, a_below, b_below = step % 2 * 8, step * pitch, step * columns
+        load_a = copy_vectors(tuple((half + i, i // vector * rows_apart) for i in range(0, 8, vector)))
+        load_b = copy_vectors(tuple((half + j, j // vector * columns_apart) for j in range(0, 8, vector)))
+
+        def load(memory: Memory, at: Offsets) -> None:
+            load_a(memory.a_fragment, memory.a_tile, uint64(at.a + uint64(a_below)))
+            load_b(memory.b_fragment, memory.b_tile, uint64(at.b + uint64(b_below)))
+
+        return device(load)
+
+    def steps(first: int, last: int, copying: bool) -> DeviceFunction:
+        """Per step: load the next one's fragments, multiply its own, and start some copies of the next tile."""
+        if last - first > 1:  # by halves, since Numba inlines long functions slowly
+            middle = (first + last) // 2
+            before, after = steps(first, middle, copying), steps(middle, last, copying)
+
+            def halves(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+                before(memory, at, A, B, source, target)
+                after(memory, at, A, B, source, target)
+
+            return device(halves)
+        load_next, multiply = loads(last), outer_product(results, 8, first % 2 * 8, first % 2 * 8, b_first=False)
+        some = copies[first * at_once : last * at_once] if copying else []
+        copy_a = copies_async(tuple(copy[1:] for copy in some if copy.of_a), vectors=False)
+        copy_b = copies_async(tuple(copy[1:] for copy in some if not copy.of_a), vectors=b_width > 1)
+
+        def step(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+            load_next(memory, at)
+            multiply(memory.accumulators, memory.a_fragment, memory.b_fragment)
+            copy_b(memory.b_tile, target.b, B.elements, source.b, B.stride)
+            copy_a(memory.a_tile, target.a, A.elements, source.a, A.stride)
+
+        return device(step)
+
+    def start_copies(some: list[Copy]) -> DeviceFunction:
+        """Start some copies of a thread."""
+        copy_a = copies_async(tuple(copy[1:] for copy in some if copy.of_a), vectors=False)
+        copy_b = copies_async(tuple(copy[1:] for copy in some if not copy.of_a), vectors=b_width > 1)
+
+        def start(memory: Memory, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+            copy_b(memory.b_tile, target.b, B.elements, source.b, B.stride)
+            copy_a(memory.a_tile, target.a, A.elements, source.a, A.stride)
+
+        return device(start)
+
+    @device
+    def ends(A: Matrix, B: Matrix, thread: Index, corner: Place, at_k: Index, stage: Index) -> tuple[Offsets, Offsets]:
+        """Where a thread's copies of the tiles at ``at_k`` begin in A and B, and in a stage."""
+        a_base, b_base = uint64(stage * a_elements), uint64(stage * b_elements)
+        a_row, a_col = thread // A_LANES, thread % A_LANES
+        b_row, b_col = thread // b_lanes, thread % b_lanes * b_width
+        source = Offsets((corner.row + a_row) * A.stride + a_col + at_k, (at_k + b_row) * B.stride + corner.col + b_col)
+        return source, Offsets(a_base + uint64(a_col * pitch + a_row), b_base + uint64(b_row * columns + b_col))
+
+    copy_all, load_first, multiply_last = start_copies(copies), loads(0), outer_product(results, 8, 8, 8, b_first=False)
+    all_but_last = steps(0, per_slice - 1, inside)
+    sums_at_once = min(SUMS_AT_ONCE, slices * vector)
+    add_up_slices, write = add_slices(tiling, sums_at_once), write_vector(tiling, b_width)
+    pass_on, add_up_blocks = block_sums(tiling, b_width)
     ahead, waiting = (stages - 1) * depth if inside else depth, stages - 2
 
     @device
@@ -124,11 +187,24 @@ def build(case: Case) -> NumbaKernel:
 
     def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
-        memory = allocate()
+        # (stages, steps along k by slices, rows and padding) and (stages, steps along k by slices, columns)
+        a_tile = cuda.shared.array(a_stages, dtype, alignment=ALIGNMENT)
+        b_tile = cuda.shared.array(b_stages, dtype, alignment=ALIGNMENT)
+        accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
+        a_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 rows)
+        b_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 columns)
+        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
         own_slice = thread // members
-        row, col = position(thread % members)
+        # A warp has 32 × 64 results; lanes 2i and 2i + 1 lie below each other, l and l + 2 side by side.
+        member = thread % members
+        warp, lane = member // WARP, member % WARP
+        lane_row, lane_col = lane // 16 * 2 + lane % 2, lane // 2 % 8
+        row = warp // warps_across * 32 + lane_row * vector
+        col = warp % warps_across * 64 + lane_col * vector
         slice_a = uint64(own_slice * a_slice + row)
         slice_b = uint64(own_slice * b_slice + col)
         short = short_of(k)
@@ -147,32 +223,37 @@ def build(case: Case) -> NumbaKernel:
             until = min(end - base, steps_per_tile)
             least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
             corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
-            share = Share(thread, corner, short)
             k0 = since * depth
             last = until * depth
             if inside:
                 for stage in range(1, stages - 1):
-                    source, target = copy_ends(A, B, share, k0 + stage * depth, uint32(stage))
-                    start_copies(memory, A, B, source, target)
+                    source, target = ends(
+                        A, B, thread, corner, min(k0 + stage * depth - short, k - depth), uint32(stage)
+                    )
+                    copy_all(memory, A, B, source, target)
                     commit_copies()
             from_k = k0 - short if since > 0 else uint32(0)
-            to_k = k if since > 0 else first(k, short)
-            first_tiles(memory, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), share, from_k)
+            to_k = k if since > 0 else first_end(k, short)
+            for i in range(64):
+                accumulators[i] = zero
+            load(a_held, b_held, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, corner, from_k)
+            store(a_tile, b_tile, uint32(0), a_held, b_held, thread)
+            cuda.syncthreads()
             filling = uint32(stages - 1)
             buffer = uint32(0)
             at_a, at_b = slice_a, slice_b
             load_first(memory, Offsets(at_a, at_b))
             while k0 < last:  # the last steps copy tiles that are not used: code of their own took longer
                 if inside:
-                    source, target = copy_ends(A, B, share, k0 + ahead, filling)
-                    steps_with_copying(memory, Offsets(at_a, at_b), A, B, source, target)
+                    source, target = ends(A, B, thread, corner, min(k0 + ahead - short, k - depth), filling)
+                    all_but_last(memory, Offsets(at_a, at_b), A, B, source, target)
                     commit_copies()
                     wait_for_copies(waiting)
                 else:
-                    load_tiles(memory.held, A, B, thread, corner, k0 + ahead)
+                    load(a_held, b_held, A, B, thread, corner, k0 + ahead)
                     scheduling_barrier()
-                    all_but_last(memory, Offsets(at_a, at_b))
-                    store_tiles(memory, next_of(buffer), thread)
+                    all_but_last(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
+                    store(a_tile, b_tile, next_of(buffer), a_held, b_held, thread)
                 filling = buffer
                 buffer = next_of(buffer)
                 k0 += depth
@@ -180,14 +261,14 @@ def build(case: Case) -> NumbaKernel:
                 at_a = uint64(buffer * a_elements) + slice_a
                 at_b = uint64(buffer * b_elements) + slice_b
                 load_first(memory, Offsets(at_a, at_b))
-                multiply_last(memory)
+                multiply_last(accumulators, a_fragment, b_fragment)
             wait_for_copies(0)
-            add_up_slices(memory, thread)
+            add_up_slices(accumulators, b_tile, thread)
             if until - since < steps_per_tile:
-                pass_on(memory.accumulators, thread, block, contributors_of(shares, base, steps_per_tile))
+                pass_on(accumulators, thread, block, contributors_of(shares, base, steps_per_tile))
             else:
-                for j in range(0, results, size):
-                    write(C, memory.accumulators, j, uint32(j), thread, corner, least)
+                for j in range(0, kept_sums, vector):
+                    write(C, accumulators, j, uint32(j), thread, corner, least)
             done = base + until
             # Fragments and sums are read before the next tile is stored.
             cuda.syncthreads()
@@ -202,8 +283,8 @@ def build(case: Case) -> NumbaKernel:
                 add_up_blocks(C, thread, block, contributors, corner, least)
             base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
-    program = tiling.program(split_k, case, bounds.label)
-    shared = prod(program.grid), ceil_div(case.k or 0, depth), most_blocks(tiling)
+    program = launched(split_k, case, tiling, label)
+    shared = prod(program.grid), -(-case.depth // depth), most_blocks(tiling)
     return replace(
         program,
         launch_bounds=(THREADS, 1),

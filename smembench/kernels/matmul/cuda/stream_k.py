@@ -22,7 +22,8 @@ from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, raise_flag, wa
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, copies_of, kernel_of_tiling, lanes_along_b
+from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launch_bounds, launched
+from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, copies_of, lanes_along_b
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -74,6 +75,11 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     a_elements, b_elements = tiling.a_elements, tiling.b_elements
     a_buffers, b_buffers, a_share, b_share = 2 * a_elements, 2 * b_elements, tiling.a_share, tiling.b_share
     zero, few = dtype(0), ragged.small_remainder(case, tiling)
+    # Ragged sizes and unaligned rows.
+    label, origin, short_of, first_end = ragged.predication(tiling, case)
+    inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
+    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
+    write_unaligned = ragged.write_staged(tiling)
     # Serpentine: down a column of results and up the next. Which fragment comes first was chosen by timing.
     results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
     b_early = few or b_width == 1
@@ -122,7 +128,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         return device(step)
 
     load_first, multiply_last = loads(0), outer_product(results, 8, 8, 8, b_first=False)
-    steps_with_copies, steps_alone = steps(0, DEPTH - 1, True), steps(0, DEPTH - 1, False)
+    all_but_last = steps(0, DEPTH - 1, inside)
 
     def epilogue(adding: bool) -> DeviceFunction:
         """Write a thread's results, of which the first belongs at ``first``; or add to them what is there."""
@@ -143,12 +149,6 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         return device(visit)
 
     add, write = epilogue(True), epilogue(False)
-
-    # Ragged sizes and unaligned rows.
-    label, origin, short_of, first_end = ragged.predication(tiling, case)
-    inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
-    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
-    write_unaligned = ragged.write_staged(tiling)
 
     def stream_k(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
@@ -207,13 +207,13 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                     source = Offsets((row0 + a_row) * lda + a_col + at_k, (at_k + b_row) * ldb + col0 + b_col)
                     to_a = uint64(buffer * a_elements) + uint64(a_col * pitch + a_row)
                     to_b = uint64(buffer * b_elements) + uint64(b_row * columns + b_col)
-                    steps_with_copies(memory, Offsets(at_a, at_b), A, B, source, Offsets(to_a, to_b))
+                    all_but_last(memory, Offsets(at_a, at_b), A, B, source, Offsets(to_a, to_b))
                     commit_copies()
                     wait_for_copies(0)
                 else:
                     load(a_held, b_held, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
-                    steps_alone(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
+                    all_but_last(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
                     store(a_tile, b_tile, buffer, a_held, b_held, thread)
                 cuda.syncthreads()
                 at_a, at_b = uint64(buffer * a_elements) + uint64(row), uint64(buffer * b_elements) + uint64(col)
@@ -236,15 +236,15 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                 raise_flag(block)
             end = base + since
 
-    program = tiling.program(stream_k, case, label, few=few)
-    shared = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), tiling.launch_bounds[1]
+    program = launched(stream_k, case, tiling, label, few=few)
+    shared = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), launch_bounds(tiling)[1]
     segments = None if few else partial(segments_on, *shared)
     return replace(program, persistent_blocks=partial(blocks_on, *shared), segments=segments)
 
 
 KERNEL = kernel_of_tiling(
     "streamK",
-    partial(Tiling.of, depth=DEPTH, warps=True, interleaved=True),
+    partial(Tiling.of, depth=DEPTH, warps=True),
     build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     results=(8, 8),

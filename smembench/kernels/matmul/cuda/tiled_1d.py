@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from smembench.kernels.common.grids import block_of, ceil_div, covering
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.tiling import results_fit
+from smembench.kernels.matmul.tiled_kernel import results_fit
 from smembench.kernels.numba_cuda import cuda, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index

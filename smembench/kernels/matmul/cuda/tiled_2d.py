@@ -12,7 +12,7 @@ from __future__ import annotations
 from smembench.kernels.common.grids import block_of
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda.tiled_1d import DEPTH, DOWN, program
-from smembench.kernels.matmul.tiling import results_fit
+from smembench.kernels.matmul.tiled_kernel import results_fit
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE

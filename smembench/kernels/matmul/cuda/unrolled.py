@@ -15,7 +15,8 @@ from __future__ import annotations
 from functools import partial
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, copying
-from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling, kernel_of_tiling
+from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launched
+from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -151,7 +152,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
             cuda.syncthreads()
         write(C, accumulators, Place(row0 + row, col0 + col))
 
-    return tiling.program(unrolled, case)
+    return launched(unrolled, case, tiling)
 
 
 KERNEL = kernel_of_tiling(

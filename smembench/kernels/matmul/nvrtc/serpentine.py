@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import serpentine
-from smembench.kernels.matmul.remainder import MAX_REMAINDER, small_remainder
+from smembench.kernels.matmul.ragged import SIDE, small_remainder
+from smembench.kernels.matmul.tiled_kernel import launch_bounds
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
@@ -174,7 +175,7 @@ def _constants(case: Case) -> dict[str, int]:
         "COLUMNS": tiling.columns,
         "PITCH": tiling.pitch,
         "THREADS": tiling.threads,
-        "BLOCKS": tiling.launch_bounds[1],
+        "BLOCKS": launch_bounds(tiling)[1],
     }
 
 
@@ -188,7 +189,7 @@ def _unsupported(case: Case) -> str | None:
         return f"{port} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
     if small_remainder(case, tiling):
         multiples = f"{tiling.rows}, {tiling.columns}"
-        return f"{port} has no remainder: m and n not up to {MAX_REMAINDER} beyond multiples of {multiples}"
+        return f"{port} has no remainder: m and n not up to {SIDE} beyond multiples of {multiples}"
     return None
 
 
