@@ -191,10 +191,13 @@ class Loop:
         by_one, by_two = (
             0 if growth is None else of_threads(growth.view(f"i{growth.dtype.itemsize}")) for growth in growths
         )
+        ordered = given.root in _EXTREMES or given.parts[1] in _COMPARISONS  # else for being equal
         compare: Callable[..., Any] = _COMPARISONS.get(given.parts[1], operator.lt)
         now = compare(one, two)
-
-        ordered = given.root in _EXTREMES or given.parts[1] in _COMPARISONS  # else for being equal
+        if given.root == "setp" and len(given.operands) == 3 and ordered:
+            last = np.broadcast_to(self._registers.values[given.targets[0]], mask.shape)[mask]
+            if (last != now).any():  # the next iteration is another, as its operands have grown since
+                return 0
 
         def stays(periods: int) -> bool:
             left, right = one + by_one * periods, two + by_two * periods
