@@ -98,6 +98,11 @@ class Accesses:
         remedy = "; give its data as a .npy file" if len(named) == 1 else ""
         self.found.unfollowed.add(Unfollowed(given.called_from.line, what, source, remedy))
 
+    def give_unknown(self, given: Instruction, mask: Mask | None) -> None:
+        """Write what is not known to an instruction's targets, if anything depends on them."""
+        for name in given.targets if self._needed.wants(given) else ():
+            self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+
     def note_branch(self, given: Instruction, mask: Mask) -> None:
         """Note that threads come to a place where an access of theirs may be skipped, or made by some lanes."""
         self._come[id(given)] = self._come.get(id(given), 0) + _warps(mask)
@@ -239,8 +244,7 @@ class Accesses:
             mask = self.followed(given, mask, in_address)
             rows = lanes if mask is None else lanes & mask
             self._note(given, made, self._registers.spread(address()), rows)
-            for name in given.targets:
-                self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+            self.give_unknown(given, mask)
 
         return matrices
 
@@ -267,8 +271,7 @@ class Accesses:
                 who = lines != NOWHERE if mask is None else mask & (lines != NOWHERE)
                 made = _Made(given.space, kind, piece.width, piece.way)
                 self._note(given, made, first + lines * bytes_between + places, who)
-            for name in given.targets:
-                self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+            self.give_unknown(given, mask)
 
         return access
 

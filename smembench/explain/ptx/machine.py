@@ -78,10 +78,9 @@ class Machine:
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
         self._skipped = skipped(kernel, merging.guarded)
-        # What loads bring may change from one iteration to another, accesses merged across them need each, and blocks
-        # of a cluster wait for each other in each.
-        steady = not self._needed.spaces and not merging.across and self._registers.blocks == 1
-        self._loops = loops(self._registers) if steady else {}
+        # Accesses merged across iterations need each, and blocks of a cluster wait for each other in each.
+        steady = not merging.across and self._registers.blocks == 1
+        self._loops = loops(self._registers, self._needed) if steady else {}
 
     def run(self, index: tuple[int, int, int]) -> Traced:
         """Run a cluster, by its index among the clusters of the grid, and return what its threads did."""

@@ -9,13 +9,12 @@ and passed by, up to the last few, which are run. Should these differ after all,
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from smembench.explain.ptx.needed import MEMORY
+from smembench.explain.ptx.needed import MEMORY, Needed
 from smembench.explain.ptx.program import Instruction
 from smembench.explain.ptx.records import Progress, Record
 from smembench.explain.ptx.registers import Mask, Registers
@@ -31,6 +30,8 @@ _LEAST, _RUN, _MOST = 4, 2, 2**31
 _ALWAYS_RUN = ("atom", "red", "mbarrier", "wgmma", "wmma", "call", "brx", "ret", "exit")
 _LINEAR = ("add", "sub", "mov", "cvt", "cvta", "neg", "shl", "selp", "setp")
 """Instructions whose results grow by the same amounts if their operands do, and predicates stay as they are."""
+_EXTREMES = ("min", "max")
+"""Likewise, as long as it is the same operand that they choose."""
 _COMPARISONS: Mapping[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,
@@ -46,27 +47,32 @@ class _State(NamedTuple):
     progress: Progress
 
 
-def loops(registers: Registers) -> dict[int, Loop]:
+def loops(registers: Registers, needed: Needed) -> dict[int, Loop]:
     """The loops of a kernel by the ``id`` of the branch that repeats each."""
     code, labels = registers.kernel.code, registers.kernel.labels
     begins = {
         number: labels[each.operands[-1]] for number, each in enumerate(code) if each.root == "bra" and each.guard
     }
     ends = {number: begin for number, begin in begins.items() if begin <= number}
-    return {id(code[end]): Loop(registers, code[begin : end + 1]) for end, begin in ends.items()}
+    return {id(code[end]): Loop(registers, needed, code[begin : end + 1]) for end, begin in ends.items()}
 
 
 class Loop:
     """A loop of a kernel by its body, the branch that repeats it the last."""
 
-    def __init__(self, registers: Registers, body: Sequence[Instruction]) -> None:
+    def __init__(self, registers: Registers, needed: Needed, body: Sequence[Instruction]) -> None:
         self._registers, self._branch = registers, body[-1]
         self._written = {name for each in body for name in each.targets}
         self._condition = next((each for each in reversed(body) if self._branch.guard in each.targets), None)
         always = any(each.root in _ALWAYS_RUN or "bulk" in each.parts for each in body)
+        # What loads bring may change from one iteration to another, and so may what is stored, unless nobody knows it.
+        followed = [each for each in body if each.root in MEMORY and not each.by_name and each.space in needed.spaces]
+        self._stored = [name for each in followed if each.root == "st" for name in each.sources]
+        self._loaded = [name for each in followed if needed.wants(each) for name in each.targets]
         self._possible = self._is_comparison() and not always
-        setps = [each for each in body if each.root == "setp"]
-        self._comparisons = [each for each in setps if np.dtype(TYPES[each.types[0]]).kind in "iu"]
+        compared = [each for each in body if each.root in ("setp", *_EXTREMES) and each.types]
+        self._comparisons = [each for each in compared if np.dtype(TYPES[each.types[0]]).kind in "iu"]
+        self._cut = [each for each in body if _lowest_bits(each)]
         self._computing = [each for each in body if each.targets and not each.ends and each.root not in _LINEAR]
         self.enter()
 
@@ -99,19 +105,25 @@ class Loop:
         return None
 
     def _state(self, progress: Progress) -> _State:
-        values = self._registers.values
-        return _State({name: values[name] for name in self._written if name in values}, progress)
+        values, mask = self._registers.values, self._mask
+        known = (
+            each for each in self._written if each in values and (mask is None or not self._is_unknown(each, mask))
+        )
+        return _State({name: values[name] for name in known}, progress)
 
     def _passed(self, period: int, mask: Mask, records: list[Record]) -> Progress | None:
         first, one, two = (self._states[-1 - back * period] for back in (2, 1, 0))
         grown = _growth(first.registers, one.registers, two.registers)
+        if not all(self._is_unknown(name, mask) for name in (*self._stored, *self._loaded)):
+            return None
         if grown is None or any(self._bends(each, grown) for each in self._computing):
             return None
         before = records[first.progress.records : one.progress.records]
         last = records[one.progress.records : two.progress.records]
         if len(before) != len(last) or not all(map(_costs_as, last, before)):
             return None
-        times = min(self._constant(each, grown, mask) for each in self._comparisons) - _RUN
+        constant = [self._constant(each, grown, mask) for each in self._comparisons]
+        times = min([*constant, *(self._whole(each, grown, mask) for each in self._cut)]) - _RUN
         if not _LEAST <= times < _MOST - _RUN:  # a loop that would not end is run until it is refused
             return None
         for number in range(one.progress.records, two.progress.records):
@@ -123,6 +135,11 @@ class Loop:
         progress = two.progress.after(one.progress, times)
         self._states, self._tries, self._period = [self._state(progress)], 0, period
         return progress
+
+    def _is_unknown(self, name: str, mask: Mask) -> bool:
+        """Whether no thread of a mask knows what a register holds."""
+        unknown = self._registers.unknown_in([name])
+        return unknown is not None and bool(unknown[mask].all())
 
     def _check(self, records: Sequence[Record]) -> None:
         """Whether the first period behind passed iterations is what it has to be."""
@@ -136,20 +153,29 @@ class Loop:
     def _bends(self, given: Instruction, grown: Mapping[str, Any]) -> bool:
         """Whether a result may grow otherwise than it has, though what it is computed from grows on as it did."""
         growths = [growth for name in given.sources if (growth := grown.get(name)) is not None]
-        if not growths or given.root in MEMORY:
+        if not growths or given.root in MEMORY or given in self._comparisons:
             return False
         if given.root in ("mul", "mad") and "hi" not in given.parts:
             return len(growths) > 1  # a product of what grows with what grows
-        if given.root == "and" and re.fullmatch(r"\d+", given.operands[2]):  # the lowest bits
-            above = int(given.operands[2]) + 1
-            return bool(above & above - 1) or any(np.any(growth % growth.dtype.type(above)) for growth in growths)
-        return True
+        if given.root == "shr" and given.operands[2].isdecimal():
+            return any(np.any(growth % growth.dtype.type(1 << int(given.operands[2]))) for growth in growths)
+        return not _lowest_bits(given)
 
     def _is_comparison(self) -> bool:
         given = self._condition
         if given is None or given.root != "setp" or given.guard or len(given.operands) != 3 or len(given.types) != 1:
             return False
         return np.dtype(TYPES[given.types[0]]).kind in "iu" and given.parts[1] in (*_COMPARISONS, "ne")
+
+    def _whole(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
+        """For how many periods the bits above the lowest ones, which an instruction takes, stay the same."""
+        growth, above = grown.get(given.operands[1]), _lowest_bits(given)
+        if growth is None or not (growth % growth.dtype.type(above)).any():
+            return _MOST
+        value = self._registers.values[given.targets[0]].astype(object)  # of the last iteration
+        by = growth.view(f"i{growth.dtype.itemsize}").astype(object)
+        periods = np.where(by > 0, (above - 1 - value) // np.maximum(by, 1), value // np.maximum(-by, 1))
+        return int(np.broadcast_to(np.where(by == 0, _MOST, periods), mask.shape)[mask].min())
 
     def _constant(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
         """For how many periods the result of a comparison stays the same in all threads of a mask."""
@@ -165,10 +191,13 @@ class Loop:
         by_one, by_two = (
             0 if growth is None else of_threads(growth.view(f"i{growth.dtype.itemsize}")) for growth in growths
         )
+        ordered = given.root in _EXTREMES or given.parts[1] in _COMPARISONS  # else for being equal
         compare: Callable[..., Any] = _COMPARISONS.get(given.parts[1], operator.lt)
         now = compare(one, two)
-
-        ordered = given.parts[1] in _COMPARISONS  # else for being equal
+        if given.root == "setp" and len(given.operands) == 3 and ordered:
+            last = np.broadcast_to(self._registers.values[given.targets[0]], mask.shape)[mask]
+            if (last != now).any():  # the next iteration is another, as its operands have grown since
+                return 0
 
         def stays(periods: int) -> bool:
             left, right = one + by_one * periods, two + by_two * periods
@@ -181,6 +210,14 @@ class Loop:
             middle = (low + high) // 2
             low, high = (middle, high) if stays(middle) else (low, middle)
         return low
+
+
+def _lowest_bits(given: Instruction) -> int:
+    """One more than the mask of an instruction that takes the lowest bits; 0 for another."""
+    if given.root != "and" or not given.operands[2].isdecimal():
+        return 0
+    above = int(given.operands[2]) + 1
+    return 0 if above & above - 1 else above
 
 
 def _growth(first: Mapping[str, Any], one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any] | None:

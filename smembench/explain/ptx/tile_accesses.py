@@ -139,8 +139,7 @@ class TileAccesses:
                 for name, descriptor, rows, along in operands:
                     operand, start = decoded(int(_at(descriptor, first)), name, rows, along)
                     self._accesses.found.tiles[self._read(given, operand, start)] += 1
-            for name in given.targets:
-                self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+            self._accesses.give_unknown(given, mask)
 
         return multiply
 
@@ -183,7 +182,7 @@ class TileAccesses:
         if found is None:
             self._accesses.note_unknown(given, "a tensor map")
             return None
-        return name, found
+        return name.partition("$")[0], found
 
     def _array(self, begin: int) -> str:
         return readable(self._registers.memory.shared_name(begin))

@@ -76,6 +76,30 @@ __global__ void between(float *c, const float *a, int n, int at) {  // for some 
     }
     c[threadIdx.x] = sum;
 }
+__global__ void bounded(float *c, const float *a, int n, int at) {  // whole sectors up to a bound, then elements
+    float sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) {
+        sum += a[min(k, at) * 256 + max(k - at, 0) + (k & 63) * 8 + threadIdx.x];
+        __syncthreads();
+    }
+    c[threadIdx.x] = sum;
+}
+__global__ void told(float *c, const float *a, int n, int at) {  // what a loop stores may be what tells the way
+    __shared__ float some[2][256];
+    __shared__ int way;
+    float sum = 0;
+    if (threadIdx.x == 0) way = at % 2;
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) {
+        some[k % 2][threadIdx.x] = a[k * 256 + threadIdx.x];
+        __syncthreads();
+        sum += some[k % 2][threadIdx.x ^ 1];
+        if (at % 3 == 0 && k == at && threadIdx.x == 0) way += 1;
+    }
+    __syncthreads();
+    c[threadIdx.x * (way == 1 ? 8 : 1)] = sum;
+}
 __global__ void unaligned(float *c, const float *a, int n) {
     float sum = 0;
     #pragma unroll 1
@@ -89,6 +113,9 @@ __global__ void halved(float *c, const float *a, int n) {  // iterations of grow
 }
 }
 """
+
+BOTH = ["bent", "once", "between", "bounded", "told"]
+"""The kernels with two numbers."""
 
 
 @cache
@@ -114,7 +141,7 @@ def both(kernel: str, numbers: tuple[int, ...], block: tuple[int, ...] = (256,))
     for way in ("passed", "run"):
         with pytest.MonkeyPatch.context() as patch:
             if way == "run":
-                patch.setattr("smembench.explain.ptx.machine.loops", lambda registers: {})
+                patch.setattr("smembench.explain.ptx.machine.loops", lambda *of: {})
             found.append(figures(explain_ptx(module().kernels[kernel], call, title=kernel, filename="steady.cu")))
     return found
 
@@ -127,12 +154,12 @@ def test_a_product_with_any_remainder(n: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    kernel=st.sampled_from(["buffered", "bent", "once", "between", "unaligned", "halved"]),
+    kernel=st.sampled_from(["buffered", "unaligned", "halved", *BOTH]),
     n=st.integers(1, 150),
     at=st.integers(0, 150),
 )
 def test_loops_of_every_kind(kernel: str, n: int, at: int) -> None:
-    passed, run = both(kernel, (n, at) if kernel in ("bent", "once", "between") else (n,))
+    passed, run = both(kernel, (n, at) if kernel in BOTH else (n,))
     assert passed == run
 
 
