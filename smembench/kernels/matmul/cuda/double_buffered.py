@@ -21,7 +21,7 @@ from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
-from smembench.model.case import Block, Case
+from smembench.model.case import Case
 
 
 def build(case: Case, tiling: Tiling) -> NumbaKernel:
@@ -150,7 +150,5 @@ KERNEL = kernel_of_tiling(
     Tiling.of,
     build,
     summary="vectorized, with the next tiles on their way while one is used",
-    results=(8, 8),
-    blocks=(Block(16, 16),),
     ladder="double buffering",
 )

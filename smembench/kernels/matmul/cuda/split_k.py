@@ -45,17 +45,11 @@ from smembench.model.case import Block, Case
 from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
 from smembench.model.problem import ITEMSIZE
 
-THREADS = 256
-"""Threads of a block, whatever its shape."""
-
+THREADS = 256  # of a block, whatever its shape
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
-
-SUMS_AT_ONCE = 16
-"""Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
-
-EVEN = 4
-"""At most one block in EVEN is given up, so that all tiles have equally many."""
+SUMS_AT_ONCE = 16  # of a thread, that slices exchange at a time, at most: as many as B's tiles have room for
+EVEN = 4  # at most one block in EVEN is given up, so that all tiles have equally many
 
 
 def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
@@ -125,30 +119,6 @@ def build(case: Case) -> NumbaKernel:
 
         return device(load)
 
-    def steps(first: int, last: int, copying: bool) -> DeviceFunction:
-        """Per step: load the next one's fragments, multiply its own, and start some copies of the next tile."""
-        if last - first > 1:  # by halves, since Numba inlines long functions slowly
-            middle = (first + last) // 2
-            before, after = steps(first, middle, copying), steps(middle, last, copying)
-
-            def halves(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
-                before(memory, at, A, B, source, target)
-                after(memory, at, A, B, source, target)
-
-            return device(halves)
-        load_next, multiply = loads(last), outer_product(results, 8, first % 2 * 8, first % 2 * 8, b_first=False)
-        some = copies[first * at_once : last * at_once] if copying else []
-        copy_a = copies_async(tuple(copy[1:] for copy in some if copy.of_a), vectors=False)
-        copy_b = copies_async(tuple(copy[1:] for copy in some if not copy.of_a), vectors=b_width > 1)
-
-        def step(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
-            load_next(memory, at)
-            multiply(memory.accumulators, memory.a_fragment, memory.b_fragment)
-            copy_b(memory.b_tile, target.b, B.elements, source.b, B.stride)
-            copy_a(memory.a_tile, target.a, A.elements, source.a, A.stride)
-
-        return device(step)
-
     def start_copies(some: list[Copy]) -> DeviceFunction:
         """Start some copies of a thread."""
         copy_a = copies_async(tuple(copy[1:] for copy in some if copy.of_a), vectors=False)
@@ -160,6 +130,27 @@ def build(case: Case) -> NumbaKernel:
 
         return device(start)
 
+    def steps(first: int, last: int) -> DeviceFunction:
+        """Per step: load the next one's fragments, multiply its own, and start some copies of the next tile."""
+        if last - first > 1:  # by halves, since Numba inlines long functions slowly
+            middle = (first + last) // 2
+            before, after = steps(first, middle), steps(middle, last)
+
+            def halves(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+                before(memory, at, A, B, source, target)
+                after(memory, at, A, B, source, target)
+
+            return device(halves)
+        load_next, multiply = loads(last), outer_product(results, 8, first % 2 * 8, first % 2 * 8, b_first=False)
+        start = start_copies(copies[first * at_once : last * at_once] if inside else [])
+
+        def step(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
+            load_next(memory, at)
+            multiply(memory.accumulators, memory.a_fragment, memory.b_fragment)
+            start(memory, A, B, source, target)
+
+        return device(step)
+
     @device
     def ends(A: Matrix, B: Matrix, thread: Index, corner: Place, at_k: Index, stage: Index) -> tuple[Offsets, Offsets]:
         """Where a thread's copies of the tiles at ``at_k`` begin in A and B, and in a stage."""
@@ -170,7 +161,7 @@ def build(case: Case) -> NumbaKernel:
         return source, Offsets(a_base + uint64(a_col * pitch + a_row), b_base + uint64(b_row * columns + b_col))
 
     copy_all, load_first, multiply_last = start_copies(copies), loads(0), outer_product(results, 8, 8, 8, b_first=False)
-    all_but_last = steps(0, per_slice - 1, inside)
+    all_but_last = steps(0, per_slice - 1)
     sums_at_once = min(SUMS_AT_ONCE, slices * vector)
     add_up_slices, write = add_slices(tiling, sums_at_once), write_vector(tiling, b_width)
     pass_on, add_up_blocks = block_sums(tiling, b_width)

@@ -7,8 +7,8 @@
 4. Copies of the next tile are asynchronous (capability 8.0 or newer), a few after each step along k. All at the head
    of the main loop would stand before the loads of fragments in the queue of the memory pipe.
 
-After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. A thread has 8 × 8 results again. Without a GPU,
-predicted accesses are for whole tiles without partial sums. Findings: results/reference/notes/stream_k.md.
+After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Without a GPU, predicted accesses are for whole
+tiles without partial sums. A thread has 8 × 8 results again. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, co
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
-from smembench.model.case import Block, Case
+from smembench.model.case import Case
 from smembench.model.hardware import WARP
 
 DEPTH = 16  # steps along k of a tile
@@ -50,8 +50,7 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
 def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> list[int]:
     """Blocks that compute a part of each tile, where no chunks are left over: a range can end within a tile."""
     blocks = blocks_on(tiles, steps, resident, multiprocessors)
-    begins = (block * tiles * steps // blocks for block in range(1, blocks))
-    cuts = Counter(begin // steps for begin in begins if begin % steps)
+    cuts = Counter(at // steps for block in range(1, blocks) if (at := block * tiles * steps // blocks) % steps)
     return [1 + cuts[tile] for tile in range(tiles)]
 
 
@@ -72,9 +71,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
     width, rows, columns, pitch = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch
-    a_elements, b_elements = tiling.a_elements, tiling.b_elements
-    a_buffers, b_buffers, a_share, b_share = 2 * a_elements, 2 * b_elements, tiling.a_share, tiling.b_share
-    zero, few = dtype(0), ragged.small_remainder(case, tiling)
+    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
+    a_buffers, b_buffers, zero, few = 2 * a_elements, 2 * b_elements, dtype(0), ragged.small_remainder(case, tiling)
     # Ragged sizes and unaligned rows.
     label, origin, short_of, first_end = ragged.predication(tiling, case)
     inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
@@ -103,11 +101,11 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
         return device(load)
 
-    def steps(first: int, last: int, copying: bool) -> DeviceFunction:
+    def steps(first: int, last: int) -> DeviceFunction:
         """Per step: load the next one's fragments, multiply its own, and start some copies of the next tile."""
         if last - first > 1:  # by halves, since Numba inlines long functions slowly
             middle = (first + last) // 2
-            before, after = steps(first, middle, copying), steps(middle, last, copying)
+            before, after = steps(first, middle), steps(middle, last)
 
             def halves(memory: Memory, at: Offsets, A: Matrix, B: Matrix, source: Offsets, target: Offsets) -> None:
                 before(memory, at, A, B, source, target)
@@ -115,7 +113,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
             return device(halves)
         load_next, multiply = loads(last), outer_product(results, 8, first % 2 * 8, first % 2 * 8, b_first=False)
-        some = copies[first * at_once : last * at_once] if copying else []
+        some = copies[first * at_once : last * at_once] if inside else []
         copy_a = copies_async(tuple(copy[1:] for copy in some if copy.of_a), vectors=False)
         copy_b = copies_async(tuple(copy[1:] for copy in some if not copy.of_a), vectors=b_width > 1)
 
@@ -128,7 +126,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         return device(step)
 
     load_first, multiply_last = loads(0), outer_product(results, 8, 8, 8, b_first=False)
-    all_but_last = steps(0, DEPTH - 1, inside)
+    all_but_last = steps(0, DEPTH - 1)
 
     def epilogue(adding: bool) -> DeviceFunction:
         """Write a thread's results, of which the first belongs at ``first``; or add to them what is there."""
@@ -247,8 +245,6 @@ KERNEL = kernel_of_tiling(
     partial(Tiling.of, depth=DEPTH, warps=True),
     build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
-    results=(8, 8),
-    blocks=(Block(16, 16),),
     needs="8.0",
     ladder="blocks share all steps along k, across tiles",
 )

@@ -160,7 +160,6 @@ KERNEL = kernel_of_tiling(
     partial(Tiling.of, warps=True),
     build,
     summary="doubleBuffered, a warp computing 32 × 64 of C, the steps along k of a tile unrolled",
-    results=(8, 8),
     blocks=(Block(16, 16), Block(16, 8)),
     ladder="warps of 4 × 8 lanes, k unrolled",
 )

@@ -22,7 +22,7 @@ from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
-from smembench.model.case import Block, Case
+from smembench.model.case import Case
 
 
 def build(case: Case, tiling: Tiling) -> NumbaKernel:
@@ -144,8 +144,6 @@ KERNEL = kernel_of_tiling(
     Tiling.of,
     build,
     summary="tiled2D with 128-bit accesses, the tile of A transposed",
-    results=(8, 8),
-    blocks=(Block(16, 16),),
     ladder="128-bit accesses",
     buffers=1,
 )
