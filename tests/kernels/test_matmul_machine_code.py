@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -124,3 +125,9 @@ def test_tiles_that_blocks_share_stay_in_registers(block: Block) -> None:
     assert parsed.spilled_bytes == 0
     slices = 256 // (block.x * block.y)
     assert opcodes(code).count(0x223) == 64 * (16 if slices == 2 else 32) // slices  # one loop
+
+
+@pytest.mark.parametrize("name", PIPELINED)
+def test_sides_smaller_than_a_tile_compile(ptx: Ptx, name: str) -> None:
+    """Nothing is copied asynchronously then; every load is predicated."""
+    assert "cp.async." not in ptx(replace(case(name, "float32"), m=64, n=64, k=64)).replace("cp.async.wait", "")
