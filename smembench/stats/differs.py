@@ -19,6 +19,9 @@ CONFIDENCE = 0.95
 _SAME_READING = 1e-6
 """Relative difference below which two times are the same reading of the clock."""
 
+_WIDEST = 300.0
+"""Largest logarithm of a bound: two rounds of one sample have intervals beyond any number."""
+
 Rounds = Mapping[int, Sequence[float]]
 """Samples of a case in ms, by round."""
 
@@ -34,6 +37,12 @@ class Effect:
     low: float
     high: float
     p: float
+
+    @classmethod
+    def of(cls, effect: float, width: float, p: float) -> Effect:
+        """From the logarithm of the ratio and half the width of its interval."""
+        low, high = (math.exp(max(min(end, _WIDEST), -_WIDEST)) for end in (effect - width, effect + width))
+        return cls(math.exp(effect), low, high, p)
 
     @property
     def differs(self) -> bool:
@@ -76,8 +85,7 @@ def differs(found: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[E
     noise = Noise(found)
     half, p = noise.half_widths(confidence), noise.p_values()
     return [
-        Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance))
-        for effect, width, chance in zip(noise.effects, half, p, strict=True)
+        Effect.of(effect, width, float(chance)) for effect, width, chance in zip(noise.effects, half, p, strict=True)
     ]
 
 

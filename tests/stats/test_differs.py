@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.stats.differs import Rounds, differs, evidence, evidence_of_medians
+from smembench.stats.differs import Effect, Rounds, differs, evidence, evidence_of_medians
 
 TIMES = st.lists(st.floats(0.5, 2.0), min_size=2, max_size=8)
 
@@ -66,3 +68,10 @@ def test_swapped_sides_have_the_reciprocal_ratio_and_interval(base: list[float],
 def test_medians_with_their_intervals_are_enough() -> None:
     apart, close = (evidence_of_medians((1.0, 0.005), (new, 0.005), samples=30) for new in (1.03, 1.003))
     assert [effect.differs for effect in (*differs([apart]), *differs([close]))] == [True, False]
+
+
+def test_an_interval_beyond_any_number_has_ends() -> None:
+    """As two rounds that agree in all but the clock's step may have."""
+    effect = Effect.of(0.1, 5000.0, 1.0)
+    assert 0 < effect.low < 1 < effect.high < math.inf
+    assert not effect.differs

@@ -57,6 +57,7 @@ NAMES = {
 """What columns of cases.csv and fields of run.json are called."""
 _OF_LAUNCH = ("grid", "block", "cluster", "arg")
 _SHORT = 12
+SM_CLOCK = "SM clock in MHz"
 _ANOTHER_CLOCK = 0.005
 """Relative difference from which two clocks are not the same."""
 
@@ -200,7 +201,7 @@ def _clocks(base: Sequence[Row], new: Sequence[Row]) -> list[Difference]:
         return []
     before, after = (median(readings) for readings in sides)
     apart = abs(after / before - 1) >= _ANOTHER_CLOCK
-    return [Difference("SM clock in MHz", f"{before:g}", f"{after:g}")] if apart else []
+    return [Difference(SM_CLOCK, f"{before:g}", f"{after:g}")] if apart else []
 
 
 def clock_was_set(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> bool:

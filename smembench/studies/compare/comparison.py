@@ -172,7 +172,7 @@ def _effects(noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair],
     q = np.minimum(q * _as_many(len(p)) / max(len(p), 1), 1.0)
     return [
         _Weighed(
-            Effect(math.exp(effect), math.exp(effect - width), math.exp(effect + width), float(chance)),
+            Effect.of(effect, width, float(chance)),
             float(rate),
             _usual(pair, float(effect), float(width)) if rate <= rules.fdr else "",
         )

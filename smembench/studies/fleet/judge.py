@@ -18,7 +18,7 @@ from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.stats.noise import Floats, discovery_rates
 from smembench.stats.outliers import FEWEST, Outliers, outliers
 from smembench.stats.summary import centre_spread
-from smembench.studies.compare.comparability import distrust
+from smembench.studies.compare.comparability import SM_CLOCK, distrust
 from smembench.studies.compare.pairing import Timed
 from smembench.studies.fleet.history import History, history
 from smembench.studies.fleet.members import Fleet, Member, metric
@@ -174,5 +174,6 @@ def _slow(group: Group, place: int, held: Mapping[str, History], rules: Rules) -
         for reason in reasons
         if reason.against is Against.HISTORY
         for cause in held[member.identity].causes[reason.metric]
+        if cause.what != SM_CLOCK  # which is told beside the others'
     ]
     return Slow(member, reasons, [*dict.fromkeys(changed), *seen(group, place)]) if reasons else None
