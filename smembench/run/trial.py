@@ -118,13 +118,13 @@ class TrialRunner:
             before = device.conditions()
             limit = Limit(request.samples, request.seconds, self._stopped)
             batch = collect(prepared.sampler(request.warmup), limit, device.conditions, before)
-            if batch.values and min(batch.values) <= 0:
-                reason = f"a sample of {min(batch.values):g} ms: shorter than the clock can time"
-                return replace(checked, status=Status.FAILED, reason=reason)
             if request.round == 0 and batch.values:
                 again = self._checked(checked, kernel, prepared, timed=True)
                 if again.status is not Status.OK:
                     return again
+            if batch.values and min(batch.values) <= 0:
+                reason = f"a sample of {min(batch.values):g} ms: shorter than the clock can time"
+                return replace(checked, status=Status.FAILED, reason=reason)
             return replace(
                 checked,
                 samples=batch.values,
