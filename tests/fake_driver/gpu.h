@@ -231,9 +231,22 @@ static CUstream resolved(CUstream stream)
     return stream <= CU_STREAM_PER_THREAD ? &current.back()->null_stream : stream;
 }
 
-// Do it, or note it down while the stream is captured.
-static CUresult submit(CUstream handle, const Operation &operation, CUgraphNodeType type, CUevent event = nullptr)
+// Work takes this long beside the host's time for it, so that no work is over before the host's clock has moved.
+static constexpr auto LEAST = std::chrono::microseconds(5);
+static Clock::duration worked{};
+
+static Operation working(const Operation &operation)
 {
+    return [=] {
+        worked += LEAST;
+        return operation();
+    };
+}
+
+// Do it, or note it down while the stream is captured.
+static CUresult submit(CUstream handle, const Operation &given, CUgraphNodeType type, CUevent event = nullptr)
+{
+    const Operation operation = type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? given : working(given);
     CUstream stream = resolved(handle);
     if (!stream->capture)
         return operation();
@@ -261,7 +274,7 @@ static void join(CUstream stream, CUgraph graph, const std::vector<CUgraphNode> 
 static Operation recording(CUevent event)
 {
     return [=] {
-        event->recorded = Clock::now();
+        event->recorded = Clock::now() + worked;
         event->ready = true;
         return CUDA_SUCCESS;
     };
