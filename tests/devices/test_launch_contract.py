@@ -192,7 +192,8 @@ def test_paths_are_relative_to_the_folder_of_a_config() -> None:
 
 def test_sides_in_a_list_are_those_of_a_text() -> None:
     listed, written = (
-        LaunchSweep(kernel=("k.cu:f",), grid=grid, block=32) for grid in (["cdiv(n, 4)", 8], "cdiv(n, 4),8")
+        LaunchSweep.model_validate({"kernel": "k.cu:f", "grid": grid, "block": 32})
+        for grid in (["cdiv(n, 4)", 8], "cdiv(n, 4),8")
     )
     assert listed == written
 

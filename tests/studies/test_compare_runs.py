@@ -219,11 +219,11 @@ def test_of_the_same_machine_code_no_compiler_is_why(make: Make) -> None:
 def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, Any], said: str) -> None:
     sweep = {"problem": "time", "kernel": ["k.cu:mine"], "name": "memcpy", "sizes": {"n": [4096]}}
     sweep |= {"grid": "cdiv(n, 256)", "block": "32x8", "arg": ["float32[n]", "4"]}
-    sides = (
+    before, after = (
         make({"memcpy": times}, row={"problem": "time"}, run={"config": {"sweep": [each]}})
         for times, each in ((QUIET, sweep), (scaled(2), sweep | changed))
     )
-    verdict, reason = only(compare_runs(*([side] for side in sides)))
+    verdict, reason = only(compare_runs([before], [after]))
     assert (verdict is Verdict.SLOWER, reason) == (not said, said)
 
 
