@@ -26,9 +26,7 @@ MISSING = [toolchain.name for toolchain in compilers() if not toolchain.installe
 ON_LINK = [
     kernel
     for kernel in registry.kernels("cuda")
-    if kernel.problem in ("transfer", "roundtrip")
-    and kernel.name != "addOneDevice"
-    and kernel.compiler not in MISSING
+    if kernel.problem in ("transfer", "roundtrip") and kernel.name != "addOneDevice" and kernel.compiler not in MISSING
 ]
 MEMORY = {
     "device": driver.CUmemorytype.CU_MEMORYTYPE_DEVICE,
