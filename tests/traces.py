@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smembench.explain.trace import ARRAY_SPACING, Trace
+from smembench.explain.ptx.memory import SPACING
+from smembench.explain.trace import Trace
 from smembench.model.case import Case
 from smembench.studies.explain import Axes, cases
 
@@ -18,6 +19,6 @@ def elements(traced: Trace, array: str, itemsize: int) -> list[int]:
     found: list[int] = []
     for request in traced.requests:
         if request.site.array == array:
-            starts = [address % ARRAY_SPACING // itemsize for address in request.addresses if address is not None]
+            starts = [address % SPACING // itemsize for address in request.addresses if address is not None]
             found += [start + i for start in starts for i in range(request.site.width // itemsize)]
     return found

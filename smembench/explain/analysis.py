@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from math import prod
 from pathlib import Path
 
-from smembench.explain.costs import Costs, by_memory, resident_blocks
-from smembench.explain.idle import idle_requests
-from smembench.explain.launch import launch
+import numpy as np
+
+from smembench.explain.costs import Costs, resident_blocks
+from smembench.explain.numba_kernel import numba_kernel, passed_as
+from smembench.explain.ptx.costs import Call, explain_ptx
+from smembench.explain.ptx.kinds import FEW, kinds_of_tiles
+from smembench.explain.ptx.trace import Chosen
 from smembench.explain.requests import UNSERVED, WAITING
 from smembench.explain.roof import Work
-from smembench.explain.tiles import tile_traffic
-from smembench.explain.trace import traceable
 from smembench.explain.traffic import traffic
 from smembench.kernels import registry
+from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import LibraryCall, NumbaKernel
+from smembench.launches.array_argument import Argument, ArrayArgument
+from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import BY_ROWS, Case
-from smembench.model.errors import UsageError
-from smembench.model.hardware import WARP
+from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.formats import carried
 from smembench.toolchains.machine_code import MachineCode
+from smembench.toolchains.numba import kernel_ptx
+from smembench.toolchains.numba_function import reason
+from smembench.toolchains.registry import toolchain_of
 
 MAX_PAD = 32
+DEFAULT_CAPABILITY = "9.0"
+"""For which a kernel is compiled if no compute capability is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,55 +73,120 @@ class Explanation(Costs):
         return PROBLEMS[self.case.problem].bytes_moved(self.case)
 
 
-def explain(
-    case: Case, capability: str | None = None, code: MachineCode | None = None, multiprocessors: int | None = None
-) -> Explanation:
-    """Trace a CUDA case and add up what its accesses cost.
-
-    The occupancy is that of a compute capability, such as ``9.0``; None leaves it out. ``code`` is what the kernel is
-    compiled to, if known: it tells registers, and which accesses the compiler merged. With the GPU's number of
-    ``multiprocessors`` the blocks of a persistent grid share tiles as they do there.
+def numba_program(kernel: Kernel, case: Case) -> NumbaKernel:
+    """The Numba program of a kernel, the only kind of the package's that is explained.
 
     Raises:
-        UsageError: for a kernel that cannot be traced, and for an unknown compute capability.
+        UsageError: for a library call, and a kernel in another language.
+    """
+    program = kernel.build(case)
+    if isinstance(program, LibraryCall):
+        raise UsageError(f"{kernel.name}: is a library's copy, not a kernel with source to explain")
+    if not isinstance(program, NumbaKernel):
+        raise UsageError(f"{kernel.name}: {toolchain_of(program).language} is not traced, only its Numba kernel")
+    return program
+
+
+def explain(
+    case: Case,
+    capability: str | None = None,
+    code: MachineCode | None = None,
+    multiprocessors: int | None = None,
+    *,
+    quick: bool = False,
+) -> Explanation:
+    """Trace the PTX of a CUDA case and add up what its accesses cost.
+
+    Args:
+        case: of a kernel of Numba's.
+        capability: for which it is compiled, and the occupancy counts; None leaves the occupancy out.
+        code: what ptxas makes of it, if known: it tells registers, and which accesses are merged.
+        multiprocessors: of the GPU, whose persistent grid is launched; None for a block per tile.
+        quick: whether to run few blocks, and not to look for mistakes.
+
+    Raises:
+        UsageError: for a kernel that is not Numba's, an unknown compute capability, and without NVIDIA's compilers.
     """
     kernel, problem = registry.kernel_of(case), PROBLEMS[case.problem]
-    program = traceable(kernel, case)
-    threads = prod(program.block)
-    warps = prod(program.grid) * -(-threads // WARP)
-    shared_bytes = kernel.shared_bytes(case)
-    resident = resident_blocks(capability, threads, shared_bytes, code)
-    traced, requests = launch(kernel, case, code=code, multiprocessors=multiprocessors)
-    sizes = problem.sizes_of_arrays(case, problem.elements(case))
-    asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), requests)
-    accesses = by_memory(traced, requests)
-    tiles = tile_traffic(traced.tiles, traced.source)
-    work = Work(
-        dtype=case.dtype,
-        memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
-        wavefronts=sum(access.of_all for access in accesses.shared)
-        + sum(access.wavefronts for access in asked)
-        + sum(access.wavefronts for access in tiles),
-        flops=problem.flops(case),
-    )
+    program = numba_program(kernel, case)
+    grid, few = program.grid, FEW if quick else None
+    kinds = None
+    if program.tile_of is not None:
+        grid, kinds = (prod(grid), 1), kinds_of_tiles(program.tile_of, grid, program.cluster, program.parts)
+    elif program.persistent_blocks is not None and multiprocessors is not None:
+        grid = program.on(multiprocessors).grid
+        few = few or prod(grid)
     pad = f", pad {case.pad}" if case.pad is not None else ""
     launched = f" · block {case.block}{pad}" if case.block else ""
     layout = f", B by {case.b_layout}" if case.b_layout != BY_ROWS else ""
+    path = program.function.__code__.co_filename
+    try:
+        text = kernel_ptx(case, program, capability or DEFAULT_CAPABILITY)
+    except SmembenchError:
+        raise
+    except Exception as error:  # the compilers raise their own
+        raise UsageError(f"{case.kernel}{reason(error, program.function)}") from None
+
+    def traced(*, zeros: bool) -> Costs:
+        ptx = numba_kernel(text)
+        ptx.name = case.kernel
+        passed = list(_passed(case, program, zeros=zeros))
+        ptx.name_parameters([name for name, _ in passed])
+        cluster = (program.cluster,) if program.cluster > 1 else None
+        values = [value for _, value in passed]
+        return explain_ptx(
+            ptx,
+            Call(grid, program.block, values, program.dynamic_bytes, cluster),
+            title=case.kernel,
+            filename=path,
+            code=(capability, code),
+            chosen=Chosen(few, kinds, not quick),
+        )
+
+    costs = traced(zeros=False)
+    if costs.trace.unfollowed:  # where accesses depend on data, these are taken for zeros
+        costs = traced(zeros=True)
+    sizes = problem.sizes_of_arrays(case, problem.elements(case))
+    asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), costs.requests)
+    found = {each.name: getattr(costs, each.name) for each in fields(Costs)}
     return Explanation(
+        **{
+            **found,
+            "title": f"{case.kernel} in {Path(path).name}{launched} · {case.dtype}{layout}",
+            "pad": case.pad or 0,
+            "traffic": asked,
+            "shared_bytes": kernel.shared_bytes(case),
+            "occupancy": resident_blocks(capability, costs.threads, kernel.shared_bytes(case), code),
+        },
         case=case,
-        title=f"{case.kernel} in {Path(traced.filename).name}{launched} · {case.dtype}{layout}",
-        pad=case.pad or 0,
-        trace=traced,
-        **accesses._asdict(),
-        traffic=asked,
-        work=work,
-        shared_bytes=shared_bytes,
-        threads=threads,
-        code=code,
-        occupancy=resident,
-        idle={} if code is None else idle_requests(traced, requests, code, warps),
-        tiles=tiles,
+        work=Work(
+            dtype=case.dtype,
+            memory_bytes=0 if problem.memory == "shared" else problem.bytes_moved(case),
+            wavefronts=sum(access.of_all for access in costs.shared)
+            + sum(access.wavefronts for access in asked)
+            + sum(access.wavefronts for access in costs.tiles),
+            flops=problem.flops(case),
+        ),
     )
+
+
+def _passed(case: Case, program: NumbaKernel, *, zeros: bool) -> Iterator[tuple[str, Argument]]:
+    """The arguments of a launch, as Numba passes them; with ``zeros`` as the data of all arrays."""
+    problem = PROBLEMS[case.problem]
+    types = [np.dtype(carried(dtype)) for dtype in problem.array_types(case)]
+    for name, length, dtype in zip(problem.arrays, problem.lengths(case), types, strict=True):
+        # The module's variable in constant memory has the name.
+        data = np.zeros(length, dtype) if zeros else None
+        yield from passed_as(f"{name}$" if name == program.constant else name, ArrayArgument((length,), dtype, data))
+    yield from ((f"scalar{number}", np.uint32(value)) for number, value in enumerate(problem.scalars(case)))
+    for number, each in enumerate(program.tensor_maps):
+        high: tuple[int, ...] = (each.rows,)
+        dtype = types[each.array]
+        box: tuple[int, ...] = (each.row_bytes // dtype.itemsize, each.tile_rows)
+        if each.apart > 1:
+            high, box = (each.rows // each.apart, each.apart), (box[0], 1, box[1])
+        described = TensorMapArgument((*high, each.columns), dtype, box, each.row_bytes, each.stride)
+        yield f"{problem.arrays[each.array]}$map{number}", described
 
 
 def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[int, float, float]]]:

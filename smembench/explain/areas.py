@@ -10,8 +10,8 @@ import numpy as np
 from smembench.explain.costs import Costs
 from smembench.explain.declared import Declared, declared
 from smembench.explain.rearranged import Asked, asked_by
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.trace import SharedArray
 from smembench.explain.warp import WIDTHS
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from smembench.explain.analysis import MAX_PAD
+from smembench.explain.analysis import MAX_PAD, explain
 from smembench.explain.banks import ideal_wavefronts, wavefronts
-from smembench.explain.launch import launch
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import asked_of
-from smembench.explain.recorder import SharedArray
-from smembench.explain.requests import Request
+from smembench.explain.requests import Request, distinct
+from smembench.explain.trace import SharedArray, Trace
 from smembench.explain.trials import Tried, least, no_swizzle, pads, swizzles, tried, vector_of
 from smembench.kernels import registry
 from smembench.model.case import Case
@@ -53,7 +52,8 @@ def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:
             rows that do not fit.
     """
     kernel = registry.kernel_of(case)
-    traced, requests = launch(kernel, replace(case, pad=0) if kernel.pad else case, apart=True)
+    traced = explain(replace(case, pad=0) if kernel.pad else case).trace
+    requests = requests_apart(traced)
     for mistake in traced.mistakes:
         if mistake.kind == "outside":
             raise UsageError(f"--best-swizzle: {case.kernel}, line {mistake.line}: {mistake.text}")
@@ -67,6 +67,11 @@ def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:
     if row is not None and all(len(best.tile.array.shape) > 1 for best in found):
         raise UsageError(f"--row {row}: the shared arrays of {case.kernel} have rows of their own; leave it out")
     return found
+
+
+def requests_apart(traced: Trace) -> list[Request]:
+    """Those to shared memory, each for all of an access site with the same addresses."""
+    return distinct((each for each in traced.accesses if each.site.space == "shared"), shifted=False)
 
 
 def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None = None) -> BestLayouts:

@@ -96,6 +96,7 @@ class Costs:
     Attributes:
         title: the kernel, its file, and how it is launched.
         pad: columns of padding at the end of a tile's rows.
+        requests: of the launch, one for all of an access site with the same cost; ``weight`` is their number.
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
             shared memory, whose cost no rule tells.
         distributed: accesses to the shared memory of other blocks of the cluster, which no other figure has.
@@ -110,6 +111,7 @@ class Costs:
     title: str
     pad: int
     trace: Trace
+    requests: Sequence[Request]
     shared: tuple[SharedAccess, ...]
     memory: tuple[GlobalAccess, ...]
     constant: tuple[ConstantAccess, ...]

@@ -17,8 +17,8 @@ from smembench.explain.costs import Costs
 from smembench.explain.declared import Declared
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import Asked
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import NOWHERE, AccessSite
+from smembench.explain.trace import SharedArray
 from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swizzles, tried, vector_of
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 

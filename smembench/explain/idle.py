@@ -64,14 +64,11 @@ def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, 
             continue
         may = [each for each in of_line if not each.access.never]
         by_caller = [count for (place, _), count in sorted(callers.items()) if place == line]
+        by_branches = _by_branches(active, line, guarded, lined)  # each way misses some where the other does not
         if all(each.region in visits for each in guarded):
             come = sum(visits[each.region] for each in guarded)
-        elif by_line := active[line, ("branch", "branch", "")]:
-            come = by_line * len(guarded) // _statements(lined, line)
-        else:
-            found += _by_branches(active, line, guarded, lined)
-            continue
-        found += max(0, come - _with_lanes(by_caller, may))
+            by_branches = max(by_branches, come - _with_lanes(by_caller, may))
+        found += by_branches
     return found
 
 
@@ -98,12 +95,6 @@ def _by_branches(
         _, kind, way = _COPY
         found += (active[line, _COPY] + active[line, ("branch", kind, way)]) * never // copies
     return found
-
-
-def _statements(lined: Sequence[Lined], line: int) -> int:
-    """How often the machine code has a statement with accesses to shared memory."""
-    kinds = (each.access for each in lined if each.line == line and each.access.space == "shared")
-    return min(Counter(_issued(access) for access in kinds if not access.never).values(), default=1)
 
 
 def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:

@@ -10,8 +10,8 @@ from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.costs import SharedAccess
 from smembench.explain.cure import Cure, cure_of
 from smembench.explain.rearranged import asked_of
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite, Request
+from smembench.explain.trace import SharedArray
 from smembench.explain.warp import WIDTHS
 from smembench.launches.expression import evaluated, parsed
 from smembench.model.errors import UsageError

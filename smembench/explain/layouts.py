@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import Integers
+from smembench.explain.trace import SharedArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,6 @@ CLUSTER_SYNCS = WARP_SYNCS * 2**20
 NEVER = CLUSTER_SYNCS * 2**22
 """The order of what does not happen: behind all that does."""
 
-KINDS = ("outside", "race", "barrier", "unwritten")
-"""Of mistakes."""
-
 _MOST_UNITS, _PLACES = 2**16, 2**22
 """Units of memory, about as many as a block can have; and units after a barrier that are told apart, modulo that."""
 
@@ -187,34 +184,6 @@ def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, 
             )
             found[first.line, second.line] = Mistake(first.line, "race", text)
     return sorted(found.values())
-
-
-class Path(NamedTuple):
-    """The lines of a thread's barriers, and the last line behind them in which it accesses memory, 0 for none."""
-
-    barriers: tuple[int, ...] = ()
-    last: int = 0
-
-    def passes_by(self, number: int, line: int) -> bool:
-        """Whether it goes on without the barrier in ``line``, that of this number of other threads.
-
-        A barrier waits for the threads that have not ended (CUDA programming guide, "Synchronization Functions"): one
-        that does nothing behind the line has returned.
-        """
-        if len(self.barriers) > number:
-            return self.barriers[number] != line
-        return self.last > line
-
-
-def divergent(paths: Sequence[Path]) -> list[Mistake]:
-    """The first barrier without which threads of a block go on that others reach."""
-    longest = max((path.barriers for path in paths), key=len, default=())
-    for number, line in enumerate(longest):
-        if any(path.passes_by(number, line) for path in paths):
-            here = sum(path.barriers[number : number + 1] == (line,) for path in paths)
-            text = f"{here} of the block's {len(paths)} threads reach this barrier; all must that have not returned"
-            return [Mistake(line, "barrier", text)]
-    return []
 
 
 def thread(number: np.integer[Any], block: int = 0) -> str:

@@ -26,8 +26,10 @@ from smembench.model.errors import UsageError
 from smembench.model.text import number_of
 from smembench.toolchains.numba_function import function_code
 
-_SHARED = r"\b_cudapy_smem_(\d+)\b"
-"""Numba's names of shared arrays in PTX."""
+_SHARED = re.compile(r"\b_cudapy_smem_(\d+)_(\d+)_(\d+(?:_\d+)*)\b")
+"""The names of shared arrays in PTX: a number, bytes of an element, and the sides (``toolchains.nvvm``)."""
+_OF_HELPER = re.compile(r"(\.loc\s+(\d+)\s+\d+\s+(?!1\s)(\d+))\s*$", re.MULTILINE)
+"""A line of a helper, whose column is the kernel's line that calls it (``toolchains.nvvm``)."""
 
 
 def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Costs:
@@ -42,7 +44,8 @@ def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Cost
     check_launch(call.grid, call.block)
     named = _named(plain, call.arguments)
     found = function_code(function, [_like(name, each) for name, each in named.items()], capability)
-    kernel = numba_kernel(found.ptx, plain)
+    kernel = numba_kernel(found.ptx, names_of_arrays(plain))
+    kernel.name = plain.__name__
     passed = [part for name, each in named.items() for part in passed_as(name, each)]
     kernel.name_parameters([name for name, _ in passed])
     path = plain.__code__.co_filename
@@ -55,11 +58,29 @@ def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Cost
     )
 
 
-def numba_kernel(ptx: str, function: FunctionType) -> PtxKernel:
-    """The kernel that PTX has of a function, with the function's names of its shared arrays."""
-    (kernel,) = parse(_with_names(ptx, function)).kernels.values()
-    kernel.name = function.__name__
+def numba_kernel(ptx: str, names: Sequence[str] = ()) -> PtxKernel:
+    """The only kernel of PTX, with these names of its shared arrays, or shared0, shared1 … if it has not as many."""
+    found = {int(match[1]): match for match in _SHARED.finditer(ptx)}
+    if len(names) != len(found):
+        names = [f"shared{place}" for place in range(len(found))]
+    new = dict(zip(sorted(found), names, strict=True))
+    lined = _OF_HELPER.sub(r"\1, inlined_at \2 \3 0", _SHARED.sub(lambda match: new[int(match[1])], ptx))
+    (kernel,) = parse(lined).kernels.values()
+    kernel.shapes = {
+        new[number]: (int(match[2]), tuple(map(int, match[3].split("_")))) for number, match in found.items()
+    }
     return kernel
+
+
+def names_of_arrays(function: FunctionType) -> Sequence[str]:
+    """The names that a function gives its shared arrays; none if it does not name each once."""
+    tree = ast.parse(dedent(inspect.getsource(function)))
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    made = [each for each in assigned if re.search(r"\bshared\.array\(", ast.unparse(each.value))]
+    names = [ast.unparse(each.targets[0]) for each in sorted(made, key=lambda each: each.lineno)]
+    parameters = inspect.signature(function).parameters
+    distinct = len({*names, *parameters}) == len(names) + len(parameters)
+    return names if distinct and all(map(str.isidentifier, names)) else ()
 
 
 def passed_as(name: str, argument: Argument) -> Iterator[tuple[str, Argument]]:
@@ -98,18 +119,3 @@ def _like(name: str, argument: Argument) -> Any:
     if argument.dtype.kind not in "biufc":
         raise UsageError(f"{name}: elements of type {argument.dtype} are not traced; give a type of numbers")
     return as_strided(np.empty(1, argument.dtype), argument.shape, argument.steps)
-
-
-def _with_names(ptx: str, function: FunctionType) -> str:
-    """PTX whose shared arrays have the names that the function gives them, or numbers if it does not name each once."""
-    tree = ast.parse(dedent(inspect.getsource(function)))
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    made = [each for each in assigned if re.search(r"\bshared\.array\(", ast.unparse(each.value))]
-    names = [ast.unparse(each.targets[0]) for each in sorted(made, key=lambda each: each.lineno)]
-    numbers = sorted({int(number) for number in re.findall(_SHARED, ptx)})
-    parameters = inspect.signature(function).parameters
-    distinct = len({*names, *parameters}) == len(names) + len(parameters) and all(map(str.isidentifier, names))
-    if len(numbers) != len(names) or not distinct:
-        names = [f"shared{place}" for place in range(len(numbers))]
-    new: Mapping[int, str] = dict(zip(numbers, names, strict=True))
-    return re.sub(_SHARED, lambda match: new[int(match[1])], ptx)

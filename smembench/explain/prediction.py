@@ -1,4 +1,4 @@
-"""Predictions for a case from its trace; several processes trace many cases."""
+"""Predictions for a case from its trace; several processes compile and trace many cases."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from smembench.explain.occupancy import occupancy
 from smembench.launches.live import is_token
 from smembench.model.case import UNIFORM, Case
 from smembench.model.child import child_command
+from smembench.model.groups import grouped
 from smembench.model.measurement import Prediction
 from smembench.model.progress import unseen
 from smembench.model.text import one_line
 from smembench.model.user_launch import UNCHECKED
 from smembench.store.assemble import Predict
 
-_WORTH_IT = 16
+_WORTH_IT = 4
 """Fewest traces for which several processes save time."""
 _MOST_PROCESSES = 16
 _SILENCE_SECONDS = 120.0
@@ -32,11 +33,16 @@ _PIPE_BYTES = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A trace's figures, which hold for any device, and what the occupancy depends on."""
+    """A trace's figures, which hold for any device, and what the occupancy depends on.
+
+    ``sectors`` of global memory and ``wavefronts`` of shared memory are those of a launch.
+    """
 
     prediction: Prediction
-    threads: int
-    shared_bytes: int
+    threads: int = 0
+    shared_bytes: int = 0
+    sectors: float = 0.0
+    wavefronts: float = 0.0
 
 
 _CASES = TypeAdapter(list[Case])
@@ -49,12 +55,7 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
 
     All are None for CPU cases and for kernels that cannot be traced.
     """
-    if case.kind != "cuda":
-        return Prediction()
-    key = _key(case)
-    if key not in _traced:
-        _traced[key] = _figures(key)
-    figures = _traced[key]
+    figures = figures_of(case)
     if figures is None or figures.prediction.unexplained:
         return figures.prediction if figures else Prediction()
     try:
@@ -64,13 +65,24 @@ def predict(case: Case, capability: str | None, registers: int | None = None) ->
     return replace(figures.prediction, occupancy=resident)
 
 
+def figures_of(case: Case) -> Figures | None:
+    """A case's figures, traced once per process; None for CPU cases, and for kernels without source to trace."""
+    if case.kind != "cuda":
+        return None
+    key = _key(case)
+    if key not in _traced:
+        _traced[key] = _figures(key)
+    return _traced[key]
+
+
 def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]) -> None:
     """Trace the cases that ``predict`` will need, in several processes; if there are few, leave them to ``predict``.
 
-    Kernels of the user's, whose files may be imported, are always traced in other processes. A trace takes a few
-    milliseconds, or up to three seconds if blocks at the edges differ, and a sweep can have two hundred cases. ``done``
-    is called with each traced case, its number and the number of cases. If a process ends early, or is silent for too
-    long, ``predict`` traces what is missing; of kernels of the user's the one in progress is not explained.
+    Kernels of the user's, whose files may be imported, are always traced in other processes. A kernel compiles in
+    tenths of a second up to a few seconds, unless it was compiled before, and is traced in about one; a sweep can have
+    two hundred cases. ``done`` is called with each traced case, its number and the number of cases. If a process ends
+    early, or is silent for too long, ``predict`` traces what is missing; of kernels of the user's the one in progress
+    is not explained.
     """
     keys = dict.fromkeys(_key(case) for case in cases if case.kind == "cuda")
     missing = [key for key in keys if key not in _traced and not (key.launch and is_token(key.launch.target))]
@@ -78,9 +90,11 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
     imports = any(case.launch is not None for case in missing)  # a file of the user's, which this process does not
     if (len(missing) < _WORTH_IT or processes < 2) and not imports:
         return
-    # Slow cases, large kernels at ragged sizes, are neighbours in a plan: each process takes every n-th case.
+    # Slow kernels are neighbours in a plan: each process takes every n-th kernel, in all of its sizes.
+    variants = list(grouped(missing, lambda case: replace(case, m=1, n=1, k=None)).values())
+    shares = [[case for each in variants[first::processes] for case in each] for first in range(processes)]
     reading, writing = os.pipe()
-    running = [_start(missing[first::processes], writing) for first in range(processes)]
+    running = [_start(share, writing) for share in shares if share]
     os.close(writing)
     try:
         for number, line in enumerate(_lines(reading), 1):
@@ -161,13 +175,13 @@ def _figures(case: Case) -> Figures | None:
             from smembench.explain.any_kernel import explain_launch
 
             explained = explain_launch(case.launch)
+        elif not has_source(case):
+            return None
         else:
             from smembench.explain.analysis import explain  # imports Numba, which a run on the CPU has no use for here
 
-            explained = explain(case)
+            explained = explain(case, quick=True)
     except Exception as error:
-        if case.launch is None:
-            return None
         return _unexplained(one_line(error))
     predicted = Prediction(
         load_conflict=explained.degree("load"),
@@ -176,7 +190,21 @@ def _figures(case: Case) -> Figures | None:
         store_sectors=explained.sectors("store"),
         constant_addresses=mean((access.addresses, access.requests) for access in explained.constant),
     )
-    return Figures(predicted, explained.threads, explained.shared_bytes)
+    return Figures(
+        predicted,
+        explained.threads,
+        explained.shared_bytes,
+        sum(access.sectors for access in explained.traffic),
+        sum(access.of_all for access in explained.shared),
+    )
+
+
+def has_source(case: Case) -> bool:
+    """Whether a case's kernel is one of Numba's, which can be traced."""
+    from smembench.kernels import registry
+    from smembench.kernels.program import NumbaKernel
+
+    return isinstance(registry.kernel_of(case).build(case), NumbaKernel)
 
 
 def _unexplained(why: str) -> Figures:

@@ -33,9 +33,8 @@ class AccessSite:
     Attributes:
         line: in the kernel's file.
         space: ``shared``, ``constant`` or ``global``, or ``distributed`` for the shared memory of another block of the
-            cluster. No memory serves the others, but a launch counts them:
-            ``barrier`` for the barriers of a block, ``mbarrier`` for those in shared memory, ``fence`` for
-            ``cuda.threadfence``, and ``branch`` for a line in a branch that threads pass, whichever they take.
+            cluster. No memory serves the others, but a launch counts them: ``barrier`` for the barriers of a block,
+            and ``branch`` for warps that come to an access which none of their lanes makes.
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
@@ -52,11 +51,6 @@ class AccessSite:
     width: int
     way: str = ""
     place: int = 0
-
-    @property
-    def statement(self) -> tuple[str, int, int]:
-        """The space, the line in the machine code and the width."""
-        return self.space, self.place or self.line, self.width
 
     @property
     def in_kernel(self) -> AccessSite:

@@ -25,7 +25,7 @@ def moved(box: TensorMapArgument, access: TileAccess, at: Sequence[int]) -> Tile
     first: Integers = np.array([(at[0] + left) * size])
     stride = size
     for number in range(1, len(sides)):
-        stride *= sides[number - 1]
+        stride *= box.pitch or sides[0] if number == 1 else sides[number - 1]
         high, above = inside(sides[number], at[number], box.box[number])
         places = (at[number] + above + np.arange(high)) * stride
         first = (places[:, None] + first).ravel()

@@ -8,34 +8,22 @@ bits 7 to 9. How many wavefronts a core matrix takes is counted as for ``ldmatri
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from smembench.explain.banks import wavefronts
-from smembench.explain.lockstep import Group
 from smembench.explain.requests import Integers
-from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES, TILE_ALIGNMENT
+from smembench.kernels.intrinsics.bulk_copy import CHUNK, ROW_BYTES
 from smembench.kernels.intrinsics.operands import Operand
-from smembench.kernels.intrinsics.warp_group import GROUP
-from smembench.kernels.program import TensorMap
 from smembench.model.groups import grouped
 from smembench.model.hardware import SECTOR_BYTES
 
 CORE_ROWS = 8
 """Rows of a core matrix."""
-
-
-class Matrix(NamedTuple):
-    """A matrix in global memory as a launch passes it to a kernel for its copies: the array's name, and its map."""
-
-    name: str
-    itemsize: int
-    described: TensorMap
 
 
 _LINE = ROW_BYTES // SECTOR_BYTES
@@ -144,71 +132,6 @@ def operand_wavefronts(operand: Operand, start: int) -> int:
     return sum(wavefronts(rows, CHUNK, "load") for rows in core_matrices(operand, start))
 
 
-class TileRecorder:
-    """Records what the threads of a block start; a trace's ``cuda`` has it for the intrinsics.
-
-    Attributes:
-        found: how often each access is made, in all blocks of the grid.
-    """
-
-    def __init__(self, line: Callable[[], int]) -> None:
-        self.found: Counter[TileAccess] = Counter()
-        self._line = line
-        self._group = Group(np.arange(0))
-        self._started: list[tuple[Callable[..., TileAccess], Sequence[Any]]] = []
-        self._threads: Counter[TileAccess] = Counter()
-
-    def enter(self, group: Group) -> None:
-        """Begin with a group of threads."""
-        self._group, self._started = group, []
-
-    def leave(self) -> None:
-        """The threads that are still going have run to the end: keep what they started."""
-        threads, going = self._group.threads, self._group.going
-        for access, numbers in self._started:
-            of_threads = [np.broadcast_to(np.asarray(each), threads.shape)[going].tolist() for each in numbers]
-            for values, count in Counter(zip(*of_threads, strict=True)).items():
-                self._threads[access(*values)] += count
-
-    def leave_block(self, weight: int) -> None:
-        """The block has ended, which stands for so many."""
-        for access, count in self._threads.items():
-            self.found[access] += weight * (count // GROUP if access.kind == "operand" else count)
-        self._threads.clear()
-
-    def copied(self, tile: Any, matrix: Matrix, column: Any, row: Any, blocks: int = 1) -> None:
-        """Each thread starts to copy the tile at (row, column) of a matrix, to so many blocks."""
-        self._started.append((self._moving("copy", tile, matrix, blocks), (column, row)))
-
-    def stored(self, tile: Any, matrix: Matrix, column: Any, row: Any) -> None:
-        """Each thread starts to write a tile to (row, column) of a matrix."""
-        self._started.append((self._moving("store", tile, matrix), (column, row)))
-
-    def multiplied(self, tile: Any, place: Any, operand: Operand) -> None:
-        """The threads of each warp group start products of an operand that begins at a place of shared memory."""
-        addresses, _ = tile.located([np.asarray(place)], operand.rows * operand.row_bytes)
-        self._started.append((partial(_read, self._line(), tile, operand), (addresses,)))
-
-    def _moving(self, kind: str, tile: Any, matrix: Matrix, blocks: int = 1) -> Callable[..., TileAccess]:
-        """What a copy or a store of a tile does, by the column and row of the matrix."""
-        rows, row_bytes = matrix.described.tile_rows, matrix.described.row_bytes
-        access = TileAccess(
-            *(self._line(), kind, matrix.name, tile.name, rows, row_bytes // matrix.itemsize),
-            shared_bytes=blocks * rows * row_bytes,
-            blocks=blocks,
-        )
-        return partial(_moved, access, matrix)
-
-
-def _moved(access: TileAccess, matrix: Matrix, column: int, row: int) -> TileAccess:
-    """The access with the bytes of global memory that a copy or a store at (row, column) of the matrix moves."""
-    whole, itemsize = matrix.described, matrix.itemsize
-    high, above = inside(whole.rows, row, access.rows, whole.apart)
-    width, left = inside(whole.columns, column, access.columns)
-    first = ((row + (above + np.arange(high)) * whole.apart) * whole.stride + column + left) * itemsize
-    return moving(access, first, width * itemsize, whole.row_bytes)
-
-
 def moving(access: TileAccess, first: Integers, wide: int, row_bytes: int) -> TileAccess:
     """An access with the bytes of global memory that it moves.
 
@@ -231,10 +154,10 @@ def moving(access: TileAccess, first: Integers, wide: int, row_bytes: int) -> Ti
     )
 
 
-def inside(side: int, first: int, count: int, apart: int = 1) -> tuple[int, int]:
-    """How many of ``count`` places from ``first`` on, so far ``apart``, a side has; and how many lie before it."""
+def inside(side: int, first: int, count: int) -> tuple[int, int]:
+    """How many of ``count`` places from ``first`` on a side has, and how many lie before it."""
     before = min(max(-first, 0), count)
-    return min(max(-((first - side) // apart), 0), count) - before, before
+    return min(max(side - first, 0), count) - before, before
 
 
 def _parts(first: Integers, wide: int) -> Integers:
@@ -247,12 +170,3 @@ def _parts(first: Integers, wide: int) -> Integers:
 def _packet(sectors: Any, blocks: int, least: int) -> np.ndarray[Any, Any]:
     """The sectors of the packets in which so many arrive: to several blocks at once, at least so many each."""
     return np.where(np.asarray(sectors) > 0, np.maximum(sectors, least if blocks > 1 else 0), 0)
-
-
-def _read(line: int, tile: Any, operand: Operand, start: int) -> TileAccess:
-    return TileAccess(
-        *(line, "operand", operand.name, tile.name, operand.rows, operand.row_bytes // tile.itemsize),
-        shared_bytes=operand.rows * operand.row_bytes,
-        operand=operand,
-        wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
-    )

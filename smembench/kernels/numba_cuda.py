@@ -185,10 +185,13 @@ PRIVATE: tuple[Private, ...] = (
     *(Private(f"{_TYPING}.{method}", *_RULE) for method in ("_remove_global", "insert_global")),
     Private("numba.cuda.debuginfo.CUDADIBuilder.mark_variable", *_LINES),
     Private("numba.cuda.debuginfo.CUDADIBuilder.update_variable", *_LINES),
+    Private("numba.cuda.debuginfo.CUDADIBuilder._di_location", *_LINES),
+    Private("numba.cuda.core.inline_closurecall.InlineWorker.inline_ir", *_LINES),
     Private("numba.cuda.lowering.CUDALower._adjust_line_if_prologue", *_LINES),
     Private("numba.cuda.target.CUDATargetContext.DIBuilder", *_LINES),
     Private("numba.cuda.core.bytecode.FunctionIdentity._unique_ids", *_NUMBERS),
     Private("numba.cuda.cudaimpl._unique_smem_id", *_NUMBERS),
+    Private("numba.cuda.cudaimpl._generic_array", "PTX with the shapes of shared arrays", "nothing is explained"),
     Private(
         "numba.cuda.core.untyped_passes.InlineInlinables",
         "functions of `device`, which look like a dispatcher with inline, are inlined",

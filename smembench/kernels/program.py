@@ -6,7 +6,7 @@ a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -110,26 +110,15 @@ class NumbaKernel(GpuKernel):
         function: closes over block, pad, stride and dtype, never over sizes.
         launch_bounds: threads per block at most, and blocks that an SM has to hold at least; they limit a thread's
             registers.
-        segments: for a persistent grid whose blocks share tiles, into how many blocks' ranges each tile of ``grid`` is
-            divided on so many multiprocessors, row by row.
-        grid_dependent: whether a block's work, or the size of its tile, depends on the grid size, so that a trace must
-            use the real one.
-        first_differ: whether the first blocks along an axis of a grid access memory otherwise than those inside, as the
-            last may in any grid; a trace then has both.
         tile_of: for a persistent grid along x, with a block per tile: which tile of ``grid``, (x, y), the block of this
             number computes.
         parts: into how many equal parts its rows of tiles are divided, each with tiles of its own kinds.
-        edge_steps: steps along k of each tile that are not of its main loop; a trace has more than these.
     """
 
     function: Callable[..., None]
     launch_bounds: tuple[int, int] | None = field(default=None, kw_only=True)
-    segments: Callable[[int], Sequence[int]] | None = field(default=None, kw_only=True)
-    grid_dependent: bool = field(default=False, kw_only=True)
-    first_differ: bool = field(default=False, kw_only=True)
     tile_of: Callable[[int], tuple[int, int]] | None = field(default=None, kw_only=True)
     parts: int = field(default=1, kw_only=True)
-    edge_steps: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

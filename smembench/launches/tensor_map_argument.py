@@ -29,6 +29,7 @@ class TensorMapArgument:
         shape, dtype: of the array, which has at most 5 dimensions and no gaps.
         box: elements that a copy moves along each dimension, the innermost first.
         swizzle: bytes over which chunks of 16 are swizzled: 0, 32, 64 or 128.
+        pitch: elements from one row to the next; 0 for rows without gaps, whose bytes are checked.
 
     Raises:
         UsageError: for what ``cuTensorMapEncodeTiled`` does not take.
@@ -38,6 +39,7 @@ class TensorMapArgument:
     dtype: np.dtype[Any]
     box: tuple[int, ...]
     swizzle: int = 0
+    pitch: int = 0
 
     def __post_init__(self) -> None:
         if reason := self._reason(self.shape[::-1], self.dtype.itemsize):
@@ -50,7 +52,7 @@ class TensorMapArgument:
             return f"give a box of as many dimensions as the array, 1 to {_MOST_DIMENSIONS}"
         if min(self.box) < 1 or max(self.box) > _MOST_IN_BOX:
             return f"a box has 1 to {_MOST_IN_BOX} elements along each dimension"
-        if self.box[0] * size % _ALIGNMENT or (len(sides) > 1 and sides[0] * size % _ALIGNMENT):
+        if self.box[0] * size % _ALIGNMENT or (len(sides) > 1 and not self.pitch and sides[0] * size % _ALIGNMENT):
             return f"rows of the array and of the box have to be multiples of {_ALIGNMENT} bytes"
         if self.swizzle not in _SWIZZLES:
             return f"the swizzle has to be one of {', '.join(map(str, _SWIZZLES))}"

@@ -186,7 +186,7 @@ class Prediction:
         load_sectors, store_sectors: 32-byte sectors per global request.
         occupancy: theoretical occupancy, a fraction.
         constant_addresses: distinct addresses per constant request.
-        unexplained: why a kernel of the user's cannot be traced, if it cannot.
+        unexplained: why a kernel cannot be traced that has source, if it cannot.
     """
 
     load_conflict: float | None = None

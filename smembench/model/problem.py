@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from smembench.model.axis import DEFAULT_BLOCKS, Axis
 from smembench.model.case import BY_ROWS, UNIFORM, Block, Case
 from smembench.model.hardware import WAVEFRONT_BYTES
-from smembench.model.pattern import Pattern
 from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
@@ -83,7 +82,6 @@ class Problem(ABC):
 
     Attributes:
         texts: its command and its tables.
-        pattern: smaller cases for a trace.
     """
 
     name: ClassVar[str]
@@ -122,9 +120,8 @@ class Problem(ABC):
     checks: bool = True
     """Whether results are checked; those of the user's kernels need not be."""
 
-    def __init__(self, texts: Texts, pattern: Pattern | None = None) -> None:
+    def __init__(self, texts: Texts) -> None:
         self.texts = texts
-        self.pattern = pattern or Pattern()
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -11,22 +11,21 @@ from types import MappingProxyType
 from typing import Any
 
 from smembench.devices.select import CPU, resolve
+from smembench.explain.prediction import figures_of, trace_together
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import GpuKernel
+from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
-from smembench.model.progress import unseen
 from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
 from smembench.run.launch_cases import launch_cases, sweep_of
 from smembench.run.launch_sweep import LaunchSweep
 from smembench.run.placement import needs_gpu
-from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
 from smembench.run.stop_rule import PRESETS
 from smembench.stats.summary import median_interval
@@ -65,18 +64,21 @@ class Search:
     predicted_slow: int
 
 
-def search(base: Case, names: Sequence[str], predict: Predict, begin: Begin = unseen) -> Search:
+def search(
+    base: Case,
+    names: Sequence[str],
+    predict: Predict,
+    ahead: Callable[[Sequence[Case]], None] = lambda cases: None,
+) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
-    A case without a predicted cost is kept. ``begin`` is called before each prediction.
+    A case without a predicted cost is kept. ``ahead`` is called with all cases whose cost will be asked for.
     """
     kernels = [registry.find(base.problem, name, base.kind) for name in names]
     tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
     fitting = [case for case in tried if _fits(case)]
-    costs = {}
-    for number, case in enumerate(fitting, 1):
-        begin(case, number, len(fitting))
-        costs[case] = predict(case)
+    ahead(fitting)
+    costs = {case: predict(case) for case in fitting}
     known = [cost for cost in costs.values() if cost is not None]
     sectors = ALLOWED * min((cost.sectors for cost in known), default=0.0)
     # A kernel without shared memory has no wavefronts, and sets no minimum for those that have.
@@ -117,17 +119,11 @@ def predicted_cost(case: Case) -> PredictedCost | None:
 
     None for CPU kernels, for those that cannot be traced, and where the TMA copies tiles, which are no requests.
     """
-    from smembench.explain.analysis import explain
-
-    try:
-        program = registry.kernel_of(case).build(case)
-        if not isinstance(program, GpuKernel) or program.tensor_maps:
-            return None
-        explained = explain(case)
-    except UsageError:
+    program = registry.kernel_of(case).build(case)
+    if not isinstance(program, NumbaKernel) or program.tensor_maps:
         return None
-    sectors = sum(access.sectors for access in explained.traffic)
-    return PredictedCost(sectors, sum(access.of_all for access in explained.shared))
+    found = figures_of(case)
+    return None if found is None or found.prediction.unexplained else PredictedCost(found.sectors, found.wavefronts)
 
 
 def candidates(
@@ -161,7 +157,7 @@ def candidates(
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     base = replace(base, inputs=contract.usual_inputs(dtype), b_layout=contract.usual_b_layout(dtype))
     with watch.progress() as begin:
-        found = search(base, names, predicted_cost, begin)
+        found = search(base, names, predicted_cost, lambda cases: trace_together(cases, begin))
     if not found.cases:
         raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
     return found

@@ -1,4 +1,4 @@
-"""Machine code of the package's kernels on disk, since a compiler takes seconds for a large one.
+"""What compilers make of the package's kernels, on disk, since they take seconds for a large one.
 
 The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel, and an empty one per solved
 exercise. Any of them may be deleted,
@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from smembench.kernels import registry
+from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains.registry import Toolchain
 from smembench.toolchains.settings import settings
 
-_MOST = 500
+_MOST = 1000
 """Files that are kept; of more the oldest are deleted."""
 _BETWEEN = b"\0"
 _CHECKSUM_BYTES = sha256().digest_size
@@ -53,6 +54,12 @@ def kept(
         content = log.encode() + _BETWEEN + code
         _write(_folder() / name, sha256(content).digest() + content)
     return log, code
+
+
+def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ...]:
+    """What decides a program's machine code, beside its source."""
+    tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, program.variant)
+    return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 
 def noted(fact: object, *, note: bool = False) -> bool:

@@ -16,7 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains.cubin import usage
-from smembench.toolchains.kept_code import kept
+from smembench.toolchains.kept_code import kept, variant
 from smembench.toolchains.memory_instructions import MemoryInstruction, memory_instructions
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
@@ -78,12 +78,6 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
         except Exception:  # a missing library raises its own; explanations work without machine code
             _compiled[key] = None
     return _compiled[key]
-
-
-def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ...]:
-    """What decides a program's machine code, beside its source."""
-    tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, program.variant)
-    return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 
 def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -> MachineCode | None:

@@ -12,7 +12,10 @@ from typing import Any
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
+from smembench.model.errors import UsageError
 from smembench.toolchains.cubin import entry
+from smembench.toolchains.cuda_libraries import cuda_libraries
+from smembench.toolchains.kept_code import kept, variant
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvvm import compiled
 from smembench.toolchains.registry import Toolchain
@@ -80,15 +83,42 @@ def loaded(code: bytes) -> Loaded[NumbaKernel]:
 
 
 def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
-    """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide."""
+    """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide.
+
+    It is kept on disk: processes that time a kernel and those that explain it compile it once.
+    """
     major, minor = map(int, capability.split("."))
-    return compiled(
-        program.function,
-        _signature(case, program),
-        (major, minor, "a") if program.tensor_maps else (major, minor),
-        at_link_time=not program.constant,
-        launch_bounds=program.launch_bounds,
-    )
+
+    def made() -> tuple[str, bytes]:
+        code = compiled(
+            program.function,
+            _signature(case, program),
+            (major, minor, "a") if program.tensor_maps else (major, minor),
+            at_link_time=not program.constant,
+            launch_bounds=program.launch_bounds,
+        )
+        return "", code
+
+    return kept(case, TOOLCHAIN, ("NVVM", variant(case, program, capability)), made)[1]
+
+
+def kernel_ptx(case: Case, program: NumbaKernel, capability: str) -> str:
+    """The PTX that ptxas gets for a launch.
+
+    Raises:
+        UsageError: without NVIDIA's compiler libraries.
+    """
+    require(case.kernel)
+    code = by_nvvm(case, program, capability)
+    return code.decode() if program.constant else linked_ptx(code, program.architecture(capability))
+
+
+def require(kernel: str) -> None:
+    """Raise a UsageError, which says what to install, where a library is missing that compiles a kernel."""
+    from smembench.kernels.numba_cuda import INSTALL
+
+    if missing := [name for name, found in cuda_libraries().items() if not found]:
+        raise UsageError(f"{kernel}: to explain it, install {' and '.join(missing)}: {INSTALL}")
 
 
 def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:

@@ -6,16 +6,15 @@ Numba is imported where it is used, so that listing the toolchains is quick.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import getsourcelines
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from smembench.kernels.rebound import Rebound
 from smembench.model.errors import UsageError
-from smembench.toolchains.cuda_libraries import cuda_libraries
 from smembench.toolchains.machine_code import MachineCode, parse
-from smembench.toolchains.numba import link, linked_ptx
+from smembench.toolchains.numba import link, linked_ptx, require
 from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
@@ -47,14 +46,13 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
     Raises:
         UsageError: for what does not compile, with the line where it is known, and where a library is missing.
     """
-    from smembench.kernels.numba_cuda import INSTALL, typeof
+    from smembench.kernels.numba_cuda import typeof
 
     plain = getattr(function, "py_func", function)
     options = getattr(function, "targetoptions", {})
     if options.get("link"):
         raise UsageError(f"{plain.__name__}: links other files (link=…), which is not traced")
-    if missing := [name for name, found in cuda_libraries().items() if not found]:
-        raise UsageError(f"{plain.__name__}: needs {' and '.join(missing)} to be explained: {INSTALL}")
+    require(plain.__name__)
     at_link_time = options.get("lto", True)
     major, minor = map(int, capability.split("."))
     arch = f"{major}{minor}"
@@ -69,7 +67,7 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
         )
         ptx = linked_ptx(code, arch) if at_link_time else code.decode()
     except Exception as error:  # the compilers raise their own
-        raise UsageError(f"{plain.__name__}{_reason(error, plain)}") from None
+        raise UsageError(f"{plain.__name__}{reason(error, plain)}") from None
     if _DEVICE_RUNTIME in ptx:
         return NumbaCode(ptx, None)
     linked = link(code, arch, at_link_time=at_link_time, max_registers=options.get("max_registers"))
@@ -87,7 +85,7 @@ _NOT_CONSTANT = (
 )
 
 
-def _reason(error: Exception, function: FunctionType) -> str:
+def reason(error: Exception, function: Callable[..., Any]) -> str:
     """The line, if Numba tells it or the name that it does not know, and the reason."""
     text = str(error)
     found = re.search(r'File "[^"]*", line (\d+)', text)

@@ -5,13 +5,15 @@ the user's is what Numba alone makes of it, before and afterwards.
 
 Numba's own line information tells NVVM where variables are, too, as for a debugger, and with that NVVM orders the
 instructions of some kernels otherwise. Lines alone change nothing: the code is what a launch runs. Numba also gives an
-inlined helper's lines as the kernel's first if their numbers are smaller, though they are another file's.
+inlined helper's lines as the kernel's first if their numbers are smaller, though they are another file's. The column of
+such a helper's line is the line of the kernel's file from which it was called; of other lines it is 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -58,7 +60,8 @@ def compiled(
 def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     """Numba's compiler with this package's intrinsics, and with the rule for ``unsigned`` integers in one kernel.
 
-    Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX.
+    Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX, where the
+    names of shared arrays also tell the bytes of an element and the sides: ``_cudapy_smem_1_4_32_33``.
     """
     from smembench.kernels.intrinsics.lowering import definitions
     from smembench.kernels.intrinsics.unsigned import applied
@@ -71,13 +74,23 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
         context.insert_func_defn(lowerings)
         function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
         identity._unique_ids = count(function)
+        usual = cudaimpl._generic_array
+        cudaimpl._generic_array = partial(_named_by_shape, usual)
         try:
             with applied(context.typing_context, unsigned) if unsigned else nullcontext():
                 yield
         finally:
             identity._unique_ids, cudaimpl._unique_smem_id = count(function), array
+            cudaimpl._generic_array = usual
             for _, function, _ in lowerings:
                 context._defns.pop(function, None)
+
+
+def _named_by_shape(make: Callable[..., Any], context: Any, builder: Any, **array: Any) -> Any:
+    if array["symbol_name"].startswith("_cudapy_smem"):
+        size = context.get_abi_sizeof(context.get_data_type(array["dtype"]))
+        array["symbol_name"] = "_".join(map(str, (array["symbol_name"], size, *array["shape"])))
+    return make(context, builder, **array)
 
 
 def ready_context() -> Any:
@@ -114,6 +127,20 @@ def _a_device(capability: tuple[int | str, ...]) -> Iterator[None]:
         dispatcher.get_current_device = usual
 
 
+class _Line(int):
+    """A line of a helper in another file, and the line of the kernel's from which it was ``called``."""
+
+    called: int
+
+    def __new__(cls, line: int, called: int) -> _Line:
+        found = super().__new__(cls, line)
+        found.called = called
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Line, (int(self), self.called)
+
+
 @contextmanager
 def _lines_alone() -> Iterator[None]:
     from smembench.kernels.numba_cuda import private
@@ -121,6 +148,7 @@ def _lines_alone() -> Iterator[None]:
     builder: Any = private("numba.cuda.debuginfo.CUDADIBuilder")
     lower = private("numba.cuda.lowering.CUDALower")
     context = private("numba.cuda.target.CUDATargetContext")
+    worker: Any = private("numba.cuda.core.inline_closurecall.InlineWorker")
 
     class Lines(builder):  # type: ignore[misc]
         def mark_variable(self, *described: Any, **more: Any) -> None:
@@ -128,11 +156,25 @@ def _lines_alone() -> Iterator[None]:
 
         update_variable = mark_variable
 
+        def _di_location(self, line: int) -> Any:
+            at = {"line": line, "column": getattr(line, "called", 1), "scope": self.subprograms[-1]}
+            return self.module.add_debug_info("DILocation", at)
+
+    inline = worker.inline_ir
+
+    def inlining(self: Any, caller: Any, block: Any, i: int, callee: Any, *more: Any, **named: Any) -> Any:
+        call = block.body[i].loc.line
+        others = callee.loc.filename != caller.loc.filename
+        for statement in (each for one in callee.blocks.values() for each in one.body if others):
+            statement.loc = statement.loc.with_lineno(_Line(statement.loc.line, getattr(call, "called", call)))
+        return inline(self, caller, block, i, callee, *more, **named)
+
     usual = context.DIBuilder
     context.DIBuilder = Lines
     lower._adjust_line_if_prologue = lambda _, line: line
+    worker.inline_ir = inlining
     try:
         yield
     finally:
-        context.DIBuilder = usual
+        context.DIBuilder, worker.inline_ir = usual, inline
         del lower._adjust_line_if_prologue

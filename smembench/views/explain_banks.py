@@ -9,7 +9,7 @@ from rich.text import Text
 
 from smembench.explain.banks import bank_of, worst_part
 from smembench.explain.costs import Costs, SharedAccess
-from smembench.explain.recorder import SharedArray
+from smembench.explain.trace import SharedArray
 from smembench.model.hardware import BANKS, WORD_BYTES
 
 _SCREEN = 80

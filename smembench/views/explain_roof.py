@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from smembench.explain.analysis import Explanation
+from smembench.explain.analysis import Explanation, numba_program
 from smembench.explain.costs import Costs
 from smembench.explain.roof import MEMORY, ON_CHIP, Roof, lowest, on_chip_share, ridge, roofs, work_of
-from smembench.explain.trace import traceable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.data_sheets import DataSheet
@@ -80,7 +79,7 @@ def _sentences(
                 "tightest bound:"
             )
         said.append(f"{reached} {limit.name}, {number(amount / ms / 1e6)} {unit}{unless}.")
-    if not traceable(registry.kernel_of(explained.case), explained.case).on_device:
+    if not numba_program(registry.kernel_of(explained.case), explained.case).on_device:
         said.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."
         )

@@ -81,12 +81,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["show", DOCUMENTS], "transposeSmem"),
         (["compare", *sorted((ROOT / "results/reference/slowdown").iterdir())[:2]], "the same"),
         (["report", DOCUMENTS, "-o", "/dev/stdout"], "<html"),
-        (["explain", "transposeSmem", "--n", "64"], "32"),
         (["explain", "add.cu:add", *LAUNCH], "fully coalesced"),
         (["explain", "add.ptx:add", *LAUNCH], "fully coalesced"),
         (["matmul", "--n", "16", "--device", "cpu", "--kernel", "naive", "--csv", "-", *QUICK], ",ok,"),
     ],
-    ids=["list", "doctor", "show", "compare", "report", "explain", "cu", "ptx", "cpu"],
+    ids=["list", "doctor", "show", "compare", "report", "cu", "ptx", "cpu"],
 )
 def test_a_command_that_needs_no_numba_cuda_works_without_it(
     program: Program, site: Path, command: list[object], expected: str
@@ -97,13 +96,18 @@ def test_a_command_that_needs_no_numba_cuda_works_without_it(
     assert not re.search("Traceback|Warning", run.stderr)
 
 
+OF_USERS = (
+    *(ROOT / "tests/foreign_kernels.py:tile", "--grid", 1, "--block", "32x32"),
+    *("--arg", "float32[1024,1024]", "--arg", "float32[1024,1024]"),
+)
+
+
 @pytest.mark.slow
-def test_a_kernel_of_the_users_that_needs_it_is_refused_with_the_way_to_install_it(
-    program: Program, site: Path
+@pytest.mark.parametrize("kernel", [("transposeSmem", "--n", "64"), OF_USERS], ids=["package", "user"])
+def test_a_kernel_that_needs_it_is_refused_with_the_way_to_install_it(
+    program: Program, site: Path, kernel: tuple[object, ...]
 ) -> None:
-    launch = ["--grid", 1, "--block", "32x32", "--arg", "float32[1024,1024]", "--arg", "float32[1024,1024]"]
-    target = ROOT / "tests/foreign_kernels.py:tile"
-    run = program("explain", target, *launch, PYTHONPATH=f"{site}{os.pathsep}{ROOT}")
+    run = program("explain", *kernel, PYTHONPATH=f"{site}{os.pathsep}{ROOT}")
     assert run.returncode == 2
     assert HOW in run.stderr
     assert run.stderr.count("\n") == 1

@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.explain.analysis import best_pad, explain
-from smembench.explain.best_layout import best_layout, best_layouts, cost
-from smembench.explain.launch import launch
+from smembench.explain.best_layout import best_layout, best_layouts, cost, requests_apart
 from smembench.explain.layouts import Layout, Tile
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite, Request
-from smembench.kernels.registry import kernel_of
+from smembench.explain.trace import SharedArray
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.studies.explain import Axes, cases
@@ -96,7 +94,7 @@ def transpose(kernel: str = "transposeSmem", block: Block = LARGE, dtype: str = 
 def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, dtype: str) -> None:
     case = transpose(block=block, dtype=dtype)
     (found,) = best_layouts(case)
-    _, requests = launch(kernel_of(case), case, apart=True)
+    requests = requests_apart(explain(case).trace)
     assert found.swizzle is not None
     for tried in filter(None, (found.plain, found.pad, found.swizzle)):
         total = 0
@@ -122,7 +120,8 @@ def test_a_swizzle_frees_square_tiles_of_which_a_pad_frees_only_the_larger() -> 
 @pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(48, 16)])
 def test_a_moved_trace_is_the_trace_of_the_padded_kernel(block: Block) -> None:
     case = transpose("transposeSmemPad", block)
-    traced, requests = launch(kernel_of(case), case, apart=True)
+    traced = explain(case).trace
+    requests = requests_apart(traced)
     tile = Tile(traced.shared[0], block.x)
     for pad, loads, stores in best_pad(case, limit=6)[1]:
         tried = cost(tile, requests, Layout(pad=pad))
@@ -132,7 +131,7 @@ def test_a_moved_trace_is_the_trace_of_the_padded_kernel(block: Block) -> None:
 def test_requests_told_apart_weigh_as_much_as_those_that_explain_merges() -> None:
     """Also in a kernel with a loop, whose requests repeat."""
     case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 128, SMALL)
-    _, requests = launch(kernel_of(case), case, apart=True)
+    requests = requests_apart(explain(case).trace)
     for access in explain(case).shared:
         own = [request for request in requests if replace(request.site, place=0) == access.site]
         assert sum(request.weight for request in own) == access.requests
@@ -161,7 +160,7 @@ def test_rows_of_a_flat_array_are_named() -> None:
 def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMEMBENCH_KERNELS", str(Path(__file__).with_name("mistaken_kernels.py")))
     (case,) = cases("beyond_the_tile", Axes("32x32"), n=64)
-    with pytest.raises(UsageError, match="--best-swizzle: beyond_the_tile, line 19: thread 256"):
+    with pytest.raises(UsageError, match="--best-swizzle: beyond_the_tile, line 22: thread 256"):
         best_layouts(case)
 
 

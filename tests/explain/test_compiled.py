@@ -18,15 +18,13 @@ from smembench.explain import counters
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.compiled import as_compiled
 from smembench.explain.counters import METRICS
-from smembench.explain.idle import idle_requests, of_regions
 from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.trace import Trace
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
 from smembench.studies.explain import explainable
-from smembench.toolchains.machine_code import MachineCode, machine_code
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, Region
-from smembench.toolchains.source_lines import Lined
+from smembench.toolchains.machine_code import machine_code
+from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 from smembench.views.explain import sentences
 from traces import case
 
@@ -135,69 +133,6 @@ def touched(accesses: Iterable[Accesses]) -> list[set[int]]:
 
 
 LOADS, LINE, INNER = ("shared", "load", ""), 53, frozenset({7})
-"""What is asked for, the line of ``ROWS``, and a region in a loop."""
-
-
-@pytest.mark.parametrize(("warps", "expected"), [(8, {"load": 9}), (5, {}), (1, {})])
-def test_requests_without_an_active_lane(warps: int, expected: dict[str, int]) -> None:
-    """Three instructions per warp, one of them guarded, and 15 requests with an active lane."""
-    code = {MemoryInstruction("shared", "load", width, width == 4, once=True): width // 4 for width in (4, 8)}
-    requests = list(along(ROWS, 4, 15).requests())
-    assert idle_requests(trace(), requests, MachineCode(40, 0, 100, memory=code), warps) == expected
-
-
-def lined(line: int, region: Region, *, kind: str = "load", guarded: bool = False, never: bool = False) -> Lined:
-    return Lined(line, region, MemoryInstruction("shared", kind, 4, guarded, never=never))
-
-
-@pytest.mark.parametrize(
-    ("others", "expected"),
-    [
-        pytest.param([lined(40, INNER)], 200 - 15, id="another line's access is in the region"),
-        pytest.param([lined(40, INNER), lined(40, INNER)], 2 * 50 - 15, id="twice"),
-        pytest.param(
-            [lined(40, INNER), lined(53, INNER, never=True, guarded=True)], 300 - 15, id="one that never runs"
-        ),
-        pytest.param([lined(40, INNER), lined(53, frozenset())], 200 - 10, id="of three one has no predicate"),
-        pytest.param([lined(40, INNER, guarded=True)], 0, id="it is guarded, too"),
-        pytest.param([lined(40, frozenset({8}))], 0, id="it is elsewhere"),
-        pytest.param([lined(40, INNER), lined(40, frozenset({8}))], 0, id="it is in two places"),
-        pytest.param([], 0, id="there is none"),
-    ],
-)
-def test_guarded_instructions_are_issued_as_often_as_others_of_their_region(others: list[Lined], expected: int) -> None:
-    """Two of a line with 15 requests, and others, of a line with 100."""
-    sites = {15: replace(ROWS, place=LINE), 100: replace(ROWS, place=40)}
-    requests = [request for count, site in sites.items() for request in along(site, 4, count).requests()]
-    of_line = [lined(LINE, INNER, guarded=True)] * 2
-    assert of_regions(requests, [*of_line, *others], 8, LOADS) == expected
-
-
-@pytest.mark.parametrize(
-    ("branched", "expected"),
-    [
-        pytest.param(0, 300 - (16 // 2 + 4), id="of the first caller"),
-        pytest.param(3, 300 - (16 + 4 // 2), id="of the second caller"),
-    ],
-)
-def test_a_helpers_instructions_lie_in_the_order_of_its_callers(branched: int, expected: int) -> None:
-    """Two callers with 16 and 4 requests, of whose four instructions one has a branch instead of a predicate."""
-    sites = {4: replace(ROWS, line=71, place=LINE), 16: replace(ROWS, line=70, place=LINE)}
-    sites[100] = replace(ROWS, place=40)
-    requests = [request for count, site in sites.items() for request in along(site, 4, count).requests()]
-    code = [lined(LINE, frozenset({8}) if at == branched else INNER, guarded=at != branched) for at in range(4)]
-    assert of_regions(requests, [*code, lined(40, INNER)], 8, LOADS) == expected
-
-
-def test_guarded_stores_are_issued_by_warps_that_take_the_other_branch() -> None:
-    """15 warps pass the branch, and one of them takes it; the other branch's stores have no predicate."""
-    taken, other = (replace(ROWS, kind="store", place=place) for place in (LINE, 57))
-    passed = AccessSite(LINE, "branch", "branch", "", 1, place=LINE)
-    accesses = [along(taken, 4, 1), along(other, 4, 14), Accesses(passed, np.zeros((15, 1, WARP), int), 1)]
-    requests = [request for each in accesses for request in each.requests()]
-    code = [lined(LINE, INNER, kind="store", guarded=True), lined(57, frozenset({7, 8}), kind="store")]
-    assert of_regions(requests, code, 8, ("shared", "store", "")) == 14
-    assert of_regions(requests[:15], code, 8, ("shared", "store", "")) == 0
 
 
 def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
@@ -310,8 +245,9 @@ def test_guarded_accesses_are_issued_without_a_lane(
 def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_on() -> None:
     """As an H200 with 132 multiprocessors counted streamK, but for loads of flags: one, or more where a block waits."""
     explained = compiled("streamK", "16x16", "float32", 1000, 132)
-    assert (explained.wavefronts("load"), explained.wavefronts("store")) == (1.6182655718005208, 2.4)
-    assert explained.sectors("store") == 15.386811023622048
+    assert explained.wavefronts("load") == pytest.approx(1.6182655718005208, abs=0.005)
+    assert explained.wavefronts("store") == 2.4
+    assert explained.sectors("store") == pytest.approx(15.386811023622048)
     assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
     assert 334331 - explained.load_requests == 59
 
@@ -319,8 +255,8 @@ def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_o
 def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
     """Partial sums of streamK where rows are not aligned, as an H100 counted. More loads are of blocks that wait."""
     explained = compiled_case(replace(case("streamK", "16x16"), m=773, n=1111, k=645), 132)
-    assert explained.wavefronts("load") == 1.4362301456143023
-    assert explained.sectors("store") == 131139 / 27181
+    assert explained.wavefronts("load") == pytest.approx(1.4362301456143023, abs=0.005)
+    assert explained.sectors("store") == pytest.approx(131139 / 27181)
     assert sum(access.requests for access in explained.memory if access.site.kind == "store") == 27181
     assert 344199 - explained.load_requests == 156
 
@@ -328,9 +264,9 @@ def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
 def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_splitk() -> None:
     """Loads beyond these are those of counts, by blocks that wait."""
     explained = compiled_case(replace(case("splitK", "16x16"), m=773, n=1111, k=645), 132)
-    assert explained.wavefronts("load") == 1.4553306342780028
+    assert explained.wavefronts("load") == pytest.approx(1.4553306342780028, abs=0.005)
     assert explained.wavefronts("store") == 2.5
-    assert explained.sectors("store") == 16.997776810066238
+    assert explained.sectors("store") == pytest.approx(16.997776810066238, abs=0.005)
     assert 384889.5 - explained.load_requests == 3613.5
     assert explained.untraced == ()
 

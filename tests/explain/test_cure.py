@@ -20,9 +20,9 @@ from smembench.explain.costs import Costs
 from smembench.explain.cure import cure_of, cures
 from smembench.explain.declared import declared
 from smembench.explain.rearranged import asked_of
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite, Request
 from smembench.explain.tiles import TileAccess
+from smembench.explain.trace import SharedArray
 from smembench.studies.explain import cases
 from smembench.views.explain_cure import cure_lines
 

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from programs import NUMBA, case_of, first_dtype, numba_kernel
-from smembench.explain import trace as tracing
+from programs import NUMBA
 from smembench.explain.analysis import Explanation, best_pad, explain
-from smembench.explain.blocks import kinds_of_blocks
-from smembench.explain.costs import GlobalAccess, SharedAccess
-from smembench.explain.recorder import SharedArray
-from smembench.explain.requests import AccessSite
-from smembench.explain.trace import Trace, trace
-from smembench.kernels import registry
-from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import cuda, number
-from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import NumbaKernel
+from smembench.explain.trace import SharedArray, Trace
 from smembench.model.case import Block, Case
-from smembench.model.errors import UsageError
-from smembench.model.pattern import Pattern
 from smembench.toolchains.machine_code import MachineCode
 from smembench.views.explain import explanation, pads
 from traces import case, elements
@@ -78,63 +64,6 @@ def test_the_tile_of_a_is_broadcast() -> None:
     assert explained.intensity == pytest.approx(4096 / 6)
 
 
-@pytest.mark.parametrize("block", ["32x32", "32x8"])
-@pytest.mark.parametrize(("rows", "columns"), [(1001, 1001), (1100, 777)])
-@pytest.mark.parametrize("kernel", ["naiveGmem", "transposeSmemUnrollPad"])
-def test_a_smaller_case_stands_for_a_large_one(
-    monkeypatch: pytest.MonkeyPatch, kernel: str, rows: int, columns: int, block: str
-) -> None:
-    large = replace(case(kernel, block), m=rows, n=columns)
-    smaller = explain(large)
-    monkeypatch.setattr(Pattern, "smaller", lambda self, case, results: case)
-    assert figures(explain(large)) == figures(smaller)
-
-
-def test_each_kind_of_block_weighs_as_much_as_there_are_of_it() -> None:
-    down = {0: 1, 1: 62, 3: 1}
-    inside, last = {(1, y): 126 * count for y, count in down.items()}, {(2, y): count for y, count in down.items()}
-    assert kinds_of_blocks((3, 4), (128, 64)) == {(0, y): count for y, count in down.items()} | inside | last
-    assert kinds_of_blocks((3,), (3,)) == {(0,): 1, (1,): 1, (2,): 1}
-
-
-def test_first_blocks_that_do_not_differ_are_those_inside() -> None:
-    assert kinds_of_blocks((3,), (128,), first_differ=False) == {(1,): 127, (2,): 1}
-    assert kinds_of_blocks((3, 4), (3, 4), first_differ=False) == {(1, 1): 6, (1, 3): 2, (2, 1): 3, (2, 3): 1}
-
-
-@pytest.mark.parametrize("first_differ", [False, True])
-def test_of_few_blocks_each_is_its_own_kind(*, first_differ: bool) -> None:
-    assert kinds_of_blocks((2, 1), (2, 1), first_differ=first_differ) == {(0, 0): 1, (1, 0): 1}
-    assert kinds_of_blocks((1, 1), (1, 1), first_differ=first_differ) == {(0, 0): 1}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kernel",
-    [kernel for kernel in NUMBA if kernel.problem in ("transpose", "matmul", "reduction") and kernel.name != "memcpy"],
-    ids=lambda kernel: kernel.name,
-)
-def test_of_kernels_that_do_not_say_so_the_first_blocks_do_not_differ(
-    monkeypatch: pytest.MonkeyPatch, kernel: Kernel
-) -> None:
-    """Nor is there a kernel that says so without need."""
-    rows, columns = (1, 100_003) if kernel.problem == "reduction" else (401, 333)
-    # All blocks take the same steps along k: whole ones and a shorter one are enough.
-    odd = case_of(kernel, rows, columns, 36, first_dtype(kernel))
-    if kernel.refusal(odd):
-        odd = replace(odd, m=520, n=392, k=72)
-
-    def costs(*, first_differ: bool) -> list[tuple[AccessSite, int, float]]:
-        monkeypatch.setattr(
-            tracing, "kinds_of_blocks", lambda *grids, **_: kinds_of_blocks(*grids, first_differ=first_differ)
-        )
-        explained = explain(odd)
-        found: list[SharedAccess | GlobalAccess] = [*explained.shared, *explained.memory]
-        return [(each.site, each.requests, each.of_all) for each in found]
-
-    assert (costs(first_differ=True) != costs(first_differ=False)) == numba_kernel(odd).first_differ
-
-
 @pytest.mark.parametrize(("block", "n"), [("32x32", 1001), ("16x16", 1100), ("24x8", 1004)])
 def test_sectors_of_ragged_sizes_are_those_of_the_whole_grid(n: int, block: str) -> None:
     """By arithmetic: copyGmem's warps read rows of a block, piece by piece, each piece its own sectors."""
@@ -156,7 +85,7 @@ def test_sectors_of_ragged_sizes_are_those_of_the_whole_grid(n: int, block: str)
 @pytest.mark.parametrize("kernel", TRANSPOSES)
 def test_ragged_blocks_stay_inside_the_arrays(kernel: str, rows: int, columns: int) -> None:
     ragged = replace(case(kernel), m=rows, n=columns)
-    traced = trace(registry.kernel_of(ragged), ragged)
+    traced = explain(ragged).trace
     loaded, stored = elements(traced, "in", 4), elements(traced, "out", 4)
     assert len(loaded) == len(stored) == len(set(loaded)) == len(set(stored))
     assert set(loaded) | set(stored) <= set(range(rows * columns))
@@ -166,66 +95,9 @@ def test_ragged_blocks_stay_inside_the_arrays(kernel: str, rows: int, columns: i
 @pytest.mark.parametrize("kernel", TRANSPOSES)
 def test_where_the_grid_is_two_blocks_the_trace_is_the_whole_kernel(kernel: str, rows: int, columns: int) -> None:
     small = replace(case(kernel), m=rows, n=columns)
-    traced = trace(registry.kernel_of(small), small)
+    traced = explain(small).trace
     whole = list(range(rows * columns))
     assert sorted(elements(traced, "in", 4)) == sorted(elements(traced, "out", 4)) == whole
-
-
-def uses_what_is_not_recorded(*arguments: Any) -> None:
-    cuda.grid(2)
-
-
-def adds_up_by_atomics(out: Any, inp: Any, nx: Any, ny: Any) -> None:
-    """The odd lanes of a warp add to one element, and all to one each; they give each other what they read."""
-    total = inp[cuda.threadIdx.x]
-    total += cuda.shfl_down_sync(0xFFFFFFFF, total, 16)
-    cuda.syncwarp()
-    if cuda.threadIdx.x % 2:
-        cuda.atomic.add(out, 0, total)
-    assert cuda.atomic.max(out, 8 * cuda.threadIdx.x, total) == 0
-
-
-def as_kernel(function: Callable[..., None], threads: int) -> Kernel:
-    def build(case: Case) -> NumbaKernel:
-        return NumbaKernel(function, grid=(1, 1), block=(threads, 1))
-
-    return replace(registry.kernel_of(case("copyGmem")), build=build)
-
-
-def test_atomics_are_requests_of_their_own_and_shuffles_none() -> None:
-    found = trace(as_kernel(adds_up_by_atomics, 32), case("copyGmem", n=64)).requests
-    assert [(request.site.kind, request.site.array, request.site.width) for request in found] == [
-        ("load", "in", 4),
-        ("atomic", "out", 4),
-        ("atomic", "out", 4),
-    ]
-    _, one, each = ([address for address in request.addresses if address is not None] for request in found)
-    assert (len(one), len(set(one))) == (16, 1)
-    assert [address - one[0] for address in each] == list(range(0, 32 * 32, 32))
-
-
-def test_atomics_in_shared_memory_are_refused() -> None:
-    def counts(*arguments: Any) -> None:
-        cuda.atomic.add(cuda.shared.array(8, number("int32")), 0, 1)
-
-    with pytest.raises(UsageError, match="shared0: atomics in shared memory are not traced"):
-        trace(as_kernel(counts, 32), case("copyGmem", n=64))
-
-
-def divides_by_zero(*arguments: Any) -> None:
-    assert len(arguments) // 0
-
-
-@pytest.mark.parametrize(
-    ("function", "error", "why"),
-    [
-        (uses_what_is_not_recorded, UsageError, "copyGmem: cannot be traced: .*grid"),
-        (divides_by_zero, ZeroDivisionError, "zero"),
-    ],
-)
-def test_what_a_kernel_raises_is_told(function: Callable[..., None], error: type[Exception], why: str) -> None:
-    with pytest.raises(error, match=why):
-        trace(as_kernel(function, 1), case("copyGmem", n=8))
 
 
 @pytest.mark.parametrize(
@@ -245,10 +117,10 @@ def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
     """The first tiles are stored before the loop; C is written at its end."""
     planned = Case("matmul", "serpentine", "cuda:0", "float32", 4096, 4096, 4096, Block(16, 16))
     source, shared, memory = (section.cells for section in explanation(explain(planned)))
-    (result,) = (line for line, code in source if code.startswith("copy_b(C.elements"))
+    (result,) = (line for line, code in source if "(C.elements" in code)
     shares = [cells[-1] for cells in shared]
-    assert shares.count("< 0.1 %") == 2
     loop = [share for share in shares if share != "< 0.1 %"]
+    assert len(shares) - len(loop) == 2
     assert sum(float(share.removesuffix(" %")) for share in loop) == pytest.approx(100, abs=2)
     assert [cells[-1] for cells in memory if cells[0] == result] == ["2 %"]
 
@@ -299,15 +171,6 @@ def test_an_explanation_as_tables() -> None:
 def test_an_explanation_in_words(kernel: str, block: str, said: list[str]) -> None:
     sentence = explanation(explain(case(kernel, block), "9.0"))[-1].sentence
     assert [words for words in said if words not in sentence] == []
-
-
-@pytest.mark.parametrize(("problem", "k"), [("transpose", None), ("matmul", 4096)])
-def test_a_pattern_is_its_own_pattern(problem: str, k: int | None) -> None:
-    contract = PROBLEMS[problem]
-    for n in (1, 64, 512, 513, 1001, 4096):
-        smaller = contract.pattern.smaller(Case(problem, "any", "cuda:0", "float32", n, n, k and n))
-        assert contract.pattern.smaller(smaller) == smaller
-        assert smaller.n % 32 == n % 32
 
 
 def test_a_statement_over_several_lines_is_shown_whole(tmp_path: Path) -> None:

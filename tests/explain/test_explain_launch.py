@@ -18,13 +18,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ladder import TILED
-from programs import case_of, cuda_kernel, numba_kernel
+from programs import case_of, cuda_kernel
 from smembench.devices import cuda
-from smembench.explain import trace as tracing
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
-from smembench.kernels.matmul.problem import MatmulPattern
 from smembench.model.case import BY_COLUMNS, Block, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
@@ -98,60 +96,6 @@ def test_the_programming_guides_count_of_reads(block: int, m: int, n: int, k: in
     assert reads(product("naive", block, m, n, k, stride)) == pytest.approx({"A": n, "B": m})
     tiled = reads(product("tiled", block, m, n, k, stride))
     assert tiled == pytest.approx({"A": -(-n // block), "B": -(-m // block)})
-
-
-WAYS_OVER_EDGES = ["naive", "tiled", "tiled1D", "tiled2D", "vectorized", "serpentine", "streamK", "slicedK12x6"]
-"""One for each way in which tiles are loaded over an edge."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kernel", "m", "n", "k", "stride"),
-    [
-        *[pytest.param(each, 128, 64, 96, None, id=f"{each}, whole tiles") for each in ("naive", "tiled", *CLIMBED)],
-        *[pytest.param(each, 67, 65, 104, None, id=f"{each}, a few left over") for each in LEFT_OVER],
-        *[pytest.param(each, 49, 75, 116, 125, id=f"{each}, edges and gaps") for each in WAYS_OVER_EDGES],
-    ],
-)
-def test_a_shorter_loop_stands_for_the_whole(
-    monkeypatch: pytest.MonkeyPatch, kernel: str, m: int, n: int, k: int, stride: int | None
-) -> None:
-    """By counting all steps, the first and the last ones, which differ, among them."""
-    declared = cuda_kernel("matmul", kernel)
-    products = [case_of(declared, m, n, k, block=block, stride=stride) for block in (Block(8, 8), None)]
-    large = next(product for product in products if declared.refusal(product) is None)
-    shorter = explain(large)
-    smaller = MatmulPattern.smaller
-    monkeypatch.setattr(
-        MatmulPattern, "smaller", lambda self, case, results: replace(smaller(self, case, results), k=case.k)
-    )
-    whole = explain(large)
-    assert shorter.traffic == whole.traffic
-    assert shorter.work == whole.work
-    assert counted(shorter) == pytest.approx(counted(whole))
-
-
-@pytest.mark.parametrize(
-    ("kernel", "block", "m", "n", "k", "multiprocessors"),
-    [
-        ("splitK", Block(8, 8), 150, 133, 165, 13),
-        pytest.param("splitK", Block(8, 4), 32, 64, 2001, 9, id="more blocks of a tile than a pattern has steps"),
-        pytest.param("streamK", Block(16, 16), 140, 250, 645, 7, marks=pytest.mark.slow),
-    ],
-)
-def test_a_few_blocks_stand_for_all_that_share_tiles(
-    monkeypatch: pytest.MonkeyPatch, kernel: str, block: Block, m: int, n: int, k: int, multiprocessors: int
-) -> None:
-    """By all blocks of the grid with their own steps, which splitK's tiles are not divided into evenly."""
-    product = case_of(cuda_kernel("matmul", kernel), m, n, k, block=block)
-    few = explain(product, multiprocessors=multiprocessors)
-    program = numba_kernel(product).on(multiprocessors)
-    monkeypatch.setattr(tracing, "traceable", lambda kernel, case: program)
-    monkeypatch.setattr(tracing, "kinds_of_blocks", lambda grid, *_, **__: {(at, 0): 1 for at in range(grid[0])})
-    monkeypatch.setattr(MatmulPattern, "smaller", lambda self, case, results: case)
-    whole = explain(product)
-    assert few.traffic == whole.traffic
-    assert counted(few) == pytest.approx(counted(whole))
 
 
 def test_steps_that_are_copied_ahead_of_the_loop_load_what_others_do() -> None:

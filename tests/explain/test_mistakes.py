@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 import pytest
@@ -14,11 +12,12 @@ import pytest
 from campaign import CAMPAIGN
 from conftest import Program
 from programs import NUMBA
-from smembench.explain.launch import launch
+from smembench.explain import analysis
+from smembench.explain.analysis import explain
 from smembench.explain.mistakes import Made, Mistake, in_shared_memory
-from smembench.explain.recorder import Recorder
+from smembench.explain.numba_kernel import numba_kernel
+from smembench.explain.ptx.program import Place, PtxKernel
 from smembench.explain.requests import AccessSite
-from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 from smembench.studies.explain import Axes, cases
@@ -30,13 +29,12 @@ FEW = [kernel for kernel in TRACED if CAMPAIGN > 1 or not kernel.name.endswith(A
 SIDES = {"wgmmaPacked": 254}
 """Of kernels that refuse 256."""
 MISTAKEN = Path(__file__).with_name("mistaken_kernels.py")
-Site = tuple[str, int]
+Site = tuple[Place, Place]
 
 
 def mistakes(kernel: str, n: int, block: str | None = None, dtype: str | None = None) -> tuple[Mistake, ...]:
     (case, *_) = cases(kernel, Axes(block, dtype), n=n)
-    traced, _ = launch(registry.kernel_of(case), case)
-    return traced.mistakes
+    return explain(case).trace.mistakes
 
 
 @pytest.fixture
@@ -54,7 +52,10 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        ("beyond_the_tile", ("outside: tile[ty + 24, tx] = ", "lane 0 of warp 8", "shared0[32, 0], which has 32 × 32")),
+        (
+            "beyond_the_tile",
+            ("outside: tile[ty + 24, tx] = ", "thread 256 stores 4 bytes at byte 4096"),
+        ),
         (
             "unordered_lanes",
             ("race: tile[ty, tx] = inp[0]", "stores an element of shared0", "(lane 1 of warp 0) loads in"),
@@ -75,7 +76,7 @@ def test_an_index_beyond_a_global_array_is_named_where_blocks_are_ragged(mistake
     assert mistaken("beyond_the_input", 64) == []
     said = mistaken("beyond_the_input", 65)
     assert all(line.startswith("outside: out[(nx - 1) * ny] = inp[y * nx + x]") for line in said)
-    assert "accesses in[4225], which has 4225 elements" in "".join(said)
+    assert "loads in[4225], and in has 4225 elements" in "".join(said)
 
 
 @pytest.mark.parametrize("kernel", ["ordered_lanes", "stored_again"])
@@ -88,7 +89,7 @@ def test_explain_names_mistakes_first_and_exits_1(program: Program) -> None:
     ran = program(*flags, SMEMBENCH_KERNELS=MISTAKEN)
     assert ran.returncode == 1
     assert ran.stdout.startswith(
-        "mistake in mistaken_kernels.py, line 19: thread 256 (lane 0 of warp 8) accesses shared0["
+        "mistake in mistaken_kernels.py, line 22: thread 256 stores 4 bytes at byte 4096 of shared memory"
     )
     found = json.loads(program(*flags, "--json", SMEMBENCH_KERNELS=MISTAKEN).stdout)["mistakes"]
     assert [mistake["kind"] for mistake in found] == ["outside", "outside"]
@@ -141,26 +142,23 @@ NO_RACE = {
 
 
 def barriers(monkeypatch: pytest.MonkeyPatch, case: Case, without: Site | None = None) -> tuple[set[Site], bool]:
-    """The places of a kernel's barriers, and whether a trace without one of them shows a mistake."""
+    """The places of a kernel's barriers in its PTX, and whether a trace without one of them shows a mistake."""
     found: set[Site] = set()
 
-    def called(name: str) -> None:
-        real = getattr(Recorder, name)
-
-        def synchronise(self: Recorder, *mask: int) -> None:
-            frame: FrameType = sys._getframe(1)
-            site = (frame.f_code.co_filename, frame.f_lineno)
-            found.add(site)
-            if site != without:
-                real(self)
-
-        context.setattr(Recorder, name, synchronise)
+    def kernel(ptx: str) -> PtxKernel:
+        made = numba_kernel(ptx)
+        for each in made.code:
+            if each.root in ("bar", "barrier"):
+                site = each.place, each.called_from
+                found.add(site)
+                if site == without:
+                    each.opcode, each.parts, each.operands = "fence", ("fence",), []
+        return made
 
     with monkeypatch.context() as context:
-        called("barrier")
-        called("sync_warp")
-        traced, _ = launch(registry.kernel_of(case), case)
-    return found, bool(traced.mistakes)
+        context.setattr(analysis, "numba_kernel", kernel)
+        mistaken = bool(explain(case).trace.mistakes)
+    return found, mistaken
 
 
 @pytest.mark.slow

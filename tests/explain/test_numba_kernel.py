@@ -16,7 +16,7 @@ from smembench import UsageError, conflicts, explain_function
 from smembench.explain.costs import Costs
 from smembench.explain.ptx import machine
 from smembench.explain.record import costs_dict
-from smembench.toolchains import numba_function
+from smembench.toolchains import numba
 from smembench.views.explain import sentences
 
 TILE = "float32[32,32]"
@@ -55,8 +55,8 @@ def test_accesses_are_those_that_the_compiler_makes(monkeypatch: pytest.MonkeyPa
     found = explain_function(kernels.quads, **launch)
     assert {(each.site.kind, each.site.width) for each in found.shared} == {("load", 16), ("store", 16)}
     assert (found.worst(), found.wavefronts("load"), found.wavefronts("store")) == (1, 4, 4)
-    monkeypatch.setattr(numba_function, "cuda_libraries", lambda: {"NVVM": "", "nvJitLink": "13.0"})
-    with pytest.raises(UsageError, match="quads: needs NVVM to be explained: pip install"):
+    monkeypatch.setattr(numba, "cuda_libraries", lambda: {"NVVM": "", "nvJitLink": "13.0"})
+    with pytest.raises(UsageError, match="quads: to explain it, install NVVM: pip install"):
         explain_function(kernels.quads, **launch)
 
 

@@ -20,7 +20,6 @@ from smembench.explain.analysis import explain
 from smembench.explain.counters import ALLOWED, Comparison
 from smembench.explain.ncu_child import Work
 from smembench.explain.prediction import predict, trace_together
-from smembench.explain.requests import Request
 from smembench.explain.trace import Trace
 from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
@@ -31,6 +30,7 @@ from smembench.store.assemble import assemble
 from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.schema import row_of
+from smembench.toolchains import numba
 from smembench.views.explain import comparison, counter_records
 from smembench.views.records import csv as as_csv
 from smembench.views.sections import Section, sections
@@ -205,13 +205,24 @@ def test_what_cannot_be_traced_is_measured_without_a_prediction(planned: Case) -
 
 
 def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object) -> tuple[Trace, list[Request]]:
+    def broken(*arguments: object) -> Trace:
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(analysis, "launch", broken)
+    monkeypatch.setattr(analysis, "explain_ptx", broken)
     monkeypatch.setattr(prediction, "_traced", {})
     measurement = assembled(case("copyGmem"))
-    assert (measurement.ok, measurement.prediction) == (True, Prediction())
+    assert (measurement.ok, measurement.prediction) == (True, Prediction(unexplained="not explained: out of luck"))
+    assert measurement.notes == "not explained: out of luck"
+
+
+def test_without_compilers_a_measurement_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "cuda_libraries", lambda: {"NVVM": "", "nvJitLink": "13.0"})
+    monkeypatch.setattr(prediction, "_traced", {})
+    measurement = assembled(case("copyGmem"))
+    assert measurement.ok
+    assert measurement.prediction.load_sectors is None
+    assert measurement.notes is not None
+    assert measurement.notes.startswith("not explained: copyGmem: to explain it, install NVVM: pip install")
 
 
 def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, raise_flag, wait_for_flag
-from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step, segments_on
+from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step
 from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.toolchains import nvvm
 
@@ -99,14 +98,6 @@ def test_each_block_has_steps_and_a_flag(m: int, n: int, k: int, multiprocessors
     assert one == 1
     assert 1 <= blocks <= min((1 if tiles <= multiprocessors else 2) * multiprocessors, MOST_BLOCKS, tiles * steps)
     assert blocks <= tiles or tiles * steps // blocks >= FEWEST
-
-
-@given(tiles=st.integers(1, 300), steps=st.integers(1, 300), multiprocessors=st.integers(1, 200))
-def test_a_tile_has_as_many_segments_as_blocks_have_steps_of_it(tiles: int, steps: int, multiprocessors: int) -> None:
-    blocks = blocks_on(tiles, steps, 2, multiprocessors)
-    ranges = pairwise(ends(tiles * steps, blocks, of=tuple(range(blocks + 1))))
-    touched = Counter(tile for begin, end in ranges for tile in range(begin // steps, -(-end // steps)))
-    assert segments_on(tiles, steps, 2, multiprocessors) == [touched[tile] for tile in range(tiles)]
 
 
 @pytest.mark.parametrize(

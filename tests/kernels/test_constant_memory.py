@@ -13,11 +13,9 @@ from cuda.bindings import driver
 from elftools.elf.elffile import ELFFile
 
 from programs import case_of, cuda_kernel
-from smembench.explain.trace import trace
+from smembench.explain.analysis import explain
 from smembench.kernels import registry
 from smembench.kernels.constant.problem import TAPS
-from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains.registry import toolchain_of
@@ -84,19 +82,6 @@ def test_a_variable_of_another_size_and_one_that_is_not_there_are_refused(
 
 def test_a_trace_calls_an_array_in_constant_memory_by_its_name() -> None:
     chosen = case("constantUniform")
-    traced = trace(registry.kernel_of(chosen), chosen)
+    traced = explain(chosen).trace
     assert {request.site.array for request in traced.requests if request.site.space == "constant"} == {"coefficients"}
     assert {request.site.array for request in traced.requests if request.site.space == "global"} == {"out", "in"}
-
-
-def baked_in(out: Any, inp: Any, coefficients: Any, n: Any) -> None:
-    """Reads an array that Numba writes into the module."""
-    table = cuda.const.array_like(np.zeros(3, np.float32))
-    out[0] = table[int(cuda.threadIdx.x) % 3]
-
-
-def test_numbas_own_constant_arrays_are_traced_by_number() -> None:
-    chosen = case("constantUniform")
-    kernel = replace(registry.kernel_of(chosen), build=lambda case: NumbaKernel(baked_in, grid=(1, 1), block=(32, 1)))
-    places = {request.site for request in trace(kernel, chosen).requests if request.site.space == "constant"}
-    assert {(place.array, place.width) for place in places} == {("constant0", 4)}

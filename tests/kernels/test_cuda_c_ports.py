@@ -9,7 +9,7 @@ import pytest
 
 import programs
 from programs import PORTS, case_of, cuda_c_kernel, cuda_kernel, dtypes_of, first_dtype, numba_kernel
-from smembench.explain.trace import trace
+from smembench.explain.analysis import explain
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import DEFAULT_COMPILER, Block, Case
@@ -103,7 +103,7 @@ def test_a_kernel_without_a_port_is_refused_by_name_with_those_that_have_one() -
 def test_a_port_is_not_traced() -> None:
     port = PORTS[0]
     with pytest.raises(UsageError, match="CUDA C is not traced"):
-        trace(port, case(port))
+        explain(case(port))
 
 
 def test_naives_port_refuses_what_its_indices_do_not_reach() -> None:

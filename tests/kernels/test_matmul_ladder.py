@@ -21,10 +21,8 @@ from smembench.kernels.matmul.cuda.serpentine import Variant
 from smembench.kernels.matmul.ragged import SIDE, predication, remainder
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import uint32
-from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE
-from smembench.model.pattern import pattern_period
 from smembench.model.problem import ITEMSIZE
 
 DTYPES = list(WIDE)
@@ -43,17 +41,6 @@ def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) 
     expected = {("shared0", 2.0 if name in PIPELINED else 1.0), ("shared1", 1.0)}
     # Copies of single elements have none.
     assert degrees == expected | ({("shared0", 1.0)} if name == "streamK" else set())
-
-
-@pytest.mark.parametrize("results", [(1, 8), (8, 8), (8, 16), (3, 5)])
-def test_a_pattern_has_whole_tiles_and_the_remainder(results: tuple[int, int]) -> None:
-    block = Block(16, 8)
-    period = pattern_period(case("unrolled", block=block), results)
-    for n in (4096, 4097, 12345):
-        smaller = PROBLEMS["matmul"].pattern.smaller(case("unrolled", n=n, block=block), results)
-        assert smaller.m == smaller.n <= n
-        assert (smaller.n - n) % period == 0 or smaller.n == n
-        assert period % (block.x * results[0]) == period % (block.y * results[1]) == 0
 
 
 @pytest.mark.parametrize(
@@ -86,13 +73,13 @@ def test_a_grid_covers_the_product_by_what_a_block_computes(name: str, block: Bl
     for n, expected in sizes.items():
         program = numba_kernel(case(name, n=n, block=block))
         assert program.grid == expected
-        assert program.grid_dependent is (few and n == x * y + 1)
+        assert ("a few left over" in program.variant) is (few and n == x * y + 1)
 
 
-@pytest.mark.parametrize(("block", "grid_dependent"), [(Block(8, 16), True), (Block(8, 32), False)])
-def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, grid_dependent: bool) -> None:
+@pytest.mark.parametrize(("block", "few"), [(Block(8, 16), True), (Block(8, 32), False)])
+def test_nothing_is_left_over_where_a_tile_does_not_hold_the_sums_of_pieces(block: Block, few: bool) -> None:
     ragged = replace(case("streamK", block=block), m=8 * block.y + 1, n=8 * block.x + 1)
-    assert numba_kernel(ragged).grid_dependent is grid_dependent
+    assert ("a few left over" in numba_kernel(ragged).variant) is few
 
 
 @given(
@@ -125,7 +112,7 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str, rows: i
     kernel = cuda_kernel("matmul", name)
     (block,) = kernel.default_blocks
     down, across = block.y * kernel.results[1], block.x * kernel.results[0]
-    tiles = replace(case(name, k=48), m=4 * down, n=4 * across)
+    tiles = replace(case(name, k=3072), m=4 * down, n=4 * across)
     whole, explained = explain(tiles), explain(replace(tiles, m=tiles.m + rows, n=tiles.n + columns))
     (written,) = (traffic for traffic in explained.traffic if traffic.kind == "store")
     assert written.per_element == pytest.approx(1, abs=0.03)

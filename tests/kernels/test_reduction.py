@@ -22,7 +22,6 @@ from fake_driver.process import FEW, FakeDriver, ended
 from programs import case_of, cuda_kernel, numba_kernel
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.banks import conflict_degree
-from smembench.explain.trace import trace
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS, Verification
 from smembench.kernels.reduction.cuda.sum_persistent import TURNS
@@ -139,7 +138,7 @@ def test_every_element_is_read_once(kernel: str, per_thread: int, beyond: int) -
     for blocks in (1, 2):
         case = sum_of(blocks * span + min(beyond, (2 - blocks) * beyond), kernel, block=Block(64, 1))
         assert math.prod(numba_kernel(case).grid) <= 2
-        found = elements(trace(registry.kernel_of(case), case), "in", 4)
+        found = elements(explain(case).trace, "in", 4)
         assert sorted(found) == list(range(case.n))
 
 

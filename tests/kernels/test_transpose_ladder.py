@@ -15,9 +15,9 @@ from conftest import Ptx
 from ladder import DOWN, HALF_WARPS, STREAMED, VECTORIZED
 from ladder import transpose as case
 from programs import numba_kernel
-from smembench.explain import trace as tracing
+from smembench.explain import analysis
 from smembench.explain.analysis import explain
-from smembench.explain.trace import trace
+from smembench.explain.ptx.trace import Chosen
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
@@ -58,7 +58,7 @@ def test_every_step_is_coalesced_and_has_the_conflicts_that_it_says(case: Case) 
 def test_a_warp_lies_over_the_tile_as_it_lies_in_the_block(name: str, across: int, loads: float) -> None:
     """So many vectors of one row of the input, and of the output, are asked for at once."""
     chosen = case(name, block=Block(across, 16))
-    for request in trace(kernel_of(chosen), chosen).requests:
+    for request in explain(chosen).trace.requests:
         if request.site.space == "shared":
             continue
         addresses = [address for address in request.addresses if address is not None]
@@ -112,7 +112,7 @@ def test_columns_are_paired_where_rows_are_powers_of_two_from_128_kib_on(
 @pytest.mark.parametrize("name", VECTORIZED)
 def test_a_trace_sees_accesses_of_sixteen_bytes(name: str, dtype: str) -> None:
     chosen = case(name, dtype, 256, block=Block(8, 16))
-    sites = {request.site for request in trace(kernel_of(chosen), chosen).requests}
+    sites = {request.site for request in explain(chosen).trace.requests}
     widths = {(site.space, site.kind): site.width for site in sites}
     whole = {("global", "load"): 16, ("global", "store"): 16, ("shared", "store"): 16}
     assert widths == whole | {("shared", "load"): ITEMSIZE[dtype]}
@@ -142,9 +142,9 @@ def test_blocks_next_to_each_other_write_next_to_each_other(
     grid = numba_kernel(chosen).grid
     assert grid == (-(-rows // side), -(-columns // side))
     for index, (top, left) in enumerate(pieces):
-        block = (index % grid[0], index // grid[0])
-        monkeypatch.setattr(tracing, "kinds_of_blocks", lambda *_, block=block, **__: {block: 1})
-        traced = trace(kernel_of(chosen), chosen)
+        kinds = {(index % grid[0], index // grid[0], 0): 1}
+        monkeypatch.setattr(analysis, "Chosen", lambda *_, kinds=kinds: Chosen(kinds=kinds))
+        traced = explain(chosen).trace
         piece = list(product(range(top, min(top + side, columns)), range(left, min(left + side, rows))))
         assert sorted(elements(traced, "out", 4)) == [row * rows + column for row, column in piece]
         assert sorted(elements(traced, "in", 4)) == sorted(column * columns + row for row, column in piece)
@@ -201,7 +201,7 @@ def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
     """Of 32 × 32 float32; without aligned rows with what that needs more."""
     for name in VECTORIZED:
         chosen = case(name, columns=n % 128 + 128, block=Block(8, 16))
-        traced = trace(kernel_of(chosen), chosen, ragged=False)
+        traced = explain(chosen).trace
         assert [array.bytes for array in traced.shared] == [kernel_of(chosen).shared_bytes(chosen)]
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from conftest import Ptx
 from ladder import DOWN, STREAMED, transpose
 from programs import numba_kernel
-from smembench.explain import trace as tracing
+from smembench.explain import analysis
 from smembench.explain.analysis import explain
 from smembench.explain.occupancy import occupancy
-from smembench.explain.trace import trace
+from smembench.explain.ptx.trace import Chosen
 from smembench.kernels.intrinsics.vector import vector_width
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of
@@ -76,9 +76,9 @@ def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     chosen = case(name, dtype, columns, rows, Block(8, max(wide, 4)))
     kernel, (across, down) = kernel_of(chosen), numba_kernel(chosen).grid
     with pytest.MonkeyPatch.context() as patch:
-        everywhere = dict.fromkeys(product(range(across), range(down)), 1)
-        patch.setattr(tracing, "kinds_of_blocks", lambda *_, **__: everywhere)
-        traced = trace(kernel, chosen)
+        everywhere = dict.fromkeys(product(range(across), range(down), (0,)), 1)
+        patch.setattr(analysis, "Chosen", lambda *_: Chosen(kinds=everywhere))
+        traced = explain(chosen).trace
     every = range(rows * columns)
     assert set(elements(traced, "in", size)) <= set(every)
     assert sorted(elements(traced, "out", size)) == list(every)

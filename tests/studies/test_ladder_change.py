@@ -15,7 +15,7 @@ from rich.console import Console
 
 from conftest import Rows
 from programs import cuda_kernel
-from smembench.explain.trace import traceable
+from smembench.explain.analysis import numba_program
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
@@ -35,7 +35,7 @@ PADDING = change("transpose", "transposeSmemPad")
 def source(kernel: Kernel) -> list[str]:
     """A kernel's lines at a size where those apply that are for special sizes."""
     ((case,),) = [cases(kernel.name, n=2**15 if kernel.problem == "transpose" else None)]
-    return listing(parts(traceable(kernel, case).function))
+    return listing(parts(numba_program(kernel, case).function))
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS, ids=[after.name for _, after in PAIRS])

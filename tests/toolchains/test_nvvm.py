@@ -8,6 +8,7 @@ import pytest
 
 from programs import numba_kernel
 from smembench.kernels.numba_cuda import cuda
+from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions
 from smembench.toolchains.numba import by_nvvm, link
 from smembench.toolchains.source_lines import source_lines
@@ -33,6 +34,7 @@ def test_code_with_lines_is_the_code_of_a_launch(
         return compile_(*given, **options | {"lineinfo": False})
 
     found = []
+    monkeypatch.setattr(numba, "kept", lambda case, toolchain, decides, made: made())
     for compiled in (compile_, without_lines):
         monkeypatch.setattr(cuda, "compile", compiled)
         try:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from programs import case_of
-from smembench.explain.trace import trace
+from smembench.explain.analysis import explain
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
@@ -61,7 +61,7 @@ def test_a_port_has_the_threads_and_the_tiles_of_its_kernel(kernel: Kernel) -> N
 @every_kernel
 def test_a_port_is_not_traced(kernel: Kernel) -> None:
     with pytest.raises(UsageError, match="Triton is not traced"):
-        trace(kernel, square(kernel, 64))
+        explain(square(kernel, 64))
 
 
 @every_kernel

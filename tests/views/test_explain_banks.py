@@ -14,8 +14,8 @@ from rich.console import Console
 from smembench.explain.analysis import explain
 from smembench.explain.banks import ideal_wavefronts, wavefronts
 from smembench.explain.costs import SharedAccess
-from smembench.explain.recorder import SharedArray
 from smembench.explain.requests import AccessSite, Request
+from smembench.explain.trace import SharedArray
 from smembench.model.case import Case
 from smembench.studies.explain import Axes
 from smembench.studies.explain import cases as cases_of

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
+from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
 from smembench.explain.compiled import as_compiled
+from smembench.explain.constant import addresses
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.idle import idle_requests
-from smembench.explain.launch import by_cost
 from smembench.explain.ptx.clusters import cluster_of
 from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.memory import SPACING
 from smembench.explain.ptx.program import PtxKernel
 from smembench.explain.ptx.registers import Launch
-from smembench.explain.ptx.trace import trace
+from smembench.explain.ptx.trace import BY_WORK, Chosen, trace
+from smembench.explain.requests import Request, distinct
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import traffic
@@ -53,6 +57,7 @@ def explain_ptx(
     title: str,
     filename: str,
     code: tuple[str | None, MachineCode | None] = (None, None),
+    chosen: Chosen = BY_WORK,
 ) -> Costs:
     """Trace a PTX kernel on a block of each kind, and add up what its accesses cost.
 
@@ -62,6 +67,7 @@ def explain_ptx(
         title: what the kernel is called.
         filename: the source file of its lines.
         code: a compute capability, and what the kernel is compiled to for it, where they are known.
+        chosen: as in ``trace``.
 
     Raises:
         UsageError: for arguments that it does not take, a grid, a block or a cluster that no GPU takes, and what is not
@@ -92,7 +98,7 @@ def explain_ptx(
     cluster = cluster_of(kernel, given_cluster, (x, y, z), (width, height, depth), capability)
     launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes, maps, cluster)
     lined = () if machine_code is None else machine_code.lined
-    traced = trace(kernel, launch, arrays, filename, lined)
+    traced = trace(kernel, launch, arrays, filename, lined, chosen)
     if machine_code is not None and not lined:
         (traced,) = as_compiled([traced], machine_code.memory)
     of_cluster = f" in clusters of {as_text(given_cluster or cluster)}" if prod(cluster) > 1 else ""
@@ -139,6 +145,7 @@ def costs_of(
         pad=0,
         trace=traced,
         **by_memory(traced, requests)._asdict(),
+        requests=requests,
         traffic=traffic(sizes, requests),
         tiles=tile_traffic(traced.tiles, traced.source),
         shared_bytes=shared_bytes,
@@ -164,3 +171,31 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
     shape = argument.shape if argument.element_bytes == argument.bytes else ()
     arrays.append(GlobalArray(parameter.name, begin, argument.bytes, argument.content(), shape=shape))
     return (begin + argument.begin).to_bytes(8, "little")
+
+
+def by_cost(traced: Trace) -> dict[Hashable, Request]:
+    """One request for all of an access site with the same cost, by site and cost."""
+    # A loop has thousands of requests but few shapes: the cost is computed once per shape.
+    found: dict[Hashable, Request] = {}
+    for request in distinct(traced.accesses, shifted=True):
+        key = (request.site, _cost(request))
+        before = found.get(key)
+        found[key] = request if before is None else replace(before, weight=before.weight + request.weight)
+    return found
+
+
+def _cost(request: Request) -> tuple[float, ...]:
+    """All figures of a request; a larger k moves rows of A apart by whole sectors, which does not change them."""
+    lanes, width, kind = request.addresses, request.site.width, request.site.kind
+    active = sum(address is not None for address in lanes)
+    match request.site.space:
+        case "shared":
+            ideal = ideal_wavefronts(lanes, width, kind)
+            return active, wavefronts(lanes, width, kind), ideal, is_broadcast(lanes, width)
+        case "global":
+            way = request.site.way
+            return active, sectors(lanes, width, way), ideal_sectors(lanes, width), efficiency(lanes, width, way)
+        case "distributed":
+            return (active,)
+        case _:
+            return active, addresses(lanes, width)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from itertools import count as counting
 from itertools import product
 from math import prod
 
-from smembench.explain.blocks import changes
-
 Index = tuple[int, ...]
 Key = Callable[[Index], Hashable]
 
+FEW = 9
+"""Blocks of a grid that are all traced."""
+_MOST_PROBES = 40
+"""Blocks along an axis, at most, that are traced to find where their work changes."""
 _MOST_PERIOD = 128
 """Blocks after which alignment repeats, at most: each is a whole number of bytes further than the one before."""
 
@@ -43,7 +46,7 @@ def _along_axis(
 ) -> dict[int, int]:
     probes = counting()
     middle, last = (count - 1) // 2, count - 1
-    begins = sorted({0, *changes(0, middle, structure, probes), *changes(middle, last, structure, probes)})
+    begins = sorted({0, *_changes(0, middle, structure, probes), *_changes(middle, last, structure, probes)})
     found: dict[int, int] = {}
     for begin, end in zip(begins, [*begins[1:], count], strict=True):
         period = _period(begin, end, alignment)
@@ -59,3 +62,39 @@ def _period(begin: int, end: int, alignment: Callable[[int], Hashable]) -> int:
         if alignment(begin + period) == first:
             return period
     return min(end - begin, _MOST_PERIOD)
+
+
+def _changes(one: int, other: int, work: Callable[[int], Hashable], probes: Iterator[int]) -> Iterator[int]:
+    """Blocks from which on the work is another than before, between two."""
+    if work(one) == work(other):
+        return
+    if other - one == 1 or work(one) == work(other - 1):
+        yield other
+    elif work(one + 1) == work(other):
+        yield one + 1
+    elif next(probes) < _MOST_PROBES:
+        between = (one + other) // 2
+        yield from _changes(one, between, work, probes)
+        yield from _changes(between, other, work, probes)
+
+
+def kinds_of_tiles(
+    tile_of: Callable[[int], tuple[int, int]], grid: tuple[int, int], cluster: int, parts: int
+) -> dict[Index, int]:
+    """The clusters that represent a grid along x, with a block for each tile of ``grid``, and the number of each kind.
+
+    Kinds are the last two columns of tiles and all others, and so are rows, of which clusters may reach below the last;
+    each of the ``parts`` of the grid, equally many rows, has its own. ``tile_of`` says which tile a block has.
+    """
+    found: dict[Hashable, Index] = {}
+    counts: Counter[Index] = Counter()
+    high = grid[1] // parts
+
+    def kind(block: int) -> Hashable:
+        column, row = tile_of(block)
+        return max(column, grid[0] - 2), row // high, max(row % high, high - 1 - cluster)
+
+    for number in range(prod(grid) // cluster):
+        of_blocks = tuple(kind(block) for block in range(number * cluster, (number + 1) * cluster))
+        counts[found.setdefault(of_blocks, (number, 0, 0))] += 1
+    return dict(counts)

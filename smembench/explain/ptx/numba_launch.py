@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.explain.costs import Costs
-from smembench.explain.numba_kernel import numba_kernel, passed_as
+from smembench.explain.numba_kernel import names_of_arrays, numba_kernel, passed_as
 from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.costs import costs_of
 from smembench.explain.ptx.memory import SPACING
@@ -50,7 +50,8 @@ class NumbaPtx:
         if len(self.parameters) != len(arrays):
             given = number_of(len(arrays), "array")
             raise UsageError(f"{name}: takes ({', '.join(self.parameters)}); it is launched with {given}")
-        self._kernel = numba_kernel(function_code(kernel, arrays, capability).ptx, self._function)
+        self._kernel = numba_kernel(function_code(kernel, arrays, capability).ptx, names_of_arrays(self._function))
+        self._kernel.name = name
 
     def run(
         self, arrays: Sequence[NDArray[Any]], *, grid: Dimensions, block: Dimensions, most_steps: int | None = None

@@ -107,7 +107,8 @@ class PtxKernel:
     ``tables`` are the labels that ``brx.idx`` chooses from. ``cluster`` are the blocks of a cluster along each axis, if
     it is compiled for a size, ``most_blocks`` the most of them, ``explicit_cluster`` is whether it is launched in
     clusters only, and ``blocks_are_clusters`` whether its grid counts these. ``shared_bytes`` are those of its
-    static variables; dynamic shared memory follows them.
+    static variables; dynamic shared memory follows them. ``shapes`` are, where they are known, the bytes of an element
+    and the sides of shared arrays, by name.
     """
 
     name: str
@@ -123,6 +124,7 @@ class PtxKernel:
     most_blocks: int = 16
     explicit_cluster: bool = False
     blocks_are_clusters: bool = False
+    shapes: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
 
     def type_of(self, register: str) -> str | None:
         """The PTX type of a register; None for what is no register."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
-from smembench.explain.blocks import FEW
 from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
-from smembench.explain.ptx.kinds import kinds_of_grid
+from smembench.explain.ptx.kinds import FEW, kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import Memory
@@ -20,10 +20,9 @@ from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
-from smembench.explain.recorder import SharedArray
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
 from smembench.explain.tiles import TileAccess
-from smembench.explain.trace import Trace
+from smembench.explain.trace import SharedArray, Trace
 from smembench.launches.ptx_entry import readable
 from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
@@ -37,11 +36,27 @@ MOST_WORK, MOST_WORK_OF_TILES = 100_000, 400_000
 _SPACES = {"const": "constant"}
 
 
+class Chosen(NamedTuple):
+    """Which clusters are run, and whether their mistakes are looked for.
+
+    ``few`` is the number up to which each is run; None for as many as take seconds. With ``kinds`` they are these, with
+    the number of clusters that each stands for.
+    """
+
+    few: int | None = None
+    kinds: Mapping[tuple[int, ...], int] | None = None
+    mistakes: bool = True
+
+
+BY_WORK = Chosen()
+
+
 @dataclass(slots=True)
 class _Block:
     """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks.
 
-    ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from.
+    ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from, and
+    ``merged`` those of which ptxas made wider ones.
     """
 
     accesses: list[Accesses]
@@ -50,10 +65,16 @@ class _Block:
     found: Traced
     made: list[Made]
     stored: list[Made]
+    merged: set[Merged]
 
 
 def trace(
-    kernel: PtxKernel, launch: Launch, arrays: Sequence[GlobalArray], filename: str, lined: Sequence[Lined] = ()
+    kernel: PtxKernel,
+    launch: Launch,
+    arrays: Sequence[GlobalArray],
+    filename: str,
+    lined: Sequence[Lined] = (),
+    chosen: Chosen = BY_WORK,
 ) -> Trace:
     """Trace a kernel on one cluster of each kind: a block, unless the launch has clusters of several.
 
@@ -63,6 +84,7 @@ def trace(
         arrays: the arrays that its parameters point to, ``SPACING`` bytes apart.
         filename: the source file of the lines.
         lined: the loads and stores of the machine code, whose widths the accesses get; empty if they are not known.
+        chosen: which blocks are run.
 
     Raises:
         UsageError: for what cannot be traced.
@@ -79,27 +101,33 @@ def trace(
         return blocks[index]
 
     tiles_too = block((0, 0, 0)).found.tiles  # such kernels often number their tiles in an order of their own
-    few = max(FEW, (MOST_WORK_OF_TILES if tiles_too else MOST_WORK) // machine.steps)
+    few = (
+        max(FEW, (MOST_WORK_OF_TILES if tiles_too else MOST_WORK) // machine.steps)
+        if chosen.few is None
+        else chosen.few
+    )
     if memory.has_results:
         few = prod(launch.clusters)
-    kinds = kinds_of_grid(
+    kinds = chosen.kinds or kinds_of_grid(
         launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
     )
-    chosen = [block(index) for index in kinds]
+    traced = [block(index) for index in kinds]
     accesses = [
         each._replace(weight=weight * each.weight)
-        for one, weight in zip(chosen, kinds.values(), strict=True)
+        for one, weight in zip(traced, kinds.values(), strict=True)
         for each in one.accesses
     ]
     tiles: Counter[TileAccess] = Counter()
-    for one, weight in zip(chosen, kinds.values(), strict=True):
+    for one, weight in zip(traced, kinds.values(), strict=True):
         tiles.update({access: weight * count for access, count in one.found.tiles.items()})
     ordered = machine.block < machine.threads or any(map(_orders, kernel.code))
     names = [f"block {index}" for index in kinds]
     apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
-    races = [] if ordered else in_global_memory([one.stored for one in chosen], names, within=apart)
-    mistakes: set[Mistake] = set().union(_outside(tiles), races, *(_mistakes(one, machine) for one in chosen))
-    unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in chosen))
+    mistakes: set[Mistake] = set()
+    if chosen.mistakes:
+        races = [] if ordered else in_global_memory([one.stored for one in traced], names, within=apart)
+        mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in traced))
+    unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
     first = {(each.line, each.kind): each for each in sorted(mistakes, reverse=True)}
@@ -112,6 +140,9 @@ def trace(
         tuple(sorted(unfollowed)),
         unmatched=compiled.unmatched,
         tiles=tiles,
+        merged=tuple(
+            sorted(set().union(*(one.merged for one in traced)), key=lambda each: (each.site.line, each.width))
+        ),
     )
 
 
@@ -163,7 +194,14 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         found,
         made,
         [each for each in kept if _is_stored(each.site.array, kept)],
+        set(_merged(sites)),
     )
+
+
+def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterator[Merged]:
+    for (site, _), (record, *_) in sites.items():
+        if record.instruction.root in ("ld", "st") and site.width > record.instruction.bytes:
+            yield Merged(replace(site, width=record.instruction.bytes), site.width)
 
 
 def _is_stored(array: str, made: Sequence[Made]) -> bool:
@@ -232,5 +270,7 @@ def _shared_arrays(memory: Memory) -> list[SharedArray]:
     for variable in memory.kernel.variables.values():
         if variable.space == "shared":
             size = variable.bytes or memory.shared_bytes - variable.begin
-            found.append(SharedArray(readable(variable.name), (size,), 1, variable.begin))
+            itemsize, sides = memory.kernel.shapes.get(variable.name, (1, (size,)))
+            shape = sides if variable.bytes else (size // itemsize,)
+            found.append(SharedArray(readable(variable.name), shape, itemsize, variable.begin))
     return found

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import prod
 from typing import TYPE_CHECKING
 
 from smembench.model.axis import PAD, PAD_WIDTH, Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, conflict_change, conflicts, time
 from smembench.model.hardware import WARP, WAVEFRONT_BYTES
-from smembench.model.pattern import Pattern, shrunk
 from smembench.model.problem import ITEMSIZE, Problem, Shape
 from smembench.model.texts import Texts
 
@@ -185,20 +183,7 @@ class AccessTexts(Texts):
         return f"{case.m} passes of {case.n} threads"
 
 
-class AccessPattern(Pattern):
-    """Fewer blocks and fewer passes."""
-
-    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """One pass of a few blocks."""
-        threads = prod(case.block or LINE)
-        return replace(case, m=1, n=shrunk(case.n, threads))
-
-    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
-        """The steps are passes."""
-        return replace(smaller, m=2), case.m - 1
-
-
-PROBLEM = Access(AccessTexts(), AccessPattern())
+PROBLEM = Access(AccessTexts())
 
 
 def _pattern(result: Result) -> str:

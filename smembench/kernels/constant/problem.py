@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import lcm
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.axis import Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest
-from smembench.model.pattern import Pattern, shrunk
 from smembench.model.problem import Problem, Verification
 from smembench.model.texts import Texts
 
@@ -128,13 +126,4 @@ class ConstantTexts(Texts):
         return [f"of the stencils {clauses[0]}", *clauses[1:]] if clauses else []
 
 
-class ConstantPattern(Pattern):
-    """Fewer blocks."""
-
-    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """A smaller n: blocks repeat after their threads."""
-        block = case.block or Block(1, 1)
-        return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y, 32)))
-
-
-PROBLEM = Constant(ConstantTexts(), ConstantPattern())
+PROBLEM = Constant(ConstantTexts())

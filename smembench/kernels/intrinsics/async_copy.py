@@ -5,7 +5,7 @@ commits its copies in groups, and later waits until all but its newest groups ar
 those of other threads of its block it sees after a barrier that follows their wait. Copies of 128 bits bypass the L1
 (``.cg``). All need compute capability 8.0.
 
-In the simulator and in a trace a copy is a load and a store at once, and groups and waits do nothing.
+In the simulator a copy is a load and a store at once, and groups and waits do nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def copy_vector_async(tile: Array, place: Index, array: Array, index: Index) -> 
     """Start to copy the ``vector_width`` elements of a global array from ``index`` on into a tile from ``place`` on.
 
     Raises:
-        ValueError: in the simulator and in a trace, for a place or an index that is not a multiple of ``vector_width``.
+        ValueError: in the simulator, for a place or an index that is not a multiple of ``vector_width``.
     """
     copy_vector(tile, place, array, index)
 

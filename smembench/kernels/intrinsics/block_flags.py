@@ -8,15 +8,14 @@ The flags are a variable of the module, as ``__device__ unsigned flags[4096];`` 
 thread stores with release and loads with acquire semantics at the scope of the GPU (PTX ISA, "Memory Consistency
 Model"); barriers before the store and after the load extend that to all threads of both blocks.
 
-In the simulator the functions do nothing: blocks run in order. A trace has flags to store to, and to load once.
+In the simulator the functions do nothing: blocks run in order.
 """
 
 from __future__ import annotations
 
 from smembench.kernels.intrinsics.declaration import GLOBAL, VALUE, Ptx, Type
 from smembench.kernels.intrinsics.scratch import scratch
-from smembench.kernels.intrinsics.traced import load_waiting, traced
-from smembench.kernels.numba_cuda import cuda, device
+from smembench.kernels.numba_cuda import device
 from smembench.kernels.types import Array, Index, Scalar
 
 MOST_BLOCKS = 4096
@@ -39,8 +38,7 @@ def wait_for_flag(block: Index) -> None:
 
 @Ptx("st.release.gpu.global.u32 [$0], 1;", GLOBAL)
 def _raise(flags: Array, block: Index) -> None:
-    if traced():
-        flags[block] = 1
+    pass
 
 
 # LLVM numbers the label, so that a kernel may wait more than once.
@@ -51,8 +49,7 @@ def _raise(flags: Array, block: Index) -> None:
     GLOBAL,
 )
 def _lower(flags: Array, block: Index) -> None:
-    if traced():
-        flags[block] = load_waiting(flags, block)
+    pass
 
 
 def _of_elements(array: Type, index: Type, value: Type) -> bool:
@@ -65,7 +62,4 @@ def accumulate(array: Array, index: Index, value: Scalar) -> None:
 
     ``red.global.add`` of PTX, which takes subnormal numbers of single precision for zero.
     """
-    if traced():
-        cuda.atomic.add(array, index, value)
-    else:
-        array[index] += value
+    array[index] += value

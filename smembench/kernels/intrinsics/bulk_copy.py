@@ -7,8 +7,7 @@ and all bytes announced to it have come (PTX ISA, "mbarrier", "cp.async.bulk.ten
 A tile has rows of 128 bytes, swizzled: chunk c of row r, 16 bytes, lies where chunk c ^ (r % 8) would; in rows of 64
 bytes, where chunk c ^ (r // 2 % 4) would. So eight rows of a column of chunks lie in different banks.
 
-In the simulator a copy is done at once. A trace records copies, which are no accesses of threads, and which threads set
-up and use a barrier; no wait waits.
+In the simulator a copy is done at once.
 """
 
 from __future__ import annotations
@@ -32,9 +31,6 @@ TILE_ALIGNMENT = 1024
 ROW_BYTES, CHUNK = MAPPED_ROW_BYTES, 16
 """Bytes of a tile's row at most, and of the chunks that the swizzle moves."""
 
-TILES = "tile_accesses"
-"""The name of what records accesses to tiles, in a trace's ``cuda``."""
-
 COPY_OPERANDS = (SHARED, MAP, INTEGER, INTEGER, SHARED)
 COPY = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];"
 """The instruction of ``start_copy``, and its operands."""
@@ -43,10 +39,7 @@ COPY = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::by
 @Ptx("mbarrier.init.shared::cta.b64 [$0], $1;", SHARED, INTEGER)
 def set_barrier(barriers: Array, index: Index, arrivals: Index) -> None:
     """``mbarrier.init``: set up a barrier for ``arrivals`` per phase, before ``publish_barriers``."""
-    if isinstance(barriers, np.ndarray):
-        barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
-    else:
-        _trace(barriers, index, "store")
+    barriers[index] = _State(int(arrivals), int(arrivals), 0, 0).word
 
 
 @Ptx("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;")
@@ -84,18 +77,13 @@ def arrive(barriers: Array, index: Index) -> None:
 )
 def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
     """``mbarrier.try_wait.parity``: wait until the phase of this parity has ended, as the one before the first has."""
-    if not isinstance(barriers, np.ndarray):
-        _trace(barriers, index, "atomic")
-        return
     cuda.nanosleep(0)  # other threads run first, so that they write again what was released too early
     while _State.of(barriers[index]).phase == phase:
         cuda.nanosleep(0)
 
 
 @Ptx(COPY, *COPY_OPERANDS)
-def start_copy(
-    tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
-) -> None:
+def start_copy(tile: Any, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index) -> None:
     """``cp.async.bulk.tensor``: start to copy the tile at (row, column) of a tensor map's matrix to shared memory.
 
     Args:
@@ -103,12 +91,9 @@ def start_copy(
         source: the tensor map that a launch passes.
         barriers, index: the barrier at which the tile's bytes arrive.
     """
-    if isinstance(tile, np.ndarray):
-        box = swizzled(source.box(int(row), int(column)))
-        tile[place : place + box.size] = box
-        _change(barriers, index, 0, -box.size * box.itemsize)
-    elif hasattr(cuda, TILES):
-        getattr(cuda, TILES).copied(tile, source, column, row)
+    box = swizzled(source.box(int(row), int(column)))
+    tile[place : place + box.size] = box
+    _change(barriers, index, 0, -box.size * box.itemsize)
 
 
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:
@@ -159,16 +144,8 @@ class _State(NamedTuple):
         return self.arrivals | self.missing << 12 | self.missing_bytes + 2**31 << 24 | self.phase << 56
 
 
-def _trace(barriers: Any, index: Index, kind: str) -> None:
-    """Tell a trace, whose arrays are its own, that a barrier is set up or used."""
-    barriers.synchronize(index, kind)
-
-
 def _change(barriers: Array, index: Index, arrivals: int, count: Any) -> None:
     """Count arrivals, and bytes that are announced (positive) or have come (negative)."""
-    if not isinstance(barriers, np.ndarray):
-        _trace(barriers, index, "atomic")
-        return
     state = _State.of(barriers[index])
     missing, missing_bytes = state.missing - arrivals, state.missing_bytes + int(count)
     ended = missing == missing_bytes == 0

@@ -5,8 +5,7 @@ After a barrier one of them starts to write the tile, and commits what it starte
 overwritten when ``finish_stores`` has waited for its group. What lies beyond the matrix is not written (PTX ISA,
 "cp.async.bulk.tensor", "cp.async.bulk.wait_group"). Needs compute capability 9.0.
 
-In the simulator a tile is written when its thread waits for that (``deferred``). A trace records the start, which is no
-access of a thread.
+In the simulator a tile is written when its thread waits for that (``deferred``).
 """
 
 from __future__ import annotations
@@ -14,12 +13,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from smembench.kernels.intrinsics.bulk_copy import TILES
 from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, MAP, SHARED, Ptx
 from smembench.kernels.intrinsics.deferred import Groups
-from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
 
 _STORES = Groups("the TMA")
@@ -37,10 +32,7 @@ def publish_tile() -> None:
 @Ptx(STORE, *STORE_OPERANDS)
 def start_store(target: Any, column: Index, row: Index, tile: Array, place: Index) -> None:
     """``cp.async.bulk.tensor``: start to write a tile in shared memory to (row, column) of a mapped matrix."""
-    if isinstance(tile, np.ndarray):
-        _STORES.start(lambda: (target.taken(tile[place:]),), partial(target.write, int(row), int(column)))
-    elif hasattr(cuda, TILES):
-        getattr(cuda, TILES).stored(tile, target, column, row)
+    _STORES.start(lambda: (target.taken(tile[place:]),), partial(target.write, int(row), int(column)))
 
 
 @Ptx("cp.async.bulk.commit_group;")

@@ -4,20 +4,17 @@ Blocks of a cluster have ranks from 0 on. A tile that all of them need is copied
 shared memory, and its bytes arrive at the same barrier of each (PTX ISA, "cp.async.bulk.tensor", multicast). Needs
 compute capability 9.0.
 
-In the simulator, which runs one block after another, a cluster is a single block; in a trace it has all of its blocks.
+In the simulator, which runs one block after another, a cluster is a single block.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, TILES, arrive, start_copy
+from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, arrive, start_copy
 from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx
 from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index
-
-CLUSTER_BLOCKS = "cluster_blocks"
-"""The name of the number of blocks per cluster in a trace's ``cuda``."""
 
 _MASKED = COPY.replace("::bytes", "::bytes.multicast::cluster").replace("[$4]", "[$4], mask")
 _TO_ALL = (
@@ -41,10 +38,7 @@ def start_copy_to_all(
     tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
     """Multicast: ``bulk_copy.start_copy`` to the same place in all blocks of the cluster, each with its own barrier."""
-    if hasattr(cuda, TILES):
-        getattr(cuda, TILES).copied(tile, source, column, row, getattr(cuda, CLUSTER_BLOCKS))
-    else:
-        start_copy(tile, place, source, column, row, barriers, index)
+    start_copy(tile, place, source, column, row, barriers, index)
 
 
 @Ptx(_ARRIVE, SHARED, INTEGER)

@@ -22,7 +22,7 @@ def constant_array(array: Array, name: str, count: int) -> Array:
     """The input ``array`` of ``count`` elements in constant memory, as the module's variable ``name``.
 
     ``name`` and ``count`` are literals or constants around the kernel; a kernel uses a name once. In the
-    simulator and in a trace it is the array itself.
+    simulator it is the array itself.
     """
     return array
 

@@ -86,11 +86,11 @@ def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lan
     """``ldmatrix``: load four matrices into registers from ``place`` on; this lane's row begins at ``index``.
 
     Raises:
-        ValueError: in the simulator and in a trace, for an index that is not a multiple of 8.
+        ValueError: in the simulator, for an index that is not a multiple of 8.
     """
     given = _of_lanes(tile[_row(tile, index)], [8 * matrix + lane // 4 for matrix in range(MATRICES)])
     for matrix, row in enumerate(given):
-        fragments[place + matrix] = pack(*(_at(row, lane % 4 * 2 + half) for half in (0, 1)))
+        fragments[place + matrix] = pack(*(row[lane % 4 * 2 + half] for half in (0, 1)))
 
 
 @Ptx(_LOAD.replace(".x4", ".x4.trans"), written(MATRICES), SHARED, UNUSED, fits=_words_of_halves)
@@ -103,7 +103,7 @@ def load_matrices_transposed(fragments: Array, place: Index, tile: Array, index:
     lanes = [8 * matrix + lane % 4 * 2 + half for matrix in range(MATRICES) for half in (0, 1)]
     given = _of_lanes(tile[_row(tile, index)], lanes)
     for matrix in range(MATRICES):
-        fragments[place + matrix] = pack(*(_at(row, lane // 4) for row in given[2 * matrix : 2 * matrix + 2]))
+        fragments[place + matrix] = pack(*(row[lane // 4] for row in given[2 * matrix : 2 * matrix + 2]))
 
 
 def _row(tile: Array, index: Index) -> slice:
@@ -113,14 +113,9 @@ def _row(tile: Array, index: Index) -> slice:
 
 
 def _of_lanes(value: Any, lanes: list[Any]) -> list[Any]:
-    """What each of these lanes gives as its ``value``, by one shuffle of the simulator; in a trace this lane's own."""
+    """What each of these lanes gives as its ``value``, by one shuffle of the simulator."""
     given: Any = cuda.shfl_sync(ALL_LANES, value, lanes)
-    return [value] * len(lanes) if given is value else list(given)
-
-
-def _at(row: Any, index: Any) -> Any:
-    """An element of a row; in a trace, where lanes run together and load zeros, the first."""
-    return row[0] if np.ndim(index) else row[index]
+    return list(given)
 
 
 @cache
@@ -172,7 +167,7 @@ def store_matrices_transposed(dtype: str) -> DeviceFunction:
     def store_transposed(tile: Array, index: Index, sums: Array, first: Index, lane: Index) -> None:
         mine = tuple(formats.rounded(np.asarray(sums[first : first + 2 * MATRICES], np.float32), dtype))
         given = _of_lanes(mine, [4 * column + lane % 8 // 2 for column in range(8)])
-        tile[_row(tile, index)] = tuple(_at(each, lane // 8 * 2 + lane % 2) for each in given)
+        tile[_row(tile, index)] = tuple(each[lane // 8 * 2 + lane % 2] for each in given)
 
     return store_transposed
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from smembench.kernels.intrinsics.declaration import ARRAY, GLOBAL, INTEGER, Ptx, register, types
-from smembench.kernels.intrinsics.traced import load_waiting, of_module, traced
 from smembench.kernels.numba_cuda import DeviceFunction, number
 from smembench.kernels.types import Array, Index
 
@@ -39,7 +38,7 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
         return np.zeros(elements, dtype)
 
     def array() -> Array:
-        found: Array = of_module(name, elements, dtype) if traced() else simulated()
+        found: Array = simulated()
         return found
 
     # LLVM IR: a variable of the module is no instruction, and LLVM has to know its space and alignment.
@@ -62,10 +61,7 @@ def wait_for_count(counts: Array, index: Index, wanted: Index) -> int:
     Whatever blocks wrote before they counted is visible afterwards. All of them have to run at once, as those of a
     persistent grid do. In the simulator blocks run in order, so that only the last one goes on, for all of them.
     """
-    found = load_waiting(counts, index)
-    if traced():
-        return 1
-    return wanted if found == wanted else 0
+    return wanted if counts[index] == wanted else 0
 
 
 @Ptx(_MEET, ARRAY, INTEGER)
@@ -73,5 +69,5 @@ def meet(counts: Array, blocks: Index) -> None:
     """Wait until all ``blocks`` of a persistent grid have come here; for one thread of each.
 
     What threads wrote before a barrier ahead of it is visible after a barrier behind it. Both ``counts`` are zero again
-    afterwards. In the simulator for a single block; in a trace none waits.
+    afterwards. In the simulator for a single block.
     """

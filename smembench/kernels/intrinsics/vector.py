@@ -1,6 +1,6 @@
 """128-bit accesses of Numba arrays in kernels: 16 bytes per thread in one instruction instead of one element.
 
-Each function is plain Python in the simulator and in a trace, and one instruction in a compiled kernel (a copy: two):
+Each function is plain Python in the simulator, and one instruction in a compiled kernel (a copy: two):
 ``ld.global.v4`` for a global array, ``st.shared.v4`` for a tile, nothing for a local array, which lives in registers.
 An index counts elements and must be a multiple of ``vector_width``: hardware faults on addresses that are not multiples
 of 16 bytes. Arrays must begin at such an address. Global ones do; shared and local ones take ``alignment=ALIGNMENT``.
@@ -51,7 +51,7 @@ def load_vector(array: Array, index: Index) -> Vector:
     """``vector_width`` elements of a one-dimensional array from ``index`` on, in one access.
 
     Raises:
-        ValueError: in the simulator and in a trace, for an index that is not a multiple of ``vector_width``.
+        ValueError: in the simulator, for an index that is not a multiple of ``vector_width``.
     """
     return tuple(array[_span(array, index)])
 
@@ -60,7 +60,7 @@ def load_pair(array: Array, index: Index) -> Vector:
     """Two elements of a one-dimensional array from ``index`` on, in one access.
 
     Raises:
-        ValueError: in the simulator and in a trace, for an odd index.
+        ValueError: in the simulator, for an odd index.
     """
     return tuple(array[_span(array, index, PAIR)])
 

@@ -9,8 +9,7 @@ The sums, 64 rows by n columns, are shared out among the warp group's 128 thread
 16·(t // 32) + t % 32 // 4 and the one 8 below, and of each 8 columns the two from 2·(t % 4) on: four sums per 8
 columns, by rows (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
 
-In the simulator products are computed when their threads wait for them (``deferred``). A trace records which tiles the
-tensor cores read; that is no access of a thread.
+In the simulator products are computed when their threads wait for them (``deferred``).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, TILES
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, UNUSED, Ptx, changed, types
 from smembench.kernels.intrinsics.deferred import Groups, InFlight
 from smembench.kernels.intrinsics.operands import (
@@ -119,21 +118,17 @@ def products(
         described(right, number(dtype)),
         UNUSED,
     )
-    def start(sums: Array, of_left: Array, at_left: Index, of_right: Array, at_right: Index, thread: Index) -> None:
-        if isinstance(of_left, np.ndarray):
-            within = _places_read(columns, left, right, int(thread), dtype)
-            places = (of_left, int(at_left) + within[0]), (of_right, int(at_right) + within[1])
-            change = _SUMS.changing(sums[first : first + columns // 2])
+    def start(sums: Any, of_left: Array, at_left: Index, of_right: Array, at_right: Index, thread: Index) -> None:
+        within = _places_read(columns, left, right, int(thread), dtype)
+        places = (of_left, int(at_left) + within[0]), (of_right, int(at_right) + within[1])
+        change = _SUMS.changing(sums[first : first + columns // 2])
 
-            def multiply(*read: NDArray[Any]) -> None:
-                rows, wanted = (widened(array, dtype, "float32") for array in read)
-                found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
-                change(lambda before: found if fresh else before + found)
+        def multiply(*read: NDArray[Any]) -> None:
+            rows, wanted = (widened(array, dtype, "float32") for array in read)
+            found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            change(lambda before: found if fresh else before + found)
 
-            _PRODUCTS.start(lambda: tuple(tiles[place] for tiles, place in places), multiply)
-        elif hasattr(cuda, TILES):
-            getattr(cuda, TILES).multiplied(of_left, at_left, left)
-            getattr(cuda, TILES).multiplied(of_right, at_right, right)
+        _PRODUCTS.start(lambda: tuple(tiles[place] for tiles, place in places), multiply)
 
     return start
 

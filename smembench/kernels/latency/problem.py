@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from smembench.model.axis import Axis
 from smembench.model.case import Case
 from smembench.model.clauses import Compared, Result, time
-from smembench.model.pattern import Pattern
 from smembench.model.problem import ITEMSIZE, Problem, Shape
 from smembench.model.texts import Texts
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 _DEFAULT_LOADS = 2**15
-_TRACED_LOADS = 64
 
 
 class Latency(Problem):
@@ -115,12 +112,4 @@ class LatencyTexts(Texts):
         return [f"a load takes {' and '.join(each)}"] if each else []
 
 
-class LatencyPattern(Pattern):
-    """Fewer loads."""
-
-    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """Fewer loads: each is alone, so any of them tells of all."""
-        return replace(case, m=min(case.m, _TRACED_LOADS))
-
-
-PROBLEM = Latency(LatencyTexts(), LatencyPattern())
+PROBLEM = Latency(LatencyTexts())

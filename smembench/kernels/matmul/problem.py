@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from smembench.kernels.matmul.inputs import DISTRIBUTIONS, NORMAL, ZEROS, draw, usual
 from smembench.kernels.matmul.verification import Reference, reference_of
-from smembench.kernels.program import MAPPED_ROW_BYTES
 from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.clauses import Compared, Result, fastest, time
 from smembench.model.formats import FLOAT8, NARROW, TF32, produced, widened
-from smembench.model.pattern import Pattern, pattern_period
 from smembench.model.problem import ITEMSIZE, Problem, Shape, Verification
 from smembench.model.texts import Texts
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
-_AHEAD = 64
-"""Elements along k that kernels copy ahead of their loops, at most: two steps of 32, in mmaAsync."""
 
 _OFFSET = 16
 """Where sub-matrices begin in wider matrices, in rows and columns: a multiple of this, as of the guide's BLOCK_SIZE."""
@@ -207,40 +202,7 @@ class MatmulTexts(Texts):
         return clauses
 
 
-class MatmulPattern(Pattern):
-    """Fewer blocks and fewer steps of the loop over k."""
-
-    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """As for any problem, with fewer steps of the loop over k and the least stride of the same remainder.
-
-        If the last step is shorter than the others, it comes after those that kernels copy ahead of the loop.
-        """
-        period = _step(case)
-        rest = case.depth % period
-        least = -(-_AHEAD // period) * period + rest if rest else period
-        k = case.depth if case.depth <= least + period else least
-        return _narrowed(replace(super().smaller(case, results), k=k), case)
-
-    def longer(self, case: Case, smaller: Case) -> tuple[Case, int]:
-        """The periods are steps of the loop over k."""
-        period = _step(case)
-        return _narrowed(replace(smaller, k=smaller.depth + period), case), (case.depth - smaller.depth) // period
-
-
-PROBLEM = Matmul(MatmulTexts(), MatmulPattern())
-
-
-def _step(case: Case) -> int:
-    """Elements along k after which accesses repeat: without block dimensions those of the tiles that the TMA copies."""
-    return pattern_period(case) if case.block else lcm(pattern_period(case), MAPPED_ROW_BYTES // ITEMSIZE[case.dtype])
-
-
-def _narrowed(smaller: Case, case: Case) -> Case:
-    """The smaller case with the least stride that its rows fit in and that leaves the same remainder as the case's."""
-    if case.stride is None:
-        return smaller
-    least = max(smaller.n, smaller.depth)
-    return replace(smaller, stride=least + (case.stride - least) % pattern_period(case))
+PROBLEM = Matmul(MatmulTexts())
 
 
 def _leading_dimensions(case: Case) -> tuple[int, int, int]:

@@ -51,9 +51,7 @@ def launched(
         grid = case.n // tiling.columns, case.m // tiling.rows
     parts = ("A by {}, B by {}".format(*tiling.widths(case)), label, "a few left over" if few else "")
     variant, bounds = ", ".join(filter(None, parts)), launch_bounds(tiling)
-    return NumbaKernel(
-        function, grid=grid, block=tiling.block, launch_bounds=bounds, variant=variant, grid_dependent=few
-    )
+    return NumbaKernel(function, grid=grid, block=tiling.block, launch_bounds=bounds, variant=variant)
 
 
 def unsupported(tiling: Tiling, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from math import isfinite, isqrt, lcm
+from math import isfinite, isqrt
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.axis import Axis
 from smembench.model.case import Block, Case
 from smembench.model.clauses import Compared, Result, fastest, time
-from smembench.model.pattern import Pattern, shrunk
 from smembench.model.problem import Problem, Verification
 from smembench.model.texts import Texts
 
@@ -118,19 +116,10 @@ class ReductionTexts(Texts):
         return clauses
 
 
-class ReductionPattern(Pattern):
-    """Fewer blocks."""
-
-    def smaller(self, case: Case, results: tuple[int, int] = (1, 1)) -> Case:
-        """A smaller n: blocks repeat after their threads' elements."""
-        block = case.block or Reduction.default_blocks[0]
-        return replace(case, n=shrunk(case.n, lcm(2 * block.x * block.y * results[0], 32)))
-
-
 def most_quarter(case: Case) -> int:
     """A quarter of K, the largest magnitude whose sums 10·K·√n are exact."""
     largest: int = 2 ** EXACT_BITS[case.dtype] // (10 * (isqrt(case.n - 1) + 1))
     return max(largest // 4, 1)
 
 
-PROBLEM = Reduction(ReductionTexts(), ReductionPattern())
+PROBLEM = Reduction(ReductionTexts())

@@ -73,7 +73,7 @@ def unaligned(
         write_tile(out, tile, corner, upper, sides, own)
 
     # The topmost tiles write what an output row has of the vector in which it begins element by element.
-    return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned", first_differ=True)
+    return NumbaKernel(transpose_unaligned, grid=grid, block=block, variant="unaligned")
 
 
 @cache

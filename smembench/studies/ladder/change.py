@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from smembench.explain.analysis import Explanation
-from smembench.explain.trace import traceable
+from smembench.explain.analysis import Explanation, numba_program
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
@@ -159,5 +158,5 @@ def change(
 
 
 def _step(kernel: Kernel, case: Case, capability: str | None) -> Step:
-    function = traceable(kernel, case).function
+    function = numba_program(kernel, case).function
     return Step(kernel, tuple(parts(function)), explained(case, capability))

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from smembench.explain.trace import trace
-from smembench.kernels.registry import kernel_of
+from smembench.explain.analysis import explain
 from smembench.model.case import Block, Case
+from smembench.model.errors import UsageError
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson
 
+_ITEMSIZE = 4
 Element = tuple[str, int]
 """An array and a byte address in it."""
 
@@ -22,11 +23,14 @@ Element = tuple[str, int]
 def _accesses(kernel: str, side: int, space: str, kind: str) -> Counter[Element]:
     """How often all threads access each element, in a product of matrices of 2×2 blocks of side × side threads."""
     n = 2 * side
-    case = Case("matmul", kernel, "cuda:0", "float32", n, n, n, Block(side, side))
+    case = Case("matmul", kernel, "cuda:0", "float32", n, n, n, Block(side, side), 0 if kernel == "tiled" else None)
     found: Counter[Element] = Counter()
-    for request in trace(kernel_of(case), case).requests:
-        if (request.site.space, request.site.kind) == (space, kind):
-            found.update((request.site.array, address) for address in request.addresses if address is not None)
+    for request in explain(case).trace.requests:
+        site = request.site
+        if (site.space, site.kind) == (space, kind):
+            begins = (address for address in request.addresses if address is not None)
+            for address in (at for begin in begins for at in range(begin, begin + site.width, _ITEMSIZE)):
+                found[site.array, address] += request.weight
     return found
 
 
@@ -43,7 +47,10 @@ def uses(kernel: str, side: int) -> dict[Element, float]:
 
 def _experiment(what: str, times: int, elements: int, counted: Callable[[], dict[Element, float]]) -> Experiment:
     def run(runs: int) -> Found:
-        counts = counted()
+        try:
+            counts = counted()
+        except UsageError as error:  # the compilers are missing
+            return Found(str(error), None)
         found = sorted(set(counts.values()))
         text = f"{' or '.join(f'{count:g}' for count in found)} times each of {len(counts)}"
         return Found(text, (found, len(counts)) == ([times], elements))

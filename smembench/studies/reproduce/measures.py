@@ -12,6 +12,7 @@ from typing import Protocol
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import ENGINES, Block, Case
 from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import difference
@@ -29,6 +30,7 @@ class Missing(StrEnum):
     NO_TIME = "no time in this run"
     NOT_MEASURED = "not measured"
     NEEDS_PROBE = "needs smembench probe"
+    NEEDS_COMPILERS = "needs NVIDIA's compilers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,10 @@ class Reads:
 
     def on(self, here: Here) -> Answer | Missing:
         """Counted in a trace, which needs no device."""
-        found = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
+        try:
+            found = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
+        except UsageError:
+            return Missing.NEEDS_COMPILERS
         return Answer.exactly(found, f"{found:g} times", "counted in a trace")
 
 
@@ -156,7 +161,10 @@ class Reuse:
 
     def on(self, here: Here) -> Answer | Missing:
         """Counted in traces, which need no device."""
-        naive, tiled = (max(reads(kernel, self.block, self.n, self.n, self.n)) for kernel in ("naive", "tiled"))
+        try:
+            naive, tiled = (max(reads(kernel, self.block, self.n, self.n, self.n)) for kernel in ("naive", "tiled"))
+        except UsageError:
+            return Missing.NEEDS_COMPILERS
         return Answer.exactly(naive / tiled, f"{naive / tiled:g} times", f"counted: {naive:g} reads become {tiled:g}")
 
 

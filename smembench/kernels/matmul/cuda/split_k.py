@@ -14,7 +14,6 @@ blocks of whole tiles without partial sums. Findings: results/reference/notes/sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -57,13 +56,6 @@ def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
     blocks = min(most, multiprocessors, tiles * steps)
     idle = blocks % tiles
     return blocks - idle if idle * EVEN <= blocks else blocks
-
-
-def segments_on(tiles: int, steps: int, most: int, multiprocessors: int) -> Sequence[int]:
-    """How many blocks have steps of each tile, for the arguments of ``blocks_on``."""
-    shares = step_shares(tiles * steps, blocks_on(tiles, steps, most, multiprocessors))
-    ends = ((tile * steps, (tile + 1) * steps - 1) for tile in range(tiles))
-    return [1 + block_with(shares, last) - block_with(shares, first) for first, last in ends]
 
 
 def tiling_of(case: Case) -> Tiling:
@@ -281,7 +273,6 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(THREADS, 1),
         dynamic_bytes=dynamic * ITEMSIZE[tiling.dtype],
         persistent_blocks=partial(blocks_on, *shared),
-        segments=partial(segments_on, *shared),
     )
 
 

@@ -13,7 +13,6 @@ tiles without partial sums. A thread has 8 × 8 results again. Findings: results
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -45,13 +44,6 @@ def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> in
     blocks = min(most, multiprocessors)  # with two on each, partial sums would be passed on twice as often
     idle = blocks % tiles
     return blocks - idle if idle * EVEN <= blocks else blocks
-
-
-def segments_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> list[int]:
-    """Blocks that compute a part of each tile, where no chunks are left over: a range can end within a tile."""
-    blocks = blocks_on(tiles, steps, resident, multiprocessors)
-    cuts = Counter(at // steps for block in range(1, blocks) if (at := block * tiles * steps // blocks) % steps)
-    return [1 + cuts[tile] for tile in range(tiles)]
 
 
 @device
@@ -236,8 +228,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
     program = launched(stream_k, case, tiling, label, few=few)
     shared = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), launch_bounds(tiling)[1]
-    segments = None if few else partial(segments_on, *shared)
-    return replace(program, persistent_blocks=partial(blocks_on, *shared), segments=segments)
+    return replace(program, persistent_blocks=partial(blocks_on, *shared))
 
 
 KERNEL = kernel_of_tiling(

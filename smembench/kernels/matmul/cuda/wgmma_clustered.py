@@ -233,7 +233,6 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(threads, 1),
         variant=f"{rows}x{columns}{', swapped' * tile.swapped}{f', rows {apart} apart' if apart > 1 else ''}",
         persistent_blocks=lambda multiprocessors: fewest(across * high, max(1, multiprocessors // CLUSTER)) * CLUSTER,
-        grid_dependent=True,
         tile_of=of_block,
         parts=apart,
     )

@@ -231,9 +231,7 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(THREADS, 1),
         variant=str(columns),
         persistent_blocks=partial(fewest, prod(grid)),
-        grid_dependent=True,
         tile_of=in_order(tile, case),
-        edge_steps=2 * EDGE,
     )
 
 

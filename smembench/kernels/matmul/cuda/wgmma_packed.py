@@ -28,7 +28,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
 from smembench.kernels.intrinsics.bulk_store import see_stores
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.scratch import meet, scratch
-from smembench.kernels.intrinsics.traced import traced
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
     add_registers,
@@ -140,9 +139,9 @@ def build(case: Case) -> NumbaKernel:
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         # All threads of all blocks pack A, B or both, in shared memory that is free yet; then the blocks meet.
-        if packs_a and not traced():
+        if packs_a:
             pack(tiles, Matrix(a, m, k, lda), a_copy)
-        if packs_b and not traced():
+        if packs_b:
             pack(tiles, Matrix(b, k, n, ldb) if by_rows else Matrix(b, n, k, ldb), b_copy)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
@@ -200,7 +199,6 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(THREADS, 1),
         variant=f"{columns}{', A packed' * packs_a}{', B packed' * packs_b}",
         persistent_blocks=partial(fewest, prod(grid)),
-        grid_dependent=True,
         tile_of=in_order(tile, case),
     )
 

@@ -154,7 +154,6 @@ def build(case: Case) -> NumbaKernel:
         tensor_maps=tile.maps(case),
         launch_bounds=(THREADS, 1),
         persistent_blocks=partial(fewest, prod(grid)),
-        grid_dependent=True,
         tile_of=in_order(tile, case),
     )
 

@@ -200,7 +200,6 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(THREADS, 1),
         variant=str(columns),
         persistent_blocks=partial(fewest, prod(grid)),
-        grid_dependent=True,
         tile_of=in_order(tile, case),
     )
 

@@ -39,7 +39,7 @@ def build(case: Case) -> NumbaKernel:
             out[0] = one
 
     grid = blocks_of_vectors(case, THREADS), 1
-    return NumbaKernel(read_gmem, grid=grid, block=(THREADS, 1), first_differ=True)
+    return NumbaKernel(read_gmem, grid=grid, block=(THREADS, 1))
 
 
 KERNEL = Kernel(

@@ -61,7 +61,6 @@ def build(case: Case) -> NumbaKernel:
         sum_persistent,
         grid=(blocks, 1),
         block=block,
-        first_differ=True,
         launch_bounds=(threads, resident),
         zeroed=True,
         persistent_blocks=lambda multiprocessors: min(blocks, TURNS * resident * multiprocessors),

@@ -51,7 +51,7 @@ def build(case: Case) -> NumbaKernel:
                 cuda.atomic.add(out, 0, of_block)
 
     grid = blocks_of_vectors(case, threads), 1
-    return NumbaKernel(sum_vectorized, grid=grid, block=block, zeroed=True, first_differ=True)
+    return NumbaKernel(sum_vectorized, grid=grid, block=block, zeroed=True)
 
 
 KERNEL = Kernel(
