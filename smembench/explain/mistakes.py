@@ -75,7 +75,10 @@ class Made(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """Bytes of a shared array that a copy brings which a thread starts, at its place in the order of its accesses."""
+    """Bytes of a shared array that a copy brings which a thread starts, at its place in the order of its accesses.
+
+    ``kind`` is ``load`` of a store in bulk, which takes them from there.
+    """
 
     line: int
     array: str
@@ -83,6 +86,7 @@ class Brought(NamedTuple):
     bytes: int
     thread: int
     order: int
+    kind: str = "store"
 
 
 class _Touched(NamedTuple):
@@ -111,7 +115,7 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
     sites = [each.site for each in made]
     for each in brought:
         tables.append(_filled(len(sites), each, size))
-        sites.append(AccessSite(each.line, "shared", "store", each.array, size))
+        sites.append(AccessSite(each.line, "shared", each.kind, each.array, size))
     touched = _at_several_sites(tables, CLUSTER_SYNCS if block else WARP_SYNCS)
     warp = touched.thread // WARP
     of_blocks = ((touched.order // CLUSTER_SYNCS, touched.unit), touched.thread // block) if block else None
@@ -139,7 +143,7 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
         found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
     come = [table for number, table in enumerate(tables) if not (number < len(made) and made[number].begun)]
     begun = {each.site.array: each.site.line for each in made if each.begun}
-    for number, who in _unwritten(tables, come):
+    for number, who in _unwritten(tables[: len(made)], come):
         site = sites[number]
         text = f"{thread(who, block)} loads an element of {site.array} that no thread has stored before"
         if site.array in begun:
@@ -219,9 +223,9 @@ def _touched(number: int, made: Made, size: int) -> _Touched:
 
 
 def _filled(number: int, brought: Brought, size: int) -> _Touched:
-    """The units of memory that a copy fills."""
+    """The units of memory that a copy fills, or a store takes."""
     units = np.arange(brought.begin // size, -(-(brought.begin + brought.bytes) // size))
-    of_all = (number, brought.line, _STORE, brought.thread, brought.order)
+    of_all = (number, brought.line, _KINDS[brought.kind], brought.thread, brought.order)
     at, line, kind, thread, order = (np.full_like(units, value) for value in of_all)
     return _Touched(at, line, kind, thread, order, units)
 
@@ -269,7 +273,7 @@ def _unwritten(tables: Sequence[_Touched], come: Sequence[_Touched]) -> Iterator
 
     ``come`` are those of the tables whose stores are complete.
     """
-    first = np.full(1 + max(int(table.unit.max(initial=0)) for table in tables), np.iinfo(np.int64).max)
+    first = np.full(1 + max(int(table.unit.max(initial=0)) for table in (*tables, *come)), np.iinfo(np.int64).max)
     for table in come:
         written = table.kind == _STORE
         np.minimum.at(first, table.unit[written], table.order[written])

@@ -20,6 +20,7 @@ from smembench.explain.requests import NOWHERE, WAITING, Integers
 from smembench.launches.ptx_entry import TYPES
 from smembench.model.hardware import WARP
 
+MBARRIER_BYTES = 8
 _KINDS = {
     **dict.fromkeys(("ld", "ldu"), ("load", "")),
     "st": ("store", ""),
@@ -123,6 +124,18 @@ class Accesses:
         """Record a copy of so many bytes from a block's shared memory if it goes to another block's."""
         if self._registers.memory.located("shared", np.full(len(mask), begin), mask)[0] == "distributed":
             self._note(given, _Made("shared", "store", count, "bulk"), np.full(len(mask), begin), mask)
+
+    def of_mbarrier(self, given: Instruction) -> Integers:
+        """The address of a barrier in shared memory, by thread."""
+        address, _ = self._registers.address(given.addresses[-1])
+        away = self._registers.memory.window("shared") if given.space == "generic" else 0
+        return self._registers.spread(address()) - away
+
+    def note_mbarrier(self, given: Instruction, mask: Mask | None, kind: str) -> None:
+        """Record that threads set up a barrier in shared memory, or use one, for races alone."""
+        at = self.of_mbarrier(given)
+        row = at.copy() if mask is None else np.where(mask, at, NOWHERE)
+        self.found.records.append(Record(given, "mbarrier", kind, MBARRIER_BYTES, "", row, self.order))
 
     def keep(self, load: Instruction, mask: Mask | None) -> None:
         """Keep of the last access by a load the lanes of a mask alone."""

@@ -61,10 +61,10 @@ class Machine:
         self.threads, self.block = self._registers.threads, self._registers.block
         self._needed = needed(kernel, data=memory.has_data, results=memory.has_results)
         self._most = launch.most_steps or MOST_STEPS
-        self._mbarriers = Mbarriers(self._registers)
         self._spins = spins(kernel)
         waiting = {id(load) for loads in self._spins.values() for load in loads}
         self._accesses = Accesses(self._registers, self._needed, merging.widths, waiting)
+        self._mbarriers = Mbarriers(self._registers, self._accesses)
         self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
         self._blocks, self._block_at = self._compiled()

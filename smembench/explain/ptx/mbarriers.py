@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smembench.explain.mistakes import CLUSTER_SYNCS, WARP_SYNCS
+from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.program import Instruction
 from smembench.explain.ptx.registers import Mask, Registers
 from smembench.explain.requests import NOWHERE, Integers
@@ -37,8 +38,8 @@ class _State:
 class Mbarriers:
     """The barriers of a cluster's blocks by their places in the memory of the cluster."""
 
-    def __init__(self, registers: Registers) -> None:
-        self._registers = registers
+    def __init__(self, registers: Registers, accesses: Accesses) -> None:
+        self._registers, self._accesses = registers, accesses
         self._states: dict[int, _State] = {}
         self._ended: dict[tuple[int, int], int] = {}
 
@@ -65,6 +66,7 @@ class Mbarriers:
 
         def change(mask: Mask | None) -> None:
             values = np.broadcast_to(number(), self._registers.threads).astype(np.int64)
+            self._accesses.note_mbarrier(given, mask, "store" if kind == "init" else "atomic")
             for address, who in self.addressed(given, mask):
                 total, threads = int(values[who].sum()), int(who.sum())
                 if kind == "init":
@@ -137,14 +139,12 @@ class Mbarriers:
         """The barriers of an instruction, and the threads of a mask that name each."""
         text = given.addresses[-1]
         who = np.ones(self._registers.threads, np.bool_) if mask is None else mask
-        address, names = self._registers.address(text)
+        _, names = self._registers.address(text)
         unknown = self._registers.unknown_in(names)
         if unknown is not None:
             who = who & ~unknown
         if not who.any():
             return
-        memory = self._registers.memory
-        away = memory.window("shared") if given.space == "generic" else 0
-        found = memory.windows.in_cluster(self._registers.spread(address()) - away)
+        found = self._registers.memory.windows.in_cluster(self._accesses.of_mbarrier(given))
         for each in np.unique(found[who & (found != NOWHERE)]):
             yield int(each), who & (found == each)

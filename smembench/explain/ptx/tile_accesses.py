@@ -188,17 +188,21 @@ class TileAccesses:
         return readable(self._registers.memory.shared_name(begin))
 
     def _come(self, given: Instruction, thread: int, brought: tuple[int, int], ranks: list[int]) -> None:
-        """Bytes have come to shared memory, of several blocks at the same place, and the barriers there are told."""
-        if given.space != "shared":
-            return
+        """Bytes have come to shared memory, of several blocks at the same place, and the barriers there are told.
+
+        Of a store they are taken from there.
+        """
         (begin, count), barrier = brought, self._barrier(given, thread)
+        kind = "store" if given.space == "shared" else "load"
         for place in _places(begin, ranks):
             if (at := self._in_cluster(given, place, thread)) == NOWHERE:
                 continue
             order = int(self._accesses.order[thread])
             self._accesses.found.brought.append(
-                Brought(given.called_from.line, self._array(begin), at, count, thread, order)
+                Brought(given.called_from.line, self._array(begin), at, count, thread, order, kind)
             )
+            if kind == "load":
+                continue
             one = np.arange(self._registers.threads) == thread
             self._registers.memory.forget("shared", np.full(len(one), place), count, one)
         for place in _places(barrier, ranks) if barrier is not None else ():

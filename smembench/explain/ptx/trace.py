@@ -20,7 +20,7 @@ from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
+from smembench.explain.requests import NOWHERE, UNSERVED, Accesses, AccessSite, Merged
 from smembench.explain.tiles import TileAccess
 from smembench.explain.trace import SharedArray, Trace
 from smembench.launches.ptx_entry import readable
@@ -165,7 +165,7 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
-        if (site.space == "shared" and (site.way != "matrix" or site.kind == "store")) or _is_remote(site):
+        if site.space in ("shared", "mbarrier") or _is_remote(site):
             inside = machine.memory.places(rows, site.width)
             begun = Made(site, inside, np.stack([record.order for record in records]), records[0].come is not None)
             made.append(begun)
@@ -240,7 +240,7 @@ def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
         mistakes.update(out_of_life(block.found, of_block, lambda record: _site(record, machine).array))
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
-        if site.space in ("barrier", "branch") or not len(active):
+        if site.space in UNSERVED or not len(active):
             continue
         if not machine.memory.holds(site.space, int(active.min()), int(active.max()) + site.width):
             for row in accesses.addresses.reshape(len(accesses.addresses), -1):
@@ -254,7 +254,7 @@ def _site(record: Record, machine: Machine) -> AccessSite:
     first = int(record.addresses.max(initial=0))
     if record.space == "branch":
         name = ""
-    elif record.space in ("shared", "distributed"):
+    elif record.space in ("shared", "distributed", "mbarrier"):
         name = readable(machine.memory.shared_name(first))
     else:
         array = machine.memory.array_at(first)

@@ -114,6 +114,8 @@ class Waits:
 
     def for_phase(self, number: int, given: Instruction, mask: Mask, running: Running) -> None:
         """Threads wait for a phase to end, behind which piece ``number`` begins."""
+        if mask.any():
+            self._accesses.note_mbarrier(given, mask, "atomic")
         before = self._phases.pop(number, None)
         everyone = mask if before is None else mask | before[1]
         done = self._mbarriers.done(given, everyone)
