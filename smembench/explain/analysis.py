@@ -110,12 +110,13 @@ def explain(
     kernel, problem = registry.kernel_of(case), PROBLEMS[case.problem]
     program = numba_program(kernel, case)
     grid, few = program.grid, FEW if quick else None
-    kinds = None
+    kinds, persistent = None, False
     if program.tile_of is not None:
         grid, kinds = (prod(grid), 1), kinds_of_tiles(program.tile_of, grid, program.cluster, program.parts)
     elif program.persistent_blocks is not None and multiprocessors is not None:
-        grid = program.on(multiprocessors).grid
-        few = few or prod(grid)
+        grid, persistent = program.on(multiprocessors).grid, True
+    if capability is not None:
+        resident_blocks(capability, prod(program.block), 0)  # or it is unknown, and nothing compiles for it
     pad = f", pad {case.pad}" if case.pad is not None else ""
     launched = f" · block {case.block}{pad}" if case.block else ""
     layout = f", B by {case.b_layout}" if case.b_layout != BY_ROWS else ""
@@ -140,7 +141,7 @@ def explain(
             title=case.kernel,
             filename=path,
             code=(capability, code),
-            chosen=Chosen(few, kinds, not quick),
+            chosen=Chosen(few, kinds, not quick, persistent),
         )
 
     costs = traced(zeros=False)

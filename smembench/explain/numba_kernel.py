@@ -28,6 +28,8 @@ from smembench.toolchains.numba_function import function_code
 
 _SHARED = re.compile(r"\b_cudapy_smem_(\d+)_(\d+)_(\d+(?:_\d+)*)\b")
 """The names of shared arrays in PTX: a number, bytes of an element, and the sides (``toolchains.nvvm``)."""
+_MODULE = re.compile(r"\bsmembench_(?=\w)")
+"""What names of the package's variables in global memory begin with (``intrinsics.scratch``)."""
 _OF_HELPER = re.compile(r"(\.loc\s+(\d+)\s+\d+\s+(?!1\s)(\d+))\s*$", re.MULTILINE)
 """A line of a helper, whose column is the kernel's line that calls it (``toolchains.nvvm``)."""
 
@@ -65,7 +67,7 @@ def numba_kernel(ptx: str, names: Sequence[str] = ()) -> PtxKernel:
         names = [f"shared{place}" for place in range(len(found))]
     new = dict(zip(sorted(found), names, strict=True))
     lined = _OF_HELPER.sub(r"\1, inlined_at \2 \3 0", _SHARED.sub(lambda match: new[int(match[1])], ptx))
-    (kernel,) = parse(lined).kernels.values()
+    (kernel,) = parse(_MODULE.sub("", lined)).kernels.values()
     kernel.shapes = {
         new[number]: (int(match[2]), tuple(map(int, match[3].split("_")))) for number, match in found.items()
     }

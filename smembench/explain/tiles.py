@@ -79,7 +79,7 @@ class TileTraffic:
 
     Attributes:
         access: one of them.
-        count: accesses; of an operand, products of tiles that are 128 bytes deep along k.
+        count: accesses; of an operand, instructions that read it.
         shared_bytes, global_bytes, arriving_bytes, wavefronts: as ``TileAccess``, of all.
     """
 

@@ -105,9 +105,10 @@ OF_USERS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", [("transposeSmem", "--n", "64"), OF_USERS], ids=["package", "user"])
 def test_a_kernel_that_needs_it_is_refused_with_the_way_to_install_it(
-    program: Program, site: Path, kernel: tuple[object, ...]
+    program: Program, site: Path, tmp_path: Path, kernel: tuple[object, ...]
 ) -> None:
-    run = program("explain", *kernel, PYTHONPATH=f"{site}{os.pathsep}{ROOT}")
+    """A kernel of the package that was compiled before, and kept, is explained."""
+    run = program("explain", *kernel, PYTHONPATH=f"{site}{os.pathsep}{ROOT}", XDG_CACHE_HOME=tmp_path)
     assert run.returncode == 2
     assert HOW in run.stderr
     assert run.stderr.count("\n") == 1

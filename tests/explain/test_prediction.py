@@ -205,14 +205,17 @@ def test_what_cannot_be_traced_is_measured_without_a_prediction(planned: Case) -
 
 
 def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object) -> Trace:
+    def broken(*arguments: object, **options: object) -> Trace:
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(analysis, "explain_ptx", broken)
     monkeypatch.setattr(prediction, "_traced", {})
     measurement = assembled(case("copyGmem"))
-    assert (measurement.ok, measurement.prediction) == (True, Prediction(unexplained="not explained: out of luck"))
-    assert measurement.notes == "not explained: out of luck"
+    assert (measurement.ok, measurement.prediction) == (
+        True,
+        Prediction(unexplained="not explained: RuntimeError: out of luck"),
+    )
+    assert measurement.notes == "not explained: RuntimeError: out of luck"
 
 
 def test_without_compilers_a_measurement_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,6 +317,6 @@ def test_tiles_for_programs() -> None:
     found = {(each["kind"], each["matrix"]): each for each in costs_dict(explained)["tiles"]}
     copied, read = found["copy", "B"], found["operand", "B"]
     assert (copied["blocks"], copied["shared_bytes"], copied["wavefronts"]) == (2, 2 * copied["global_bytes"], None)
-    assert (read["rows"], read["columns"], read["transposed"], read["swizzle_bytes"]) == (64, 128, True, 128)
+    assert (read["rows"], read["columns"], read["transposed"], read["swizzle_bytes"]) == (16, 256, True, 128)
     assert (read["leading_bytes"], read["stride_bytes"]) == (8192, 1024)
     assert read["wavefronts"] * 128 == read["shared_bytes"]

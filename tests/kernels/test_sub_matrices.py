@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from programs import multiplied
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case
+from smembench.model.case import Case
 from smembench.model.formats import carried, produced, widened
 from smembench.model.problem import ITEMSIZE
 
@@ -87,18 +85,3 @@ def test_what_lies_around_c_must_stay_poison(dtype: str, sizes: tuple[int, int, 
         assert not verdict.passed
         where = f"the first in row {at // 1200} at {at % 1200} of the wider matrix"
         assert verdict.detail == f"1 elements around C were written, {where}"
-
-
-@given(st.integers(1, 600), st.integers(1, 600), st.integers(1, 600), st.integers(0, 700))
-def test_the_pattern_of_a_sub_matrix_is_one_whose_rows_begin_at_the_same_places(
-    m: int, n: int, k: int, gap: int
-) -> None:
-    problem = PROBLEMS["matmul"]
-    case = Case("matmul", "any", "cuda:0", "float32", m, n, k, Block(16, 16), stride=max(n, k) + gap)
-    smaller = problem.pattern.smaller(case)
-    assert case.stride is not None
-    assert smaller.stride is not None
-    assert problem.unsupported(smaller) is None
-    assert smaller.stride <= case.stride
-    assert smaller.stride % 32 == case.stride % 32
-    assert problem.pattern.smaller(smaller) == smaller

@@ -129,7 +129,8 @@ class Accesses:
         """The address of a barrier in shared memory, by thread."""
         address, _ = self._registers.address(given.addresses[-1])
         away = self._registers.memory.window("shared") if given.space == "generic" else 0
-        return self._registers.spread(address()) - away
+        at: Integers = self._registers.spread(address()) - away
+        return at
 
     def note_mbarrier(self, given: Instruction, mask: Mask | None, kind: str) -> None:
         """Record that threads set up a barrier in shared memory, or use one, for races alone."""

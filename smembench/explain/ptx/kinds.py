@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from itertools import count as counting
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 Index = tuple[int, ...]
@@ -39,6 +39,16 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: int) -> dict
         tuple(index for index, _ in kind): prod(count for _, count in kind)
         for kind in product(*(sorted(axis.items()) for axis in axes))
     }
+
+
+def kinds_in_a_row(count: int, few: int) -> dict[Index, int]:
+    """A ``few`` of the blocks of a grid along x, evenly spaced, each with the number of those up to the next.
+
+    For persistent grids whose blocks begin within a tile: none is like another, and all do as much.
+    """
+    few = min(count, few)
+    begins = [each * count // few for each in range(few + 1)]
+    return {(begin, 0, 0): end - begin for begin, end in pairwise(begins)}
 
 
 def _along_axis(

@@ -98,6 +98,7 @@ class Machine:
         self._registers.enter(index)
         self._accesses.enter()
         self._mbarriers.enter()
+        self._tiles.enter()
         self._waits.enter()
         self.memory.enter(self.threads, self._registers.blocks)
         for loop in self._loops.values():

@@ -43,6 +43,11 @@ class TileAccesses:
 
     def __init__(self, registers: Registers, accesses: Accesses, mbarriers: Mbarriers) -> None:
         self._registers, self._accesses, self._mbarriers = registers, accesses, mbarriers
+        self._copied: dict[int, str] = {}
+
+    def enter(self) -> None:
+        """Begin a block."""
+        self._copied.clear()
 
     def of_tiles(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.
@@ -82,6 +87,8 @@ class TileAccesses:
                     *(box.bytes // box.dtype.itemsize // box.box[0], box.box[0], blocks * box.bytes),
                     blocks=blocks,
                 )
+                if copies:
+                    self._copied[begin % WINDOW] = name
                 self._accesses.found.tiles[moved(box, access, at)] += 1
                 self._accesses.found.elements[access.line, elements_in(box, at)] += 1
                 self._come(given, thread, (begin, box.bytes), reached)
@@ -145,11 +152,13 @@ class TileAccesses:
 
     def _read(self, given: Instruction, operand: Operand, start: int) -> TileAccess:
         size = operand.rows * operand.row_bytes
+        place = max((begin for begin in self._copied if begin <= start), default=-1)
+        matrix = self._copied.get(place, operand.name)
         return TileAccess(
             *(
                 given.called_from.line,
                 "operand",
-                operand.name,
+                matrix,
                 self._array(start),
                 operand.rows,
                 operand.row_bytes,

@@ -12,7 +12,7 @@ import numpy as np
 
 from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
-from smembench.explain.ptx.kinds import FEW, kinds_of_grid
+from smembench.explain.ptx.kinds import FEW, kinds_in_a_row, kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import Memory
@@ -40,12 +40,13 @@ class Chosen(NamedTuple):
     """Which clusters are run, and whether their mistakes are looked for.
 
     ``few`` is the number up to which each is run; None for as many as take seconds. With ``kinds`` they are these, with
-    the number of clusters that each stands for.
+    the number of clusters that each stands for. Those of a ``persistent`` grid are a few that are evenly spaced.
     """
 
     few: int | None = None
     kinds: Mapping[tuple[int, ...], int] | None = None
     mistakes: bool = True
+    persistent: bool = False
 
 
 BY_WORK = Chosen()
@@ -108,7 +109,10 @@ def trace(
     )
     if memory.has_results:
         few = prod(launch.clusters)
-    kinds = chosen.kinds or kinds_of_grid(
+    kinds = chosen.kinds
+    if kinds is None and chosen.persistent:
+        kinds = kinds_in_a_row(prod(launch.clusters), few)
+    kinds = kinds or kinds_of_grid(
         launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
     )
     traced = [block(index) for index in kinds]
