@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from smembench.devices.base import GUARD_BYTES
+from smembench.devices.base import GUARD_BYTES, with_copies
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
@@ -68,7 +68,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._progress = {item.case: _Progress() for item in self.planned}
-        self._memory = _largest(item.case for item in self.planned if not item.skip)
+        self._memory = _largest(item for item in self.planned if not item.skip)
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
         """Yield a trial per case and round, except those in ``done``.
@@ -154,12 +154,13 @@ def _inputs_of(case: Case) -> tuple[object, ...]:
     return (case.device, *PROBLEMS[case.problem].input_key(case))
 
 
-def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
-    """Bytes of the largest output and the largest inputs per device."""
+def _largest(items: Iterable[Planned]) -> dict[str, tuple[int, ...]]:
+    """Bytes of the largest output and the largest inputs per device, with their copies."""
     found: dict[str, tuple[int, ...]] = {}
-    for case in cases:
-        problem = PROBLEMS[case.problem]
+    for item in items:
+        case, problem = item.case, PROBLEMS[item.case.problem]
         arrays = problem.sizes_of_arrays(case, problem.lengths(case))
-        sizes = (*(output + 2 * GUARD_BYTES for output in arrays[:1]), *arrays[1:])
+        sizes: tuple[int, ...] = (*(output + 2 * GUARD_BYTES for output in arrays[:1]), *arrays[1:])
+        sizes = tuple(with_copies(size, item.copies) for size in sizes)
         found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
     return found

@@ -160,13 +160,13 @@ class TrialRunner:
         if timed and kernel.overwrites:
             return trial
         case, problem = trial.case, self._problem(trial.case)
+        verdict = _UNCHECKED
         try:
-            output = prepared.output()
+            for output in prepared.outputs():
+                if problem.checks and verdict.passed:
+                    verdict = problem.check(case, self._reference(case, kernel.computes), output)
         except OutOfBounds as error:
             return replace(trial, status=Status.WRONG_RESULT, verified=False, reason=str(error))
-        verdict = _UNCHECKED
-        if problem.checks:
-            verdict = problem.check(case, self._reference(case, kernel.computes), output)
         reason = "" if verdict.passed else verdict.detail
         if timed and reason:
             reason = f"right once, wrong after the timed launches: {reason}"

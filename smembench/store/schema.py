@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.time.problem import PROBLEM as TIME
-from smembench.model.case import BY_ROWS, UNIFORM, Block, Case, parameters_of
+from smembench.model.case import BY_ROWS, CACHES, UNIFORM, Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement, Status
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
 from smembench.store.relations import Relations
@@ -206,7 +206,7 @@ _ROW = TypeAdapter(Row)
 _KNOWN: dict[str, Collection[str]] = {
     "problem": PROBLEMS,
     "dtype": {dtype for problem in PROBLEMS.values() for dtype in problem.dtypes},
-    "cache": ("warm", "cold"),
+    "cache": CACHES,
     "inputs": {name for problem in PROBLEMS.values() for name in problem.distributions},
     "b_layout": {name for problem in PROBLEMS.values() for name in problem.b_layouts},
     "status": tuple(Status),
