@@ -171,6 +171,15 @@ class Sampling:
             help="How long to launch the kernel before the samples of each round. (default: 20ms)",
         ),
     ] = None
+    sustained: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="After all rounds, launch each case on a GPU back to back for this long: times at the beginning and "
+            "at the end, energy per launch. (default: 0s)",
+        ),
+    ] = None
     seed: Annotated[
         int | None,
         typer.Option(

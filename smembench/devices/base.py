@@ -50,6 +50,16 @@ class Sampler(Protocol):
         """An elapsed time in ms per launch."""
 
 
+class Load(Protocol):
+    """Launches back to back: their ends overlap, so that they take less time each than one launch by itself."""
+
+    def batches(self, seconds: float) -> Iterator[tuple[int, float]]:
+        """Launch for so long; of each batch the number of launches and the ms per launch, once it is over."""
+
+    def close(self) -> None:
+        """Release what it needed."""
+
+
 class Prepared(Protocol):
     """One case, compiled, with its arrays on the device."""
 
@@ -78,6 +88,10 @@ class Prepared(Protocol):
 
     def sampler(self, warmup: float) -> Sampler:
         """A source of samples in the case's cache mode, after ``warmup`` seconds of launches."""
+
+    def load(self) -> Load | None:
+        """A load of its launches; None where launches back to back would not be those that are timed."""
+        return None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -102,9 +102,13 @@ class TimedGraph:
         external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
         checked(driver.cuEventRecordWithFlags(event, self._stream, external))
 
+    def launch(self) -> None:
+        """Enqueue it once."""
+        checked(driver.cuGraphLaunch(self._graph, self._stream))
+
     def replay(self) -> list[float]:
         """Launch, wait, and return the ms of each body."""
-        checked(driver.cuGraphLaunch(self._graph, self._stream))
+        self.launch()
         checked(driver.cuStreamSynchronize(self._stream))
         return [checked(driver.cuEventElapsedTime(begin, end)) for begin, end in self._pairs]
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds, Prepared, Sampler, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, Load, OutOfBounds, Prepared, Sampler, check_guards
 from smembench.devices.buffers import BufferPool, fill
 from smembench.devices.cuda_events import EventTimer
 from smembench.devices.cuda_graph import Ahead, GraphTimer, nothing
 from smembench.devices.cuda_graph_parts import described
+from smembench.devices.cuda_load import GraphLoad
 from smembench.kernels.device_memory import DeviceArray, to_device
 from smembench.kernels.driver import copy
 from smembench.launches.arguments import typed_number
@@ -299,6 +300,11 @@ class LaunchPrepared(Prepared):
                 self._divide(before)
             self.poison()  # a function that enqueues on another stream has worked while it was captured: no sample does
         return self._timer
+
+    def load(self) -> Load | None:
+        """Launches from graphs, if a graph holds them for certain, and nothing is flushed or restored before each."""
+        apart = self._timing.ahead.cold or self._saved or not self._subject.captured
+        return None if apart else GraphLoad(self._timing.handle, self._turns)
 
     def _divide(self, before: Enqueue) -> None:
         """Note of which kernels a function consists, once for all rounds."""

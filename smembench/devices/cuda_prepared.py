@@ -11,12 +11,13 @@ import numpy as np
 from smembench.devices.base import Prepared
 from smembench.devices.buffers import Enqueue, Output
 from smembench.devices.cuda_graph import Ahead, GraphTimer
+from smembench.devices.cuda_load import GraphLoad
 from smembench.devices.host_clock import HostClock
 from smembench.model.measurement import Resources
 from smembench.toolchains.registry import Compiled
 
 if TYPE_CHECKING:
-    from smembench.devices.base import Sampler
+    from smembench.devices.base import Load, Sampler
     from smembench.model.problem import Array
 
 
@@ -84,6 +85,10 @@ class CudaPrepared(Prepared):
         self._stream.sync()
         self._timer = GraphTimer(self._handle, self._turns, self._residue_ms, self._ahead, warmup)
         return self._timer
+
+    def load(self) -> Load | None:
+        """Launches from graphs; cold ones, and those with copies, do not follow each other directly."""
+        return GraphLoad(self._handle, self._turns) if self._on_device and not self._ahead.cold else None
 
     def close(self) -> None:
         """Release the timer's graph and the outputs."""

@@ -34,6 +34,7 @@ class _Progress:
     rounds: set[int] = field(default_factory=set)
     seconds: float = 0.0
     throttled: bool = False
+    loaded: bool = False
     ended: bool = False
 
     def add(self, trial: Trial) -> None:
@@ -41,6 +42,7 @@ class _Progress:
         self.rounds.add(trial.round)
         self.seconds += trial.seconds
         self.throttled = self.throttled or trial.conditions.throttled
+        self.loaded = self.loaded or not trial.samples
         self.ended = self.ended or trial.status is not Status.OK
 
 
@@ -94,13 +96,12 @@ class Runner:
             ):
                 trials += 1
                 begin(case, trials, trials + left - 1 + later)
-                try:
-                    trial = self._try(case, round_)
-                except KeyboardInterrupt:
-                    if (cut_short := self._stop()) is not None:
-                        yield self._note(cut_short)
-                    raise
-                yield self._note(trial)
+                yield from self._tried(case, round_)
+        last = max((number for progress in self._progress.values() for number in progress.rounds), default=0)
+        loads = [item.case for item in self.planned if self._wants_load(item.case)]
+        for number, case in enumerate(loads, 1):
+            begin(case, trials + number, trials + len(loads))
+            yield from self._tried(case, last + 1, self.rules[case.kind].sustained)
 
     def close(self) -> None:
         """End the worker."""
@@ -118,16 +119,30 @@ class Runner:
             return False
         return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
 
-    def _try(self, case: Case, round_: int) -> Trial:
+    def _wants_load(self, case: Case) -> bool:
+        progress = self._progress[case]
+        return bool(self.rules[case.kind].sustained) and not (progress.ended or progress.loaded)
+
+    def _tried(self, case: Case, round_: int, sustained: float = 0.0) -> Iterator[Trial]:
+        """The trial; if it is interrupted what it has of samples, and then the interrupt."""
+        try:
+            trial = self._try(case, round_, sustained)
+        except KeyboardInterrupt:
+            if (cut_short := self._stop()) is not None:
+                yield self._note(cut_short)
+            raise
+        yield self._note(trial)
+
+    def _try(self, case: Case, round_: int, sustained: float) -> Trial:
         rule, progress = self.rules[case.kind], self._progress[case]
         seconds, share = rule.seconds(round_, progress.seconds), rule.share(round_, throttled=progress.throttled)
         memory = self._memory[case.device]
-        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self.seed, memory)
+        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self.seed, memory, sustained)
         started = now_utc()
         try:
             if self.worker is None:
                 self.worker = self.hire()
-            return self.worker.run(request, self.timeout + seconds)
+            return self.worker.run(request, self.timeout + seconds + sustained)
         except WorkerTimeout as error:
             self.worker = None
             return Trial(case, round_, Status.TIMEOUT, started, str(error))
