@@ -257,10 +257,15 @@ class Measurement:
     @property
     def uncertainty(self) -> float | None:
         """Relative half-width of the median's 95 % interval over the rounds; None unless the case is ok."""
+        return uncertainty(self.by_round.values()) if self.ok else None
+
+    @property
+    def by_round(self) -> dict[int, list[float]]:
+        """The samples in ms by round."""
         rounds: dict[int, list[float]] = {}
         for sample in self.samples:
             rounds.setdefault(sample.round, []).append(sample.elapsed_ms)
-        return uncertainty(rounds.values()) if self.ok else None
+        return rounds
 
     @property
     def effective_gb_s(self) -> float | None:

@@ -45,14 +45,10 @@ class Run:
     ) -> Run:
         """A run of measurements, with the relations between its cases."""
         relations = relate(measurements)
-        samples: dict[str, dict[int, list[float]]] = {}
-        for measurement in measurements:
-            for sample in measurement.samples:
-                rounds = samples.setdefault(measurement.case.id, {})
-                rounds.setdefault(sample.round, []).append(sample.elapsed_ms)
+        samples = {measurement.case.id: measurement.by_round for measurement in measurements if measurement.samples}
         rows = [row_of(description.run_id, measurement, relations) for measurement in measurements]
         moments = {measurement.case.id: measurement.moments for measurement in measurements if measurement.moments}
-        return cls(rows, description, dict(samples), path, complete, moments)
+        return cls(rows, description, samples, path, complete, moments)
 
     @property
     def id(self) -> str:

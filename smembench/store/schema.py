@@ -88,6 +88,9 @@ class Row:
             are three; a fraction of elapsed_ms.
         code_hash: of a kernel's instructions, constants, registers and local memory, without names and lines.
         notes: what a reader of the times has to know, such as that nobody checked the result.
+        percent_of_copy_low, percent_of_copy_high, percent_of_copygmem_low, percent_of_copygmem_high: ends of the 95 %
+            interval of these ratios.
+        speedup_vs_cpu_low, speedup_vs_cpu_high, speedup_vs_naive_low, speedup_vs_naive_high: likewise.
         burst_ms, steady_ms, energy_mj: of a load of seconds, per launch; see Sustained.
         burst_uncertainty, steady_uncertainty, energy_uncertainty: half-widths of their 95 % intervals, as fractions.
     """
@@ -169,6 +172,14 @@ class Row:
     steady_uncertainty: Ratio | None
     energy_mj: Ratio | None
     energy_uncertainty: Ratio | None
+    percent_of_copy_low: Ratio | None
+    percent_of_copy_high: Ratio | None
+    percent_of_copygmem_low: Ratio | None
+    percent_of_copygmem_high: Ratio | None
+    speedup_vs_cpu_low: Ratio | None
+    speedup_vs_cpu_high: Ratio | None
+    speedup_vs_naive_low: Ratio | None
+    speedup_vs_naive_high: Ratio | None
 
     @property
     def ok(self) -> bool:
