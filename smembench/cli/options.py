@@ -108,8 +108,8 @@ Cache = Annotated[
     typer.Option(
         "--cache",
         metavar="MODE,…",
-        help="warm: the L2 as the previous launch left it; cold: the L2 full of unrelated data; rotated: "
-        "launches take copies of the arrays in turn, over twice the L2 in all. (default: warm)",
+        help="L2 as the launch before left it (warm), full of other data (cold) or of copies of the arrays (rotated). "
+        "(default: warm)",
     ),
 ]
 
