@@ -20,6 +20,7 @@ from smembench.model.errors import UsageError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.progress import unseen
+from smembench.model.sustained import Sustained
 from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
@@ -43,6 +44,8 @@ ALLOWED = 4.0
 FINALISTS = 5
 FINAL_ROUNDS = 10
 """Rounds of the finalists, unless the run's keys give another number."""
+_LOAD_SECONDS = 10.0
+"""Of each finalist, for its energy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +188,12 @@ def launches(sweep: LaunchSweep) -> Search:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The fastest case, the finalists, and all measurements of the final run."""
+    """The best case by the objective, the finalists, and all measurements of the final run."""
 
     best: Case
     finalists: Sequence[Case]
     measurements: Sequence[Measurement]
+    objective: str = "time"
 
 
 class TuneInterrupted(KeyboardInterrupt):
@@ -208,10 +212,17 @@ class TuneInterrupted(KeyboardInterrupt):
         self.among = among
 
 
-def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
+def tuned(
+    found: Search,
+    sampling: Mapping[str, Any] = MappingProxyType({}),
+    watch: Watch = SILENT,
+    *,
+    objective: str = "time",
+) -> Tuned:
     """Measure candidates quickly, and the finalists against each other in one interleaved run.
 
-    ``sampling`` has keys of the run that replace those of both measurements.
+    ``sampling`` has keys of the run that replace those of both measurements. With the objective energy the finalists,
+    which are the fastest, are also launched back to back for seconds, and the best takes the least energy per launch.
 
     Raises:
         UsageError: for an unknown key, and if nothing could be measured.
@@ -219,7 +230,7 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt with the best so far.
     """
     with held() as hold:
-        first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
+        first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling, "sustained": 0.0}, watch)
         # The ceiling is measured in every run, and is not a candidate.
         done = finalists((measurement for measurement in first if measurement.case in found.cases), len(first))
         chosen = done[:FINALISTS]
@@ -232,20 +243,26 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
             raise TuneInterrupted(_best(done, first), among)
         if not chosen:
             raise UsageError(f"no candidate could be measured: {first[-1].reason}")
-        last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
-        best = _best(chosen, last)
+        loads = {"sustained": _LOAD_SECONDS} if objective == "energy" else {}
+        last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **loads, **sampling}, watch)
+        best = _best(chosen, last, objective)
         if cut or hold.take():
             if {measurement.case for measurement in last if measurement.ok} >= {*chosen}:
                 raise TuneInterrupted(best, "the finalists, in an unfinished run")
             raise TuneInterrupted(_best(done, first), among)
+    if best is None and objective == "energy" and any(one.ok for one in last):
+        raise UsageError("--objective energy: NVML counts none here, or the load was too short")
     if best is None:
         raise UsageError(f"no finalist could be measured again: {last[-1].reason}")
     return best
 
 
-def _best(chosen: Sequence[Case], measurements: Sequence[Measurement]) -> Tuned | None:
-    times = {m.case: m.summary.median for m in measurements if m.summary is not None and m.case in chosen}
-    return Tuned(min(times, key=times.__getitem__), chosen, measurements) if times else None
+def _best(chosen: Sequence[Case], measurements: Sequence[Measurement], objective: str = "time") -> Tuned | None:
+    costs = {m.case: m.summary.median for m in measurements if m.summary is not None and m.case in chosen}
+    if objective == "energy":
+        energies = {m.case: Sustained.of(m.moments).energy_mj for m in measurements if m.case in costs}
+        costs = {case: energy for case, energy in energies.items() if energy is not None}
+    return Tuned(min(costs, key=costs.__getitem__), chosen, measurements, objective) if costs else None
 
 
 def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> tuple[list[Measurement], bool]:

@@ -10,7 +10,8 @@ from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
-from smembench.views.columns import milliseconds, some
+from smembench.studies.difference import Ratio
+from smembench.views.columns import milliseconds, ratio_text, some
 from smembench.views.records import Record, values
 from smembench.views.sections import Section, table
 
@@ -31,6 +32,10 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
             "base_ms": one.base.elapsed_ms,
             "new_ms": one.new.elapsed_ms,
             **values(one, ("ratio", "low", "high", "p", "q", "noise")),
+            "base_energy_mj": one.base.energy_mj,
+            "new_energy_mj": one.new.energy_mj,
+            "energy_ratio": one.energy[0] if one.energy else None,
+            "energy_ratio_uncertainty": one.energy[1] if one.energy else None,
         }
         for one in found.cases
     ]
@@ -95,6 +100,7 @@ def verdict_section(
     }
     unsure = any(case.verdict is Verdict.AMBIGUOUS for case in shown)
     columns |= {"chance\nslower": _chance} if unsure else {}
+    columns |= {"energy per\nlaunch": _energy} if any(case.energy for case in shown) else {}
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
     sides = {"base": found.only_base, "new": found.only_new}
     notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
@@ -109,6 +115,11 @@ def verdict_section(
     return table(
         heading, shown, columns, words=("verdict", "case"), wide=("base ms", *(["noise"] if unsure else []))
     ).below(sentence=_counted(found, Counter(case.verdict for case in wanted)), notes=notes)
+
+
+def _energy(case: CaseComparison) -> str:
+    """The ratio of energies with its 95 % interval, which decides no verdict."""
+    return "" if case.energy is None else ratio_text(Ratio(*case.energy))
 
 
 def _chance(case: CaseComparison) -> str:
