@@ -117,11 +117,11 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     with steps() as step:
         found = finish(plan, root, folder, step)
     summary = summarise(found, folder)
-    print_summary(console, summary)
     unwritten = tell(plan, found, folder / SUMMARY, summary.markdown())
     code = FAILED if unwritten and found.exit_code != REGRESSION else found.exit_code
     # stdout has the problems and the headline, too, but is often thrown away.
     again = [] if console is stderr else [*found.problems, *([summary.headline] if code else [])]
     for line in (*again, *unwritten):
         say(stderr, line)
+    print_summary(console, summary)  # last, for whoever mails the end of a log
     return code

@@ -586,7 +586,7 @@ def test_what_hides_a_change_is_named(results: Path, night: Night) -> None:
         night(day, slower if day in (4, 8) else TIMES)
     code, printed = finished(Nightly(compare_to="last:7"), results, newest := night(11, slower))
     assert "1 of them by no more than what recovered before" in " ".join(printed.split())
-    assert "ambiguous  transposeSmem 32x32 4096x4096" in printed  # listed, though ambiguous
+    assert "ambiguous: transposeSmem 32x32 4096x4096: alternates" in printed  # listed, though ambiguous
     (_, found), *_ = compare("last:7", results, load(newest), Rules()).compared
     (reason,) = {case.reason for case in found.cases if case.case.kernel == "transposeSmem"}
     assert (code, "alternates between two levels 20.0 % apart" in reason) == (0, True), reason
@@ -979,7 +979,7 @@ def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
         slower = night(day, {**TIMES, "copyGmem": 1.3}, **described(now))
         lines = results.parent / "night.jsonl"
         code, printed = finished(Nightly(compare_to=asked, json_lines=lines), results, slower)
-        assert (code, "possible cause of slower: copyGmem" in printed) == (3, True), printed
+        assert (code, "copyGmem 32x32 4096x4096; possible cause: " in printed) == (3, True), printed
         assert said in " ".join(printed.split())
         (line,) = (line for line in (slower / SUMMARY).read_text().splitlines() if "possible cause" in line)
         assert said in line
