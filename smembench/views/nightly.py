@@ -17,7 +17,7 @@ from smembench.studies.accept import patterns_of
 from smembench.studies.compare import CaseComparison, Comparison, Verdict
 from smembench.studies.compare.comparability import SM_CLOCK
 from smembench.studies.nightly.against import is_named
-from smembench.studies.nightly.finish import Finished
+from smembench.studies.nightly.finish import AGAIN, Finished
 from smembench.views.columns import some
 from smembench.views.compare import Namer, namer, ratio_text, shared_by_all, why
 from smembench.views.console import plain, say
@@ -109,7 +109,8 @@ def _happened(asked: str, comparison: Comparison, name: Namer) -> list[str]:
         *_first([_entry(those, name) for those in by_cause(comparison.regressions)], _CAUSES),
         *([_entry(faster, name)] if faster else []),
         *_first(why(((case, case.reason) for case in missed), name), 2),
-        f"compared with {asked} ({_ids(comparison.base)}): {counts or 'no case in common'}",
+        f"{asked if asked == AGAIN else f'compared with {asked}'} ({_ids(comparison.base)}): "
+        f"{counts or 'no case in common'}",
         *([f"what differs: {'; '.join(differs)}"] if differs else []),
         *filter(None, ["; ".join(doubts)]),
     ]
@@ -164,6 +165,7 @@ def next_steps(found: Finished, folder: Path) -> list[Step]:
         if is_named(asked) and (unsure or comparison.regressions):
             ambiguous = f", {number_of(unsure, 'ambiguous one')} among them" if unsure else ""
             steps.append(Step(f"smembench compare {asked} {where} --all", f" lists every case{ambiguous}"))
+            steps += [Step(f"smembench run --decide {where}", " measures the ambiguous ones again")] if unsure else []
     return steps
 
 
@@ -189,7 +191,8 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
     stand_out = f", {hidden} of them by no more than what recovered before" if hidden else ""
     ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""
-    return f"{len(comparison.regressions) or 'none'} slower than {_runs(asked)}{ambiguous}{among}"
+    than = f"when {AGAIN}" if asked == AGAIN else f"than {_runs(asked)}"
+    return f"{len(comparison.regressions) or 'none'} slower {than}{ambiguous}{among}"
 
 
 def _runs(asked: str) -> str:
