@@ -26,6 +26,8 @@ from smembench.store.run_json import Description, ahead
 from smembench.store.schema import REQUIRED, flag
 from smembench.studies.compare.comparability import OF_ROWS, distrust, fault
 
+BISECTION = "bisect.json"
+"""The file of a folder with runs of several commits (``studies.bisect``), which are in no history."""
 _TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
@@ -172,7 +174,7 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
 
 def _run_folders(root: Path) -> Iterator[Path]:
     for folder, below, files in os.walk(root):
-        below.sort()
+        below[:] = [] if BISECTION in files else sorted(below)  # those are runs of other commits
         if CASES in files or JOURNAL in files:
             yield Path(folder)
 
