@@ -56,7 +56,10 @@ class Timed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """A run: when it began, its run.json, the times that can be compared, and why others cannot."""
+    """A run: when it began, its run.json, the times that can be compared, and why others cannot.
+
+    With a ``revision`` it stands for all runs of one (``history.revisions``).
+    """
 
     path: Path
     run_id: str
@@ -65,6 +68,7 @@ class Night:
     times: Mapping[tuple[str, Device], Timed]
     unusable: Mapping[tuple[str, Device], str]
     complete: bool = True
+    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
