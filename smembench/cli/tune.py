@@ -95,8 +95,9 @@ def find_fastest(
     """
     from smembench.cli.measure import Interrupted
     from smembench.model.interrupts import held
+    from smembench.run.narrowed import as_sweep, to_toml
     from smembench.store.files import Output
-    from smembench.studies.tune import TuneInterrupted, to_toml, tuned
+    from smembench.studies.tune import TuneInterrupted, tuned
     from smembench.views.run import watch
     from smembench.views.tune import counts, result
 
@@ -116,5 +117,5 @@ def find_fastest(
         target.show(found)
         if best is not None:
             (section,) = found.sections
-            best.write(to_toml(done.best, [section.heading, section.sentence]))
+            best.write(to_toml([as_sweep(done.best)], [section.heading, section.sentence]))
             watching.note(f"wrote {output}")

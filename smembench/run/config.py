@@ -107,6 +107,8 @@ class Config(_Strict):
         sustained: seconds of launches back to back, once per case on a GPU, after all rounds.
         timeout: seconds that a trial may take besides sampling before its worker process is killed.
         threshold: smallest slowdown, in percent, that a comparison with earlier runs counts.
+        decide: seconds that a night takes to measure its ambiguous cases again. None by default: a night then takes as
+            long as the one before, and `run --decide` does the same by hand.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
@@ -119,6 +121,7 @@ class Config(_Strict):
     timeout: Seconds = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
+    decide: Seconds = Field(default=0.0, ge=0, le=1e5)
     sweep: tuple[AnySweep, ...] = Field(min_length=1)
 
 

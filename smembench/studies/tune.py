@@ -1,8 +1,7 @@
-"""The search for the fastest kernel, block and pad: pruned candidates, finalists, and the fastest as a config."""
+"""The search for the fastest kernel, block and pad: pruned candidates, and finalists."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -24,8 +23,9 @@ from smembench.model.sustained import Sustained
 from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
-from smembench.run.launch_cases import launch_cases, sweep_of
+from smembench.run.launch_cases import launch_cases
 from smembench.run.launch_sweep import LaunchSweep
+from smembench.run.narrowed import as_sweep
 from smembench.run.placement import needs_gpu
 from smembench.run.runner import Begin
 from smembench.run.session import Session, open_session
@@ -291,32 +291,3 @@ def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> li
     """The cases that may be the fastest, by the lower end of their intervals, without failed ones."""
     done = sorted((measurement for measurement in measurements if measurement.ok), key=lower_end)
     return [measurement.case for measurement in done[:count]]
-
-
-def as_sweep(case: Case) -> dict[str, object]:
-    """The one-case sweep of a config that measures this case."""
-    if case.launch is not None:
-        return sweep_of(case)
-    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype}
-    sweep |= PROBLEMS[case.problem].sizes_of(case) | dict(case.parameters)
-    if case.block is not None:
-        sweep["block"] = str(case.block)
-    if case.pad:
-        sweep["pad_width"] = case.pad
-    if case.inputs != PROBLEMS[case.problem].usual_inputs(case.dtype):
-        sweep["inputs"] = case.inputs
-    if case.b_layout != PROBLEMS[case.problem].usual_b_layout(case.dtype):
-        sweep["b_layout"] = case.b_layout
-    return {**sweep, "device": case.device, "cache": case.cache}
-
-
-def to_toml(case: Case, remarks: Sequence[str]) -> str:
-    """A config with the one case, which ``smembench run`` reads; remarks become comments."""
-    keys = [f"{key} = {_toml(value)}" for key, value in as_sweep(case).items()]
-    return "\n".join([*(f"# {remark}" for remark in remarks), "", "[[sweep]]", *keys, ""])
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name} = {_toml(each)}" for name, each in value.items()) + "}"
-    return json.dumps(value)
