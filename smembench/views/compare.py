@@ -145,7 +145,7 @@ def shared_by_all(found: Comparison) -> list[str]:
     ]
 
 
-def ratio_text(case: CaseComparison) -> str:
+def case_ratio(case: CaseComparison) -> str:
     """A case's ratio with its interval."""
     width = "" if case.ratio is None or case.high is None else f" ± {100 * (case.high / case.ratio - 1):.1f} %"
     return _ratio(case.ratio) + width

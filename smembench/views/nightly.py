@@ -19,7 +19,7 @@ from smembench.studies.compare.comparability import SM_CLOCK
 from smembench.studies.nightly.against import is_named
 from smembench.studies.nightly.finish import AGAIN, Finished
 from smembench.views.columns import some
-from smembench.views.compare import Namer, namer, ratio_text, shared_by_all, why
+from smembench.views.compare import Namer, case_ratio, namer, shared_by_all, why
 from smembench.views.console import plain, say
 from smembench.views.markdown import code, escaped, line
 from smembench.views.sections import device_names
@@ -127,7 +127,7 @@ def by_cause(cases: Iterable[CaseComparison]) -> list[list[CaseComparison]]:
 
 def _entry(cases: Sequence[CaseComparison], name: Namer) -> str:
     first, last = cases[0], cases[-1]
-    by = ratio_text(first) if len(cases) == 1 else f"{ratio_text(first)} to {ratio_text(last)}"
+    by = case_ratio(first) if len(cases) == 1 else f"{case_ratio(first)} to {case_ratio(last)}"
     said = _first(first.cause.split("; "), _CAUSES)
     cause = f"; possible cause: {'; '.join(said)}" if first.verdict is Verdict.SLOWER else ""
     return f"{first.verdict}, {by}: {some([name(case.case) for case in cases])}{cause}"
