@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DISTRIBUTIONS = {
+    "cupti": "cupti-python",
     "cupy": "cupy-cuda13x",
     "elftools": "pyelftools",
     "numba.cuda": "numba-cuda",

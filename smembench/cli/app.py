@@ -69,7 +69,7 @@ def _root(
 _FILES = {
     "Measure": "time reproduce probe run tune",
     "Understand": "ladder compilers explain",
-    "Compare and show": "show compare report",
+    "Compare and show": "show compare bisect report",
     "Every night": "history accept",
     "Setup": "list doctor",
 }

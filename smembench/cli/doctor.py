@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,8 @@ from smembench.model.text import number_of
 def doctor(
     *,
     timing: Annotated[
-        bool, typer.Option("--timing", help="Compare the timers with Nsight Compute; needs a GPU and ncu.")
+        bool,
+        typer.Option("--timing", help="Compare the timers with Nsight Compute or CUPTI; needs a GPU."),
     ] = False,
     config: Annotated[
         Path | None,
@@ -35,7 +37,8 @@ def doctor(
 ) -> None:
     """Check what is installed; print the command for what is missing.
 
-    Exit code 1 means that nothing can be measured, or that the timers disagree with ncu.
+    With cupti-python (the extra cupti) --timing also has the times of CUPTI's kernel records, alone where there is no
+    ncu. Exit code 1 means that nothing can be measured, or that the timers disagree with ncu.
 
     Examples:
 
@@ -64,15 +67,16 @@ def _timing(target: Opened, config: Path | None) -> None:
     from smembench.run.environment import versions
     from smembench.run.session import locked
     from smembench.studies.doctor.timing import CASES, cases_of, compare
+    from smembench.views.console import notes, say
     from smembench.views.doctor import section, timing_records
     from smembench.views.export import Result
 
     with locked(["cuda:0"]):
         cases = CASES if config is None else cases_of(from_toml(config))
         info = open_device("cuda:0").info
-        found = list(compare(cases))
+        found = list(compare(cases, partial(say, notes)))
     records = timing_records(found)
     data = {"device": info.known, "timings": records}
     target.show(Result(sections=[section(found, info, versions())], data=lambda: data, rows=lambda: records))
-    if others := sum(not item.agrees for item in found):
+    if others := sum(item.agrees is False for item in found):
         raise SmembenchError(f"{others} of {number_of(len(found), 'median')} differ from Nsight Compute's")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,13 @@ from smembench.model.errors import REGRESSION, UsageError
 from smembench.stats.threshold import THRESHOLD, THRESHOLD_PERCENT
 
 
+class By(StrEnum):
+    """What a point of a series is."""
+
+    RUN = "run"
+    REVISION = "revision"
+
+
 @takes(outputs=Outputs)
 def history(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every run below it is read.")] = Path("results"),
@@ -23,6 +31,12 @@ def history(
         typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
     ] = None,
     case: Cases = None,
+    by: Annotated[
+        By,
+        typer.Option(
+            "--by", help="What a point is: a run, or all runs of smembench's git revision, of which it is the median."
+        ),
+    ] = By.RUN,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -53,12 +67,15 @@ def history(
 
       smembench history results --case "matmul/*/4096x4096x4096/*" --json
 
+      smembench history results --by revision
+
       smembench history results --fail-on-change
     """
     from smembench.model.text import number_of
     from smembench.studies.accept import accepted_beside
     from smembench.studies.choose import chosen, day
     from smembench.studies.history.read import read_nights
+    from smembench.studies.history.revisions import by_revision
     from smembench.studies.history.series import Newest, series_of
     from smembench.views.console import notes, say, stderr
     from smembench.views.history import left_out, no_series, result
@@ -73,6 +90,12 @@ def history(
         say(notes, line)
     if not nights:
         raise UsageError(f"{folder}: holds no run" + (f" since {since}" if since else ""))
+    if by is By.REVISION:
+        nights, without = by_revision(nights)
+        if without:
+            say(notes, f"left out {number_of(without, 'run')} without a git revision")
+        if not nights:
+            raise UsageError(f"{folder}: no run has a git revision; leave --by out")
     meant = accepted_beside(night.path for night in nights)
     wanted = chosen({case_id for night in nights for case_id, _ in night.times}, case)
     with steps() as step:

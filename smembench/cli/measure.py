@@ -146,7 +146,9 @@ def _show_plan(config: Config, resume: RunFolder | None, *, force: bool, json: b
             if json:
                 cases.append({"case_id": item.case.id, "skipped": item.skip})
             else:
-                typer.echo(item.case.id + (f"  skipped: {visible(item.skip)}" if item.skip else ""))
+                more = f"skipped: {visible(item.skip)}" if item.skip else ""
+                more = f"{item.copies} copies of its arrays" if item.copies > 1 else more
+                typer.echo("  ".join(filter(None, (item.case.id, more))))
                 if reader_gone():
                     return
         if json:

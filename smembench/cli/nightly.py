@@ -9,14 +9,84 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from smembench.cli.options import PERCENT
-from smembench.model.errors import FAILED, REGRESSION, UsageError
+from smembench.cli.options import PERCENT, Outputs
+from smembench.cli.output import opened
+from smembench.model.errors import FAILED, REGRESSION, NothingCompared, SmembenchError, UsageError
+from smembench.model.text import number_of
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from smembench.studies.nightly.finish import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deciding:
+    """A stored run whose ambiguous cases are measured again."""
+
+    panel: ClassVar[str] = "Nightly"
+    decide: Annotated[
+        Path | None,
+        typer.Option(
+            "--decide",
+            metavar="RUN",
+            help="Measure the ambiguous cases of a stored run again, the most probable slowdown first, until they are "
+            "decided; needs no CONFIG. In a config `decide = 600` has a night do so for 600 s.",
+        ),
+    ] = None
+    max_minutes: Annotated[
+        float, typer.Option("--max-minutes", metavar="N", help="How long --decide measures.", min=0.0)
+    ] = 10.0
+
+    def measured(self, folder: Path, nights: Nightly, outputs: Outputs) -> None:
+        """Measure and show them.
+
+        Raises:
+            UsageError: for a run that cannot be read or compared.
+            NothingCompared: if it is compared with none.
+            typer.Exit: with 3 if a case is slower, with 1 if one failed.
+        """
+        from smembench.cli.measure import Interrupted
+        from smembench.store.load import named
+        from smembench.studies.compare import Rules
+        from smembench.studies.decide import decide
+        from smembench.studies.nightly.against import is_named
+        from smembench.studies.nightly.finish import held
+        from smembench.views.compare import case_records, comparison_sections
+        from smembench.views.console import notes, say
+        from smembench.views.export import Result
+        from smembench.views.run import watch
+
+        target, asked = opened(outputs), nights.compare_to or "last:7"
+        if not is_named(asked):
+            raise UsageError(f"--compare-to {asked}: --decide takes last, last:N or baseline")
+        folder = named(folder)
+        night = held(
+            asked, folder, lambda stored: Rules.of_percent(stored if nights.threshold is None else nights.threshold)
+        )
+        if not night.compared:
+            raise NothingCompared(f"{folder}: {'; '.join(night.problems or night.held.notes)}")
+        _, found = night.compared[0]
+        rules = Rules(found.threshold, found.fdr, found.confidence)
+        result = decide(found, night.run, 60 * self.max_minutes, rules, watch())
+        if result.left:
+            say(notes, f"no time for {number_of(result.left, 'more ambiguous case')}: --max-minutes")
+        decided = result.found
+        if decided is not None:
+            sections = comparison_sections(decided, f"{night.run.id}, measured again", ambiguous=True)
+            target.show(Result(sections=sections, data=lambda: decided.data, rows=lambda: case_records(decided)))
+            say(notes, f"wrote {result.folder}")
+        elif result.error is None:
+            say(notes, f"{folder}: no case is ambiguous; nothing was measured")
+        if isinstance(result.error, SmembenchError):
+            raise result.error
+        if result.error is not None:
+            raise Interrupted(str(result.error))
+        if decided is not None and decided.regressions:
+            raise typer.Exit(REGRESSION)
+        if any(run.failed for run in result.runs):
+            raise typer.Exit(FAILED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,15 +183,16 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     from smembench.views.console import say, stderr
     from smembench.views.nightly import print_summary, summarise
     from smembench.views.progress import steps
+    from smembench.views.run import watch
 
     with steps() as step:
-        found = finish(plan, root, folder, step)
+        found = finish(plan, root, folder, step, watch())
     summary = summarise(found, folder)
-    print_summary(console, summary)
     unwritten = tell(plan, found, folder / SUMMARY, summary.markdown())
     code = FAILED if unwritten and found.exit_code != REGRESSION else found.exit_code
     # stdout has the problems and the headline, too, but is often thrown away.
     again = [] if console is stderr else [*found.problems, *([summary.headline] if code else [])]
     for line in (*again, *unwritten):
         say(stderr, line)
+    print_summary(console, summary)  # last, for whoever mails the end of a log
     return code

@@ -108,7 +108,8 @@ Cache = Annotated[
     typer.Option(
         "--cache",
         metavar="MODE,…",
-        help="warm: the L2 as the previous launch left it; cold: the L2 full of unrelated data. (default: warm)",
+        help="L2 as the launch before left it (warm), full of other data (cold) or of copies of the arrays (rotated). "
+        "(default: warm)",
     ),
 ]
 
@@ -168,6 +169,15 @@ class Sampling:
             metavar="TIME",
             parser=SECONDS,
             help="How long to launch the kernel before the samples of each round. (default: 20ms)",
+        ),
+    ] = None
+    sustained: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            parser=SECONDS,
+            help="After all rounds, launch each case on a GPU back to back for this long: times at the beginning and "
+            "at the end, energy per launch. (default: 0s)",
         ),
     ] = None
     seed: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smembench.cli import complete, options
-from smembench.cli.nightly import Nightly, after
+from smembench.cli.nightly import Deciding, Nightly, after
 from smembench.cli.options import Running, Sampling
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from smembench.views.sections import Section
 
 
-@takes(sampling=Sampling, running=Running, nights=Nightly)
+@takes(sampling=Sampling, running=Running, nights=Nightly, deciding=Deciding)
 def run(
     config: Annotated[
         Path | None,
@@ -43,6 +43,7 @@ def run(
     sampling: Sampling,
     running: Running,
     nights: Nightly,
+    deciding: Deciding,
 ) -> None:
     """Measure a config and store the run in a folder.
 
@@ -56,18 +57,27 @@ def run(
     of the earlier runs could be compared. A slower case is reported every night until it is as fast as before or
     accepted with `smembench accept`.
 
+    --decide measures the ambiguous cases of a stored run again, in up to five runs, each with all that are undecided.
+    A case that stays ambiguous gets the slowdown from which on it would have been called slower.
+
     Examples:
 
       smembench run quick
       smembench run nightly --set samples=50 --output results
       smembench run --resume results/20260101T020000Z-nightly
       smembench run my.toml --compare-to last:7 --keep 90
+      smembench run --decide results/20260101T020000Z-nightly
     """
     from smembench.cli.measure import measure
     from smembench.run.config import from_stored, from_toml
     from smembench.store.load import named
     from smembench.store.run_folder import RunFolder, made
 
+    if deciding.decide is not None:
+        if config is not None or resume is not None:
+            raise UsageError(f"--decide {deciding.decide}: takes the run's own config; leave CONFIG and --resume out")
+        deciding.measured(deciding.decide, nights, running)
+        return
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
     given = from_toml(config, set_ or (), flags) if config is not None else None
     if resume is not None:
@@ -85,7 +95,7 @@ def run(
             then = after(nights, output, given.name, given.threshold)
             measure(given, running, output=output, anonymous=anonymous, draw=_brief, after=then)
     else:
-        raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR")
+        raise UsageError("give a CONFIG, such as quick or my.toml, or --resume DIR or --decide RUN")
 
 
 def _brief(measured: Run) -> list[Section]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -38,6 +38,10 @@ def tune(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="BEST.toml", help="Write the best case for smembench run.")
     ] = None,
+    objective: Annotated[
+        Literal["time", "energy"],
+        typer.Option(help="What the best is least in; energy is per launch, under a load of 10 s. (default: time)"),
+    ] = "time",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the candidates and stop.")] = False,
     sampling: Sampling,
     outputs: Outputs,
@@ -46,7 +50,8 @@ def tune(
 
     Candidates that exceed a block's limits or have too much predicted memory traffic are left out. The others are
     measured quickly and ranked by the lower end of the median's 95 % interval; the finalists are then measured in one
-    interleaved run.
+    interleaved run. With --objective energy these fastest are also launched back to back, and the best takes the least
+    energy per launch by NVML's counter.
 
     Examples:
 
@@ -64,7 +69,7 @@ def tune(
     from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
     find = partial(candidates, problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch())
     if not dry_run:
-        find_fastest(find, sampling, outputs, output)
+        find_fastest(find, sampling, outputs, output, objective=objective)
         return
     target, search = opened(outputs), find()
     if target.printed == "json":
@@ -75,7 +80,14 @@ def tune(
     say(notes, f"{counts(search)}; nothing was measured")
 
 
-def find_fastest(find: Callable[[], Search], sampling: Sampling, outputs: Outputs, output: Path | None = None) -> None:
+def find_fastest(
+    find: Callable[[], Search],
+    sampling: Sampling,
+    outputs: Outputs,
+    output: Path | None = None,
+    *,
+    objective: str = "time",
+) -> None:
     """Measure the candidates that ``find`` finds and then the finalists, show these, and write the best as a config.
 
     Raises:
@@ -83,8 +95,9 @@ def find_fastest(find: Callable[[], Search], sampling: Sampling, outputs: Output
     """
     from smembench.cli.measure import Interrupted
     from smembench.model.interrupts import held
+    from smembench.run.narrowed import as_sweep, to_toml
     from smembench.store.files import Output
-    from smembench.studies.tune import TuneInterrupted, to_toml, tuned
+    from smembench.studies.tune import TuneInterrupted, tuned
     from smembench.views.run import watch
     from smembench.views.tune import counts, result
 
@@ -94,7 +107,7 @@ def find_fastest(find: Callable[[], Search], sampling: Sampling, outputs: Output
     watching.note(counts(search))
     with held():  # what was measured is shown and written
         try:
-            done = tuned(search, sampling.config(), watching)
+            done = tuned(search, sampling.config(), watching, objective=objective)
         except TuneInterrupted as error:
             if error.so_far is not None:
                 target.show(result(error.so_far, error.among))
@@ -104,5 +117,5 @@ def find_fastest(find: Callable[[], Search], sampling: Sampling, outputs: Output
         target.show(found)
         if best is not None:
             (section,) = found.sections
-            best.write(to_toml(done.best, [section.heading, section.sentence]))
+            best.write(to_toml([as_sweep(done.best)], [section.heading, section.sentence]))
             watching.note(f"wrote {output}")

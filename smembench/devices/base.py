@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
 from smembench.kernels.kernel import Kernel
-from smembench.model.case import Case
+from smembench.model.case import ROTATED, Case
 from smembench.model.device import DeviceInfo, Limits
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
@@ -18,6 +19,28 @@ GUARD_BYTES = 1024
 """Poisoned bytes on either side of an output, which a correct kernel does not write to."""
 POISON = 0xFF
 """The byte that fills an output before a kernel runs: NaN in every float format, -1 in int32."""
+ALIGNMENT = 512
+"""Of an array that does not begin its allocation, as cudaMalloc's are at least."""
+MOST_COPIES = 1024
+"""Of the arrays of a case, so that one graph has a launch on each."""
+
+
+def copies_of(case: Case, array_bytes: int, flush_bytes: int) -> int:
+    """How many copies of its arrays, of so many bytes, a case's launches take in turn.
+
+    With cache rotated so many that between two launches on one copy the others use more than a flush reads.
+    """
+    return 1 + ceil(flush_bytes / max(array_bytes, 1)) if case.cache == ROTATED else 1
+
+
+def with_copies(size: int, copies: int) -> int:
+    """Bytes of an array of ``size`` bytes with its copies."""
+    return size if copies == 1 else copies * aligned(size)
+
+
+def aligned(size: int) -> int:
+    """The distance between copies of an array."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class Sampler(Protocol):
@@ -27,6 +50,16 @@ class Sampler(Protocol):
         """An elapsed time in ms per launch."""
 
 
+class Load(Protocol):
+    """Launches back to back: their ends overlap, so that they take less time each than one launch by itself."""
+
+    def batches(self, seconds: float) -> Iterator[tuple[int, float]]:
+        """Launch for so long; of each batch the number of launches and the ms per launch, once it is over."""
+
+    def close(self) -> None:
+        """Release what it needed."""
+
+
 class Prepared(Protocol):
     """One case, compiled, with its arrays on the device."""
 
@@ -34,7 +67,7 @@ class Prepared(Protocol):
         """Fill the output and its guards with ``POISON``."""
 
     def launch(self) -> None:
-        """Run the kernel once and wait for it."""
+        """Run the kernel once, on each copy of its arrays, and wait for it."""
 
     def output(self) -> Array:
         """The output, copied to the host.
@@ -42,6 +75,10 @@ class Prepared(Protocol):
         Raises:
             OutOfBounds: if the kernel wrote to a guard.
         """
+
+    def outputs(self) -> Iterator[Array]:
+        """The output, and those of further copies of the arrays; raises as ``output``."""
+        yield self.output()
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
         """The inputs that kernels have had so far, by their number, as they are now."""
@@ -51,6 +88,10 @@ class Prepared(Protocol):
 
     def sampler(self, warmup: float) -> Sampler:
         """A source of samples in the case's cache mode, after ``warmup`` seconds of launches."""
+
+    def load(self) -> Load | None:
+        """A load of its launches; None where launches back to back would not be those that are timed."""
+        return None
 
     @property
     def notes(self) -> tuple[str, ...]:

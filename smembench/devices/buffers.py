@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cuda.bindings import driver
 
-from smembench.devices.base import GUARD_BYTES, POISON, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, aligned, check_guards, with_copies
 from smembench.kernels.device_memory import device_array, pinned_array
 from smembench.kernels.driver import checked, copy
 from smembench.kernels.program import MemoryKind
@@ -70,10 +70,11 @@ class BufferPool:
         if sum(max(size - self._size(slot), 0) for slot, size in enumerate(sizes)) > free:
             self.clear()
 
-    def take(self, slot: int, count: int, dtype: Any) -> Any:
-        """An uninitialised one-dimensional array: slot 0 is the output, the others are inputs."""
+    def take(self, slot: int, count: int, dtype: Any, copies: int = 1) -> Sequence[Any]:
+        """Uninitialised one-dimensional arrays, copies of one: slot 0 is the output, the others are inputs."""
         size = count * np.dtype(dtype).itemsize
-        return self._at_least(slot, size)[:size].view(dtype)
+        whole = self._at_least(slot, with_copies(size, copies))
+        return [whole[begin : begin + size].view(dtype) for begin in (aligned(size) * copy for copy in range(copies))]
 
     def clear(self) -> None:
         """Free the buffers that no array uses."""
@@ -89,27 +90,24 @@ class BufferPool:
         return self._buffers[slot]
 
 
-def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int) -> Any:
-    """Copy an input to where a program needs it."""
-    match place:
-        case "device":
-            placed = pool.take(slot, array.size, array.dtype)
-            placed.copy_from_host(array)
-            return placed
-        case "pinned" | "pageable":
-            placed = allocate(array.size, array.dtype, place)
-            np.copyto(placed, array)
-            return placed
+def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int, copies: int = 1) -> Sequence[Any]:
+    """Copy an input to where a program needs it, in host memory once."""
+    if place == "device":
+        placed = pool.take(slot, array.size, array.dtype, copies)
+        for each in placed:
+            each.copy_from_host(array)
+        return placed
+    on_host = allocate(array.size, array.dtype, place)
+    np.copyto(on_host, array)
+    return [on_host]
 
 
 class Output:
-    """An output between two guards; on the device it is from ``pool``, if given."""
+    """An output between two guards, by default in memory of its own."""
 
-    def __init__(self, count: int, dtype: Any, place: MemoryKind, pool: BufferPool | None = None) -> None:
+    def __init__(self, count: int, dtype: Any, place: MemoryKind, buffer: Any = None) -> None:
         self._guard = GUARD_BYTES // np.dtype(dtype).itemsize
-        count += 2 * self._guard
-        pooled = pool is not None and place == "device"
-        self._buffer = pool.take(0, count, dtype) if pool and pooled else allocate(count, dtype, place)
+        self._buffer = allocate(count + 2 * self._guard, dtype, place) if buffer is None else buffer
         self.array = self._buffer[self._guard : -self._guard]
 
     def poison(self, stream: int = 0) -> None:
@@ -128,6 +126,12 @@ class Output:
         host: Array = self._buffer if isinstance(self._buffer, np.ndarray) else self._buffer.copy_to_host()
         check_guards(host[: self._guard], host[-self._guard :])
         return host[self._guard : -self._guard]
+
+
+def pooled_outputs(count: int, dtype: Any, pool: BufferPool, copies: int) -> list[Output]:
+    """An output on the device, and copies of it, from a pool."""
+    whole = count + 2 * (GUARD_BYTES // np.dtype(dtype).itemsize)
+    return [Output(count, dtype, "device", each) for each in pool.take(0, whole, dtype, copies)]
 
 
 class FreshOutput(Output):

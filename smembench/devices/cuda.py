@@ -13,7 +13,7 @@ from cuda.bindings import driver
 from cuda.core import Device as Gpu
 from cuda.pathfinder import DynamicLibNotFoundError
 
-from smembench.devices.base import Prepared
+from smembench.devices.base import Prepared, copies_of, with_copies
 from smembench.devices.buffers import (
     BufferPool,
     Enqueue,
@@ -24,6 +24,7 @@ from smembench.devices.buffers import (
     from_element,
     new_stream,
     place_input,
+    pooled_outputs,
 )
 from smembench.devices.cuda_description import attribute, compute_capability, describe, model
 from smembench.devices.cuda_graph import Ahead, calibrate
@@ -116,7 +117,7 @@ class CudaDevice:
         self._compiled: dict[tuple[object, ...], Compiled[Any]] = {}
         self._subjects: dict[UserLaunch, Subject] = {}
         self._given: tuple[Array, ...] = ()
-        self._placed: dict[MemoryKind, list[Any]] = {}
+        self._placed: dict[tuple[MemoryKind, int], Sequence[Sequence[Any]]] = {}
         self._pool = BufferPool()
         self._flush_l2: Enqueue | None = None
         self._residue_ms, empty_kernel_ms = self._calibrate()
@@ -178,29 +179,31 @@ class CudaDevice:
         assert not isinstance(program, HostFunction), case.id
         if isinstance(program, GpuKernel):
             program = program.on(self.info.sm_count or _SM_GUESS)
-        placed = self._place(inputs, program.inputs)
-        of_output = np.dtype(carried(problem.array_types(case)[0]))
-        output = Output(problem.output_length(case), of_output, program.output, self._pool)
-        outputs = [output]
-        given: list[Sequence[Any]] = [placed]
+        copies = copies_of(case, sum(problem.sizes_of_arrays(case, problem.lengths(case))), self._flush_bytes)
+        given = [*self._place(inputs, program.inputs, copies)]
+        of_output, count = np.dtype(carried(problem.array_types(case)[0])), problem.output_length(case)
+        if program.output == "device":
+            outputs = pooled_outputs(count, of_output, self._pool, copies)
+        else:
+            outputs = [Output(count, of_output, program.output)]
         compiled = self._compile(case, program)
         launch = compiled.launcher(program, self._handle, [np.uint32(value) for value in problem.scalars(case)])
         if isinstance(program, GpuKernel) and program.zeroed:
             launch = after_zeros(self._handle, launch)
         if first := problem.first(case):
             launch = from_element(first, launch)
-        enqueue: Enqueue = partial(launch, output.array, *placed)
+        turns: list[Enqueue] = [partial(launch, out.array, *placed) for out, placed in zip(outputs, given, strict=True)]
         if isinstance(program, GpuKernel):
             if program.constant:
                 values = inputs[problem.arrays.index(program.constant) - 1]  # the first array is the output
                 compiled.fill(program.constant, values, self._handle)
             if not program.on_device:
                 surround = between_allocations if program.allocates else between_copies
-                enqueue, on_device, staged = surround(self._handle, launch, placed, output)
+                turns[0], on_device, staged = surround(self._handle, launch, given[0], outputs[0])
                 outputs.append(on_device)
                 given.append(staged)
         timing = (self.stream, self._handle, self._residue_ms, self._ahead(case), program.on_device)
-        return CudaPrepared(enqueue, outputs, given, compiled, *timing)
+        return CudaPrepared(turns, outputs, given, compiled, *timing)
 
     def _prepare_launch(self, case: Case, contract: Contract, inputs: tuple[Array, ...]) -> LaunchPrepared:
         """A launch of the user's; its arrays take the places of those of other cases."""
@@ -208,18 +211,21 @@ class CudaDevice:
         launch = contract.launch
         if launch not in self._subjects:
             self._subjects[launch] = subject_of(launch, self.info.compute_capability or "")
-        self._pool.make_room(launch.array_bytes, self.limits().free_bytes - launch.saved_bytes)
+        copies = copies_of(case, sum(launch.array_bytes), self._flush_bytes)
+        sizes = [with_copies(size, copies) for size in launch.array_bytes]
+        self._pool.make_room(sizes, self.limits().free_bytes - launch.saved_bytes)
         timing = Timing(self.stream, self._handle, self._residue_ms, self._ahead(case), self._busy)
-        return LaunchPrepared(self._subjects[launch], contract, inputs, self._pool, timing)
+        return LaunchPrepared(self._subjects[launch], contract, inputs, self._pool, timing, copies)
 
-    def _place(self, inputs: tuple[Array, ...], place: MemoryKind) -> list[Any]:
-        """The inputs where a program needs them, kept until the inputs change."""
+    def _place(self, inputs: tuple[Array, ...], place: MemoryKind, copies: int) -> Sequence[Sequence[Any]]:
+        """Copies of the inputs where a program needs them, kept until the inputs change."""
         if self._given is not inputs:
             self._placed = {}  # freed before the next are allocated
             self._given = inputs
-        if place not in self._placed:
-            self._placed[place] = [place_input(array, place, self._pool, i) for i, array in enumerate(inputs, 1)]
-        return self._placed[place]
+        if (place, copies) not in self._placed:
+            each = [place_input(array, place, self._pool, slot, copies) for slot, array in enumerate(inputs, 1)]
+            self._placed[place, copies] = [*zip(*each, strict=True)] or [()] * copies
+        return self._placed[place, copies]
 
     def _compile(self, case: Case, program: Program) -> Compiled[Any]:
         """A program compiled by its toolchain, kept for later cases."""

@@ -10,7 +10,8 @@ from samples. ``smembench doctor --timing`` compares the result with Nsight Comp
 Warm: the L2 is as the previous launch left it. Behind a kernel of a few µs the GPU waits for the graph's next node, and
 an event pair reads 0.3 µs of that wait on an H200. So a short kernel has another ahead of its pair, of 4 µs, which uses
 one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 holds are read before each launch, so that it is full
-of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back.
+of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back. Rotated:
+launches take copies of their arrays in turn, in all over twice the L2, and find the L2 full of the launches' before.
 Measurements: results/reference/notes/timing.md.
 
 By cuda.bindings: cuda.core's graph builder records no external events in a capture.
@@ -101,9 +102,13 @@ class TimedGraph:
         external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
         checked(driver.cuEventRecordWithFlags(event, self._stream, external))
 
+    def launch(self) -> None:
+        """Enqueue it once."""
+        checked(driver.cuGraphLaunch(self._graph, self._stream))
+
     def replay(self) -> list[float]:
         """Launch, wait, and return the ms of each body."""
-        checked(driver.cuGraphLaunch(self._graph, self._stream))
+        self.launch()
         checked(driver.cuStreamSynchronize(self._stream))
         return [checked(driver.cuEventElapsedTime(begin, end)) for begin, end in self._pairs]
 
@@ -157,7 +162,7 @@ class GraphTimer:
 
     Args:
         stream: handle of a non-default stream.
-        launch: enqueues one launch on it.
+        turns: enqueue one launch each on it, on copies of the arrays, in turn.
         residue_ms: what an empty event pair reads.
         ahead: what runs ahead of each launch; of a warm one only if it is short.
         warmup: seconds of launches before the first sample.
@@ -170,7 +175,7 @@ class GraphTimer:
     def __init__(
         self,
         stream: int,
-        launch: Launch,
+        turns: Sequence[Launch],
         residue_ms: float,
         ahead: Ahead,
         warmup: float,
@@ -182,7 +187,7 @@ class GraphTimer:
             restore()
             ahead.enqueue()
 
-        once = TimedGraph(stream, [launch], before)
+        once = TimedGraph(stream, turns[:1], before)
         single_ms = once.replay()[0]
         if single_ms < _SAMPLE_MS:  # the first launch after a pause can be slow: too few launches would follow from it
             single_ms = min(single_ms, once.replay()[0], once.replay()[0])
@@ -192,7 +197,8 @@ class GraphTimer:
         # For the same reason the first of several warm launches is not counted.
         self._uncounted = 0 if ahead.cold or launches == 1 else 1
         alone = not ahead.cold and single_ms - residue_ms >= _SHORT_MS
-        self._graph = TimedGraph(stream, [launch] * (launches + self._uncounted), restore if alone else before)
+        times = math.ceil((launches + self._uncounted) / len(turns))
+        self._graph = TimedGraph(stream, [*turns] * times, restore if alone else before)
         spent_ms = sum(self._graph.replay())
         while spent_ms < 1000 * warmup:
             spent_ms += sum(self._graph.replay())

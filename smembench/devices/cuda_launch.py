@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds, Prepared, Sampler, check_guards
+from smembench.devices.base import GUARD_BYTES, POISON, Load, OutOfBounds, Prepared, Sampler, check_guards
 from smembench.devices.buffers import BufferPool, fill
 from smembench.devices.cuda_events import EventTimer
 from smembench.devices.cuda_graph import Ahead, GraphTimer, nothing
 from smembench.devices.cuda_graph_parts import described
+from smembench.devices.cuda_load import GraphLoad
 from smembench.kernels.device_memory import DeviceArray, to_device
 from smembench.kernels.driver import copy
 from smembench.launches.arguments import typed_number
@@ -52,9 +54,8 @@ class Timing:
 class _Allocation:
     """An array's memory between guards."""
 
-    def __init__(self, pool: BufferPool, slot: int, argument: ArrayArgument, content: Array) -> None:
-        self.argument, self.content, self._filled = argument, content, POISON
-        self._whole: DeviceArray = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8)
+    def __init__(self, whole: DeviceArray, argument: ArrayArgument, content: Array) -> None:
+        self.argument, self.content, self._filled, self._whole = argument, content, POISON, whole
         self.memory = self._whole[GUARD_BYTES : GUARD_BYTES + argument.bytes]
         self.placed = PlacedArray(self.memory.address + argument.begin, argument)
 
@@ -115,24 +116,32 @@ class LaunchPrepared(Prepared):
     """
 
     def __init__(
-        self, subject: Subject, contract: Contract, contents: Sequence[Array], pool: BufferPool, timing: Timing
+        self,
+        subject: Subject,
+        contract: Contract,
+        contents: Sequence[Array],
+        pool: BufferPool,
+        timing: Timing,
+        copies: int = 1,
     ) -> None:
         self._subject, self._contract, self._timing = subject, contract, timing
         self._timer: GraphTimer | EventTimer | None = None
         self._notes: list[str] = []
-        self._arrays: dict[int, _Allocation] = {}
+        self._copies: list[dict[int, _Allocation]] = [{} for _ in range(copies)]
         for slot, (place, content) in enumerate(zip(contract.places, contents, strict=True)):
             argument = array_of(contract.arguments[place])
             assert argument is not None
-            self._arrays[place] = _Allocation(pool, slot, argument, content)
-        launch = contract.launch
+            memory = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8, copies)
+            for arrays, whole in zip(self._copies, memory, strict=True):
+                arrays[place] = _Allocation(whole, argument, content)
+        self._arrays, launch = self._copies[0], contract.launch
         self._restored = {place: self._arrays[place].content for place in map(self._place, launch.restored)}
         contract.filled = {self._place(name): self._filled(self._place(name), value) for name, value in launch.resets}
         self._restored |= contract.filled
         self._scratch = contract.scratch = {*map(self._place, launch.scratch)}
         self._place_all((), POISON)
-        placed = {place: each.placed for place, each in self._arrays.items()}
-        self._enqueue = subject.enqueue(timing.handle, placed)
+        placed = [{place: each.placed for place, each in arrays.items()} for arrays in self._copies]
+        self._turns = [subject.enqueue(timing.handle, arrays) for arrays in placed]
         self._written = {*map(self._place, launch.outputs), *self._restored} - self._scratch
         if both := self._scratch.intersection(map(self._place, launch.outputs)):
             raise UsageError(f"argument {both.pop()}: is checked with --out, and not with --scratch; give one of them")
@@ -209,7 +218,8 @@ class LaunchPrepared(Prepared):
 
     def _run(self) -> None:
         self._timing.stream.sync()
-        self._enqueue()
+        for enqueue in self._turns:
+            enqueue()
         self._timing.stream.sync()
 
     def poison(self) -> None:
@@ -221,7 +231,7 @@ class LaunchPrepared(Prepared):
         self._poison = _OTHER_POISON
 
     def _place_all(self, poisoned: Collection[int], byte: int) -> None:
-        for place, each in self._arrays.items():
+        for place, each in (item for arrays in self._copies for item in arrays.items()):
             if place in poisoned:
                 each.poison(self._timing.handle, byte)
             else:
@@ -233,7 +243,7 @@ class LaunchPrepared(Prepared):
             copy(self._timing.handle, self._arrays[place].memory, saved)
 
     def launch(self) -> None:
-        """Launch once and wait."""
+        """Launch on each copy and wait."""
         self.restore()
         self._run()
 
@@ -243,14 +253,19 @@ class LaunchPrepared(Prepared):
         Raises:
             OutOfBounds: if the kernel wrote to a guard of any array.
         """
+        return next(self.outputs())
+
+    def outputs(self) -> Iterator[Any]:
+        """The arrays that are written, by their place, of each copy."""
         self._timing.stream.sync()
-        every = {place: each.read(f"argument {place}") for place, each in self._arrays.items()}
-        return {place: every[place] for place in sorted(self._written)}
+        for arrays in self._copies:
+            every = {place: each.read(f"argument {place}") for place, each in arrays.items()}
+            yield {place: every[place] for place in sorted(self._written)}
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
         """The arrays that are only read, by their number among all arrays."""
         self._timing.stream.sync()
-        for number, (place, each) in enumerate(self._arrays.items()):
+        for number, (place, each) in (item for arrays in self._copies for item in enumerate(arrays.items())):
             if place not in self._written | self._scratch:
                 yield number, each.read(f"argument {place}")
 
@@ -273,23 +288,29 @@ class LaunchPrepared(Prepared):
             timing.ahead.enqueue()
 
         try:
-            self._timer = GraphTimer(timing.handle, self._enqueue, timing.residue_ms, timing.ahead, warmup, restore)
+            self._timer = GraphTimer(timing.handle, self._turns, timing.residue_ms, timing.ahead, warmup, restore)
         except Exception as error:
             if self._subject.captured:
                 raise
             self._notes.append(f"timed by events, because no graph can capture it: {one_line(error)}")
-            self._timer = EventTimer(timing.handle, self._enqueue, before, timing.busy, warmup)
+            turns = cycle(self._turns)
+            self._timer = EventTimer(timing.handle, lambda: next(turns)(), before, timing.busy, warmup)
         if not self._subject.captured:
-            if isinstance(self._timer, GraphTimer):
+            if isinstance(self._timer, GraphTimer) and len(self._turns) == 1:
                 self._divide(before)
             self.poison()  # a function that enqueues on another stream has worked while it was captured: no sample does
         return self._timer
+
+    def load(self) -> Load | None:
+        """Launches from graphs, if a graph holds them for certain, and nothing is flushed or restored before each."""
+        apart = self._timing.ahead.cold or self._saved or not self._subject.captured
+        return None if apart else GraphLoad(self._timing.handle, self._turns)
 
     def _divide(self, before: Enqueue) -> None:
         """Note of which kernels a function consists, once for all rounds."""
         timing, parts, cold = self._timing, self._subject.parts, self._timing.ahead.cold
         if cold not in parts:
-            parts[cold] = described(timing.handle, self._enqueue, before, timing.residue_ms)
+            parts[cold] = described(timing.handle, self._turns[0], before, timing.residue_ms)
         self._notes += filter(None, [parts[cold]])
 
     @property
@@ -302,4 +323,4 @@ class LaunchPrepared(Prepared):
         if self._timer is not None:
             self._timer.close()
             self._timer = None
-        self._arrays, self._saved, self._enqueue = {}, {}, nothing
+        self._arrays, self._saved, self._copies, self._turns = {}, {}, [], []

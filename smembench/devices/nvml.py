@@ -63,6 +63,7 @@ class Nvml:
 
     def __init__(self, uuid: str) -> None:
         self._nvml: Any = None
+        self._instance = uuid.startswith("MIG-")
         self._nvlinks: list[int] = []
         self._health: dict[str, Any] = {}
         self._asked = -math.inf
@@ -71,7 +72,7 @@ class Nvml:
 
             pynvml.nvmlInit()
             self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-            if uuid.startswith("MIG-"):  # clocks, power and links are the whole GPU's
+            if self._instance:  # clocks, power and links are the whole GPU's
                 self._handle = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self._handle)
             self._nvml = pynvml
         except Exception:  # no NVML, no driver or no permission: telemetry is then absent, never an error
@@ -108,8 +109,14 @@ class Nvml:
             throttle_reasons=None if bits is None else throttle_names(bits),
             # In a container NVML may report other ids than getpid; then one process is assumed to be this one.
             other_processes=None if processes is None else _others([process.pid for process in processes]),
+            energy_j=self._energy_j(),
             **self._health_now(),
         )
+
+    def _energy_j(self) -> float | None:
+        """Energy that the GPU took since the driver was loaded; None of a MIG instance, which has a part of it."""
+        millijoules = None if self._instance else self._ask("nvmlDeviceGetTotalEnergyConsumption")
+        return None if millijoules is None else millijoules / 1000
 
     def _health_now(self) -> dict[str, Any]:
         """Memory errors and links, by the names of ``Conditions``; at most _HEALTH_SECONDS old.

@@ -28,12 +28,14 @@ class Work:
         launches: per case, for the profiler.
         samples: per case, after these launches; with 0 or 1 results are not checked, since only ncu's readings count.
         seconds: limit for sampling a case.
+        records: print the medians of CUPTI's kernel records of the samples in place of the samples'.
     """
 
     cases: Sequence[Case]
     launches: int
     samples: int = 0
     seconds: float = 0.0
+    records: bool = False
 
 
 WORK = TypeAdapter(Work)
@@ -47,6 +49,7 @@ def run(work: Work) -> None:
     from cuda.bindings import driver
 
     from smembench.devices.cuda import CudaDevice
+    from smembench.explain.kernel_records import KernelRecords, per_launch
     from smembench.kernels import registry
     from smembench.kernels.driver import checked
     from smembench.kernels.problems import PROBLEMS
@@ -54,6 +57,7 @@ def run(work: Work) -> None:
     from smembench.run.sampling import Limit, collect
     from smembench.run.stop_rule import StopRule
 
+    records = KernelRecords() if work.records else None
     device = CudaDevice()
     for case in work.cases:
         problem: Problem = PROBLEMS[case.problem] if case.launch is None else Contract(case)
@@ -62,6 +66,10 @@ def run(work: Work) -> None:
         prepared = device.prepare(case, kernel, problem, inputs)
         prepared.poison()
         prepared.launch()
+        if records is not None:
+            records.take()
+            prepared.launch()
+            kernels = len(records.take())
         if work.samples > 1 and problem.checks:
             verdict = problem.check(case, problem.reference(case, inputs, kernel.computes), prepared.output())
             if not verdict.passed:
@@ -73,8 +81,11 @@ def run(work: Work) -> None:
         checked(driver.cuProfilerStop())
         if work.samples:
             sampler = prepared.sampler(StopRule().warmup)
+            if records is not None:
+                records.take()
             batch = collect(sampler, Limit(work.samples, work.seconds), device.conditions)
-            print(json.dumps({"ms": median(batch.values)}), flush=True)
+            values = batch.values if records is None else per_launch(records.take(), kernels)
+            print(json.dumps({"ms": median(values)}), flush=True)
         prepared.close()
 
 

@@ -18,6 +18,9 @@ ENGINES = (DEFAULT_COMPILER, "mlir")
 UNIFORM = "uniform"
 """The inputs of most cases: each element equally likely to be any value of the problem's range."""
 
+ROTATED = "rotated"
+"""The cache mode whose launches take copies of their arrays in turn."""
+CACHES = ("warm", "cold", ROTATED)
 
 BY_ROWS, BY_COLUMNS = "rows", "columns"
 """How B, the second matrix of a product, lies in memory: row by row, or column by column as networks' weights do."""
@@ -42,7 +45,7 @@ class Case:
             matrix times a k×n matrix. Access: ``m`` passes of ``n`` threads. Others: one row of ``n`` elements.
         block: None for kernels without blocks.
         pad: extra columns of the shared tile; None for kernels without a tile.
-        cache: ``warm`` or ``cold``.
+        cache: ``warm``, ``cold`` or ``rotated``.
         compiler: the toolchain, or the library of a peer.
         stride: in elements, None by default. Matmul: the row stride of all three matrices. Access: the distance
             between lanes.

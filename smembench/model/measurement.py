@@ -13,6 +13,7 @@ from annotated_types import Interval
 
 from smembench.model.case import Case
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, WholeReading
+from smembench.model.sustained import Moment
 from smembench.stats.summary import Summary, uncertainty
 
 
@@ -45,6 +46,7 @@ class Conditions:
         ecc_corrected, ecc_uncorrected: memory errors that ECC found since the driver was loaded.
         pcie_generation, pcie_width: of the link as it is now, in lanes; a resting GPU may lower both.
         nvlinks_up: number of NVLinks that are up.
+        energy_j: that the GPU took since the driver was loaded; several states as one have none.
     """
 
     sm_clock_mhz: WholeReading | None = None
@@ -62,6 +64,7 @@ class Conditions:
     pcie_generation: WholeReading | None = None
     pcie_width: WholeReading | None = None
     nvlinks_up: WholeReading | None = None
+    energy_j: Reading | None = None
 
     @property
     def throttled(self) -> bool:
@@ -135,6 +138,7 @@ class Trial:
         discarded_ms: the discarded samples; older journals do not have them.
         seconds: time spent sampling.
         notes: what a reader of its times has to know, such as that nobody checked the result.
+        moments: of a load of seconds, which takes the place of samples in a round of its own.
     """
 
     case: Case
@@ -151,6 +155,7 @@ class Trial:
     conditions: Conditions = Conditions()
     resources: Resources = Resources()
     notes: tuple[str, ...] = ()
+    moments: tuple[Moment, ...] = ()
 
 
 def moment(text: str) -> datetime:
@@ -213,6 +218,7 @@ class Measurement:
         percent_of_peak: of the peak that bounds the problem.
         bytes_per_clock: shared-memory bytes per clock and multiprocessor; None for problems of other memories.
         notes: those of its trials, joined by "; ".
+        moments: those of its load of seconds.
     """
 
     case: Case
@@ -236,6 +242,7 @@ class Measurement:
     prediction: Prediction = Prediction()
     resources: Resources = Resources()
     notes: str | None = None
+    moments: tuple[Moment, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -250,10 +257,15 @@ class Measurement:
     @property
     def uncertainty(self) -> float | None:
         """Relative half-width of the median's 95 % interval over the rounds; None unless the case is ok."""
+        return uncertainty(self.by_round.values()) if self.ok else None
+
+    @property
+    def by_round(self) -> dict[int, list[float]]:
+        """The samples in ms by round."""
         rounds: dict[int, list[float]] = {}
         for sample in self.samples:
             rounds.setdefault(sample.round, []).append(sample.elapsed_ms)
-        return uncertainty(rounds.values()) if self.ok else None
+        return rounds
 
     @property
     def effective_gb_s(self) -> float | None:

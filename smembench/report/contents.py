@@ -28,6 +28,7 @@ from smembench.studies.accept import accepted_beside
 from smembench.studies.compare import compare_runs
 from smembench.studies.compare.beside import beside
 from smembench.studies.history.read import night_of
+from smembench.studies.history.revisions import by_revision
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
 from smembench.studies.probe.sheet import of_run
@@ -119,7 +120,8 @@ def _comparison(before: Run, stored: Run, name: str) -> Topic:
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
     meant = accepted_beside(stored.path for stored in ordered if stored.path)
-    found = series_of([night_of(stored) for stored in ordered], accepted=meant)
+    nights = [night_of(stored) for stored in ordered]
+    found = series_of(nights, accepted=meant)
     series = [one for one in found if len(one.times) >= _SERIES]
     slower = [one for one in series if one.slowed]
     runs = len(runs_of(series))
@@ -130,7 +132,9 @@ def _history(ordered: Sequence[Run]) -> list[Topic]:
         text += (
             f"; {series_names(series)[series.index(slower[0])]} {percent(slower[0].ratio)} since {turn.night.run_id}"
         )
-    charts = _known(over_runs(series))
+    revisions, _ = by_revision(nights)
+    by_commit = series_of(revisions, accepted=meant) if len(revisions) >= _SERIES else []
+    charts = _known(over_runs(series), over_runs([one for one in by_commit if len(one.times) >= _SERIES]))
     return [Topic("History", [f"{text}."], history_sections(series), charts)] if charts else []
 
 

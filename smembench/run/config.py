@@ -104,8 +104,11 @@ class Config(_Strict):
         precision: target for ``ci_width``, in percent; without it, the device's default (``assemble.CI_WIDTH``).
         max_seconds: limit for sampling a case.
         warmup: seconds per trial.
+        sustained: seconds of launches back to back, once per case on a GPU, after all rounds.
         timeout: seconds that a trial may take besides sampling before its worker process is killed.
         threshold: smallest slowdown, in percent, that a comparison with earlier runs counts.
+        decide: seconds that a night takes to measure its ambiguous cases again. None by default: a night then takes as
+            long as the one before, and `run --decide` does the same by hand.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
@@ -114,9 +117,11 @@ class Config(_Strict):
     precision: Percent | None = Field(default=None, gt=0, lt=100)
     max_seconds: Seconds = Field(default=30.0, gt=0, le=1e7)
     warmup: Seconds = Field(default=0.02, ge=0, le=60)
+    sustained: Seconds = Field(default=0.0, ge=0, le=3600)
     timeout: Seconds = Field(default=300.0, gt=0, le=1e7)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
+    decide: Seconds = Field(default=0.0, ge=0, le=1e5)
     sweep: tuple[AnySweep, ...] = Field(min_length=1)
 
 

@@ -113,7 +113,7 @@ def differences(begun: Description, here: Description) -> list[str]:
 def _given(config: StoredConfig) -> StoredConfig:
     """What the config says about measuring, without the sweeps' empty lists, as those of axes of a later version."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
-    return config.model_copy(update={"sweep": sweeps, "threshold": None})
+    return config.model_copy(update={"sweep": sweeps, "threshold": None, "decide": 0.0})
 
 
 def _facts(run: Description) -> dict[str, JsonValue]:

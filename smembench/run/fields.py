@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer, ValidationInfo
 
 from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block
+from smembench.model.case import CACHES, Block
 from smembench.model.errors import UsageError
 from smembench.model.numbers import percent, seconds
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
@@ -99,7 +99,7 @@ Problem = Annotated[str, BeforeValidator(_problem)]
 Kernels = Annotated[Names, _values(_kernels, optional=True)]
 Devices = Annotated[Names, _values(_devices)]
 Dtypes = Annotated[Names, _names(lambda problem: PROBLEMS[problem].dtypes, "element type for {}")]
-CacheModes = Annotated[Names, _names(lambda _: ("warm", "cold"), "cache mode")]
+CacheModes = Annotated[Names, _names(lambda _: CACHES, "cache mode")]
 Distributions = Annotated[
     Names, _names(lambda problem: PROBLEMS[problem].distributions, "distribution of {}'s inputs", optional=True)
 ]

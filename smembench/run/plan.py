@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
-from smembench.devices.base import GUARD_BYTES
+from smembench.devices.base import GUARD_BYTES, MOST_COPIES, copies_of
 from smembench.devices.select import CPU
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.kernels.time.problem import launch_of
-from smembench.model.case import DEFAULT_COMPILER, Block, Case
+from smembench.model.case import DEFAULT_COMPILER, ROTATED, Block, Case
 from smembench.model.device import Limits
 from smembench.model.errors import UsageError
 from smembench.model.problem import Problem
@@ -26,10 +26,11 @@ from smembench.toolchains.registry import compilers
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A case, and why it is skipped, if it is."""
+    """A case, why it is skipped, if it is, and how many copies of its arrays its launches take in turn."""
 
     case: Case
     skip: str = ""
+    copies: int = 1
 
 
 MOST_CASES = 1_000_000
@@ -118,9 +119,23 @@ def _plan_launches(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Pla
         for case in launch_cases(placed.sweep, device):
             launch, free = launch_of(case), limits[device].free_bytes
             flushed = limits[device].flush_bytes if case.cache == "cold" else 0
-            needed = sum(launch.array_bytes) + launch.saved_bytes + flushed
+            copies, skip = _rotation(case, sum(launch.array_bytes), limits[device])
+            needed = copies * sum(launch.array_bytes) + launch.saved_bytes + flushed
             missing = f"needs {_human(needed)} of device memory and {_human(free)} is free; use smaller arrays"
-            yield Planned(case, missing if needed > free else "")
+            yield Planned(case, skip or (missing if needed > free else ""), copies)
+
+
+def _rotation(case: Case, array_bytes: int, limits: Limits) -> tuple[int, str]:
+    """The copies of its arrays that a case's launches take in turn, and why none can; "" if they can."""
+    copies, skip = copies_of(case, array_bytes, limits.flush_bytes), ""
+    if case.cache == ROTATED and case.kind == "cpu":
+        skip = f"cache {ROTATED}: is a GPU's; leave it out, or use cold"
+    elif copies > MOST_COPIES:
+        most = f"{MOST_COPIES} copies of {array_bytes} bytes are below twice the L2"
+        skip = f"cache {ROTATED}: {most}; use larger sizes, or cold"
+    elif copies > 1 and case.launch is not None and case.launch.saved_bytes:
+        skip = f"cache {ROTATED}: what --inout and --reset restore before a launch is in the L2 then; use cold"
+    return (1 if skip else copies), skip
 
 
 def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planned]:
@@ -136,9 +151,11 @@ def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planne
             refusal = kernel.refusal(variant, limits[case.device].capability) or ""
             uncompiled = missing.get(kernel.compiler, "")
             skip = uncompiled if uncompiled and (refusal or _compiled(kernel, variant)) else refusal
-            if not skip:
-                check(variant, kernel, problem, limits[case.device], limits.get(CPU))
-            yield Planned(variant, skip)
+            array_bytes = sum(problem.sizes_of_arrays(variant, problem.lengths(variant)))
+            copies, unrotated = _rotation(variant, array_bytes, limits[case.device])
+            if not (skip := skip or unrotated):
+                check(variant, kernel, problem, limits[case.device], limits.get(CPU), copies)
+            yield Planned(variant, skip, copies)
 
 
 def _compiled(kernel: Kernel, case: Case) -> bool:
@@ -191,8 +208,10 @@ def _axes(
     return (sweep.stride or problem.default_strides) if kernel.strided else (None,), blocks, pads
 
 
-def check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None = None) -> None:
-    """Whether a device, and the host that it is in, take a case.
+def check(
+    case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None = None, copies: int = 1
+) -> None:
+    """Whether a device, and the host that it is in, take a case, with so many copies of its arrays.
 
     Raises:
         UsageError: if not.
@@ -214,7 +233,7 @@ def check(case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Li
     # Beside the inputs the host has their copies, the output copied back and the expected one, of a product in float64.
     on_host = 2 * arrays - output + (4 * output if problem.flops(case) else output)
     for what, needed, free in (
-        ("host" if case.kind == "cpu" else "device", arrays + 2 * GUARD_BYTES, limits.free_bytes),
+        ("host" if case.kind == "cpu" else "device", copies * (arrays + 2 * GUARD_BYTES), limits.free_bytes),
         ("host", on_host, host.free_bytes if host else None),
     ):
         if free is not None and needed > free:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from smembench.devices.base import GUARD_BYTES
+from smembench.devices.base import GUARD_BYTES, with_copies
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
@@ -34,6 +34,7 @@ class _Progress:
     rounds: set[int] = field(default_factory=set)
     seconds: float = 0.0
     throttled: bool = False
+    loaded: bool = False
     ended: bool = False
 
     def add(self, trial: Trial) -> None:
@@ -41,6 +42,7 @@ class _Progress:
         self.rounds.add(trial.round)
         self.seconds += trial.seconds
         self.throttled = self.throttled or trial.conditions.throttled
+        self.loaded = self.loaded or not trial.samples
         self.ended = self.ended or trial.status is not Status.OK
 
 
@@ -68,7 +70,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._progress = {item.case: _Progress() for item in self.planned}
-        self._memory = _largest(item.case for item in self.planned if not item.skip)
+        self._memory = _largest(item for item in self.planned if not item.skip)
 
     def run(self, done: Iterable[Trial] = (), begin: Begin = unseen) -> Iterator[Trial]:
         """Yield a trial per case and round, except those in ``done``.
@@ -94,13 +96,12 @@ class Runner:
             ):
                 trials += 1
                 begin(case, trials, trials + left - 1 + later)
-                try:
-                    trial = self._try(case, round_)
-                except KeyboardInterrupt:
-                    if (cut_short := self._stop()) is not None:
-                        yield self._note(cut_short)
-                    raise
-                yield self._note(trial)
+                yield from self._tried(case, round_)
+        last = max((number for progress in self._progress.values() for number in progress.rounds), default=0)
+        loads = [item.case for item in self.planned if self._wants_load(item.case)]
+        for number, case in enumerate(loads, 1):
+            begin(case, trials + number, trials + len(loads))
+            yield from self._tried(case, last + 1, self.rules[case.kind].sustained)
 
     def close(self) -> None:
         """End the worker."""
@@ -118,16 +119,30 @@ class Runner:
             return False
         return round_ < rule.rounds or not rule.satisfied(progress.values, progress.seconds)
 
-    def _try(self, case: Case, round_: int) -> Trial:
+    def _wants_load(self, case: Case) -> bool:
+        progress = self._progress[case]
+        return bool(self.rules[case.kind].sustained) and not (progress.ended or progress.loaded)
+
+    def _tried(self, case: Case, round_: int, sustained: float = 0.0) -> Iterator[Trial]:
+        """The trial; if it is interrupted what it has of samples, and then the interrupt."""
+        try:
+            trial = self._try(case, round_, sustained)
+        except KeyboardInterrupt:
+            if (cut_short := self._stop()) is not None:
+                yield self._note(cut_short)
+            raise
+        yield self._note(trial)
+
+    def _try(self, case: Case, round_: int, sustained: float) -> Trial:
         rule, progress = self.rules[case.kind], self._progress[case]
         seconds, share = rule.seconds(round_, progress.seconds), rule.share(round_, throttled=progress.throttled)
         memory = self._memory[case.device]
-        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self.seed, memory)
+        request = Request(case, round_, share, seconds, rule.max_seconds, rule.warmup, self.seed, memory, sustained)
         started = now_utc()
         try:
             if self.worker is None:
                 self.worker = self.hire()
-            return self.worker.run(request, self.timeout + seconds)
+            return self.worker.run(request, self.timeout + seconds + sustained)
         except WorkerTimeout as error:
             self.worker = None
             return Trial(case, round_, Status.TIMEOUT, started, str(error))
@@ -154,12 +169,13 @@ def _inputs_of(case: Case) -> tuple[object, ...]:
     return (case.device, *PROBLEMS[case.problem].input_key(case))
 
 
-def _largest(cases: Iterable[Case]) -> dict[str, tuple[int, ...]]:
-    """Bytes of the largest output and the largest inputs per device."""
+def _largest(items: Iterable[Planned]) -> dict[str, tuple[int, ...]]:
+    """Bytes of the largest output and the largest inputs per device, with their copies."""
     found: dict[str, tuple[int, ...]] = {}
-    for case in cases:
-        problem = PROBLEMS[case.problem]
+    for item in items:
+        case, problem = item.case, PROBLEMS[item.case.problem]
         arrays = problem.sizes_of_arrays(case, problem.lengths(case))
-        sizes = (*(output + 2 * GUARD_BYTES for output in arrays[:1]), *arrays[1:])
+        sizes: tuple[int, ...] = (*(output + 2 * GUARD_BYTES for output in arrays[:1]), *arrays[1:])
+        sizes = tuple(with_copies(size, item.copies) for size in sizes)
         found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
     return found

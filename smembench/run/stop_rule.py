@@ -31,7 +31,7 @@ class StopRule:
     A case gets at least ``samples`` samples over at least ``rounds`` rounds, then more until the relative half-width
     of the median's 95 % interval is at most ``ci_width``. Sampling ends after ``max_seconds`` in any case, but never
     before ``MIN_SAMPLES`` samples. ``warmup`` is in seconds per trial. ``first_round`` is the share of ``max_seconds``
-    for the first of several rounds, an equal one if None.
+    for the first of several rounds, an equal one if None. A load of ``sustained`` seconds follows all rounds.
     """
 
     samples: int = 30
@@ -40,6 +40,7 @@ class StopRule:
     max_seconds: float = 30.0
     warmup: float = 0.02
     first_round: float | None = None
+    sustained: float = 0.0
 
     def share(self, round_: int, *, throttled: bool = False) -> int:
         """Samples to take in a round: an equal share in the first ``rounds``, then twice as many each round.
@@ -69,7 +70,8 @@ class StopRule:
 
 def rules_of(config: Config) -> dict[str, StopRule]:
     """Stop rules by kind of device."""
+    every, loads = (config.max_seconds, config.warmup), {"cuda": config.sustained, "cpu": 0.0}
     return {
-        kind: StopRule(config.samples, config.rounds, ci_width, config.max_seconds, config.warmup, _FIRST_ROUND[kind])
+        kind: StopRule(config.samples, config.rounds, ci_width, *every, _FIRST_ROUND[kind], loads[kind])
         for kind, ci_width in ci_widths(config.precision).items()
     }

@@ -16,6 +16,7 @@ from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Status, Trial, merged, now_utc
 from smembench.model.problem import Problem, Verification
+from smembench.model.sustained import Moment
 from smembench.model.text import duration
 from smembench.run.sampling import Limit, collect
 from smembench.stats.summary import MIN_SAMPLES
@@ -28,6 +29,7 @@ _PREDICT_FROM_OPERATIONS = 2**27
 """CPU cases with more operations than this are first timed at a smaller size."""
 _SMALLER_OPERATIONS = 2**25
 
+_NO_LOAD = "no sustained load: launches that are cold, copy, restore arrays or need no graph do not run back to back"
 
 _UNCHECKED = Verification(True, None)
 """Of a launch of the user's that is checked against nothing."""
@@ -43,6 +45,7 @@ class Request:
         max_seconds: the case's limit over all rounds; a CPU case is skipped if ``MIN_SAMPLES`` would take longer.
         warmup: seconds of launches before the first sample.
         memory: bytes of the run's largest output and inputs on the device.
+        sustained: seconds of launches back to back in place of samples, if not 0.
     """
 
     case: Case
@@ -53,6 +56,7 @@ class Request:
     warmup: float
     seed: int
     memory: tuple[int, ...] = ()
+    sustained: float = 0.0
 
 
 @dataclass(slots=True)
@@ -112,6 +116,8 @@ class TrialRunner:
             checked = self._launched(blank, kernel, prepared)
             if checked.status is not Status.OK:
                 return checked
+            if request.sustained:
+                return self._sustained(checked, request, kernel, prepared)
             # Poison and read the state before the sampler is made: its warm-up may be a slow case's first sample.
             if request.round == 0:
                 prepared.poison()
@@ -149,6 +155,24 @@ class TrialRunner:
                 return replace(first, case=case, reason=f"inputs {tried.inputs}: {first.reason}"), None
         return blank, device.prepare(case, kernel, problem, self._inputs(case, seed))
 
+    def _sustained(self, checked: Trial, request: Request, kernel: Kernel, prepared: Prepared) -> Trial:
+        """The trial with a load's batches, after which the output is checked again."""
+        if (load := prepared.load()) is None:
+            return replace(checked, notes=(_NO_LOAD,))
+        device, moments, seconds = self._devices[checked.case.device], [], 0.0
+        with closing(load):
+            begun = device.conditions().energy_j
+            for launches, elapsed_ms in load.batches(request.sustained):
+                seconds += launches * elapsed_ms / 1000
+                now = device.conditions()
+                energy = None if begun is None or now.energy_j is None else now.energy_j - begun
+                state = (now.sm_clock_mhz, now.temperature_c, now.power_w, energy)
+                moments.append(Moment(seconds, launches, elapsed_ms, *state))
+                if self._stopped():
+                    break
+        again = self._checked(checked, kernel, prepared, timed=True)
+        return replace(again, moments=tuple(moments)) if again.status is Status.OK else again
+
     def _launched(self, trial: Trial, kernel: Kernel, prepared: Prepared) -> Trial:
         """The trial with the result of a launch on a poisoned output."""
         prepared.poison()
@@ -160,13 +184,13 @@ class TrialRunner:
         if timed and kernel.overwrites:
             return trial
         case, problem = trial.case, self._problem(trial.case)
+        verdict = _UNCHECKED
         try:
-            output = prepared.output()
+            for output in prepared.outputs():
+                if problem.checks and verdict.passed:
+                    verdict = problem.check(case, self._reference(case, kernel.computes), output)
         except OutOfBounds as error:
             return replace(trial, status=Status.WRONG_RESULT, verified=False, reason=str(error))
-        verdict = _UNCHECKED
-        if problem.checks:
-            verdict = problem.check(case, self._reference(case, kernel.computes), output)
         reason = "" if verdict.passed else verdict.detail
         if timed and reason:
             reason = f"right once, wrong after the timed launches: {reason}"

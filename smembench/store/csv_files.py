@@ -14,13 +14,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.ranges import Count, Milliseconds
+from smembench.model.sustained import Moment
 from smembench.model.text import number_of
 from smembench.store import schema
 from smembench.store.files import checksum as checksum_of
 from smembench.store.files import read_whole, refused
 from smembench.store.schema import Row
 
-CASES, SAMPLES = "cases.csv", "samples.csv"
+CASES, SAMPLES, SUSTAINED = "cases.csv", "samples.csv", "sustained.csv"
 
 Samples = Mapping[int, Sequence[float]]
 """Elapsed times of one case in ms, by round."""
@@ -28,6 +29,7 @@ Samples = Mapping[int, Sequence[float]]
 
 _READ = ("case_id", "round", "elapsed_ms", "schema_version")
 """The columns of samples.csv that are read; cases.csv has what else is in it."""
+_MOMENT = TypeAdapter(Moment)
 _SAMPLES = TypeAdapter(tuple[list[str], list[Count], list[Milliseconds], list[int]])
 
 
@@ -91,6 +93,25 @@ def read_rows(path: Path, checksum: str = "") -> list[Row]:
         except ValueError as error:
             raise UsageError(f"{path}, line {line}: {error}") from None
     return rows
+
+
+def read_moments(path: Path, checksum: str = "") -> dict[str, list[Moment]]:
+    """The batches of a sustained.csv by case id; ``checksum`` as for ``read_columns``.
+
+    Raises:
+        UsageError: if the file does not have this schema, with the line.
+    """
+    found: dict[str, list[Moment]] = {}
+    names = schema.MOMENT_COLUMNS[2:]
+    for line, (case, *texts) in read_columns(path, names, names, kind=SUSTAINED, checksum=checksum):
+        try:
+            values = {name: text for name, text in zip(names[1:], texts, strict=True) if text}
+            found.setdefault(case, []).append(_MOMENT.validate_python(values))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            what = f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
+            raise UsageError(f"{path}, line {line}: {what}") from None
+    return found
 
 
 def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:

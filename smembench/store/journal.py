@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from warnings import warn
 from zlib import crc32
 
@@ -221,7 +221,7 @@ class Journal:
         """
         # Older versions do not know these fields, which most cases do not need.
         usual = {name for name, value in _UNKNOWN_ONCE.items() if getattr(trial.case, name) == value}
-        unknown = {"visit": {"case": usual}} if usual else None
+        unknown: dict[str, Any] = {"visit": {"case": usual, **({} if trial.moments else {"moments": True})}}
         self._write(_later_line().dump_python(_LaterLine(trial), mode="json", exclude_none=True, exclude=unknown))
 
     def forced(self, differences: Sequence[str]) -> None:

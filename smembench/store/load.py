@@ -15,7 +15,7 @@ from smembench.model.text import number_of
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
 from smembench.store.assemble import Predict, assemble, ci_widths
-from smembench.store.csv_files import CASES, SAMPLES, Samples, read_rows, read_samples
+from smembench.store.csv_files import CASES, SAMPLES, SUSTAINED, Samples, read_moments, read_rows, read_samples
 from smembench.store.files import there
 from smembench.store.fleet_json import FLEET
 from smembench.store.run import Run
@@ -61,12 +61,15 @@ def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) 
         samples = read_samples(folder / SAMPLES, checksums.get(SAMPLES, ""))
     elif SAMPLES in checksums:
         warn(f"{folder / SAMPLES}: was removed after the run, which is read without samples", Dropped, stacklevel=2)
+    moments = {}
+    if there(folder / SUSTAINED):
+        moments = read_moments(folder / SUSTAINED, checksums.get(SUSTAINED, ""))
     rows = read_rows(folder / CASES, checksums.get(CASES, ""))
     if shown:
         if not checksums:
             _check_medians(folder / CASES, rows, samples)
         rows = [_with_uncertainty(row, samples) for row in rows]
-    return Run(rows, description, samples, path, complete=description.complete is not False)
+    return Run(rows, description, samples, path, description.complete is not False, moments)
 
 
 def _check_medians(path: Path, rows: Sequence[Row], samples: Mapping[str, Samples]) -> None:

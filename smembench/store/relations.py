@@ -1,18 +1,58 @@
-"""Ratios between the cases of a run: % of the ceiling, speed-ups over the naive kernel and over the CPU."""
+"""Ratios of times, by one estimator, and those between the cases of a run: % of the ceiling, speed-ups."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, Case
+from smembench.model.hardware import EVENT_NOISE_MS
 from smembench.model.measurement import Measurement
+from smembench.stats.differs import Effect, Rounds, differs, evidence
+from smembench.stats.noise import Evidence
+from smembench.stats.summary import MIN_SAMPLES
+
+UNSURE = 0.2
+"""Relative half-width of an interval beyond which a time makes no ratio."""
+
+
+class Ratio(NamedTuple):
+    """How many times as fast a case is as another.
+
+    Attributes:
+        value: the ratio of their medians.
+        within: half the width of its 95 % interval over rounds, relative; None if too few samples tell it.
+        differs: whether the interval excludes 1.
+    """
+
+    value: float
+    within: float | None = None
+    differs: bool = False
+
+    @classmethod
+    def of(cls, value: float, effect: Effect | None) -> Ratio:
+        """With the interval of the effect, None where nothing tells it."""
+        return cls(value) if effect is None else cls(value, math.sqrt(effect.high / effect.low) - 1, effect.differs)
+
+
+def unsure(samples: int, interval: float | None) -> bool:
+    """Whether a time makes no ratio: its interval is known, and wider than ±20 %."""
+    return samples >= MIN_SAMPLES and (interval or 0.0) > UNSURE
+
+
+def evidence_between(base: Rounds, new: Rounds, *kinds: str) -> Evidence | None:
+    """What the samples of two cases tell of their difference, which ran on these kinds of device."""
+    return evidence(base, new, EVENT_NOISE_MS if "cuda" in kinds else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Ratios to other cases of the run; None if the other case is missing or did not succeed.
+    """Ratios to other cases of the run; None if the other case is missing or did not succeed, or a time is unsure.
+
+    Each has the ends of its 95 % interval, None where too few samples tell it.
 
     Attributes:
         percent_of_copy: relative to the ceiling, such as memcpy, at the same size, dtype, device and cache mode.
@@ -22,27 +62,49 @@ class Relations:
     """
 
     percent_of_copy: float | None = None
+    percent_of_copy_low: float | None = None
+    percent_of_copy_high: float | None = None
     percent_of_copygmem: float | None = None
+    percent_of_copygmem_low: float | None = None
+    percent_of_copygmem_high: float | None = None
     speedup_vs_cpu: float | None = None
+    speedup_vs_cpu_low: float | None = None
+    speedup_vs_cpu_high: float | None = None
     speedup_vs_naive: float | None = None
+    speedup_vs_naive_low: float | None = None
+    speedup_vs_naive_high: float | None = None
 
 
 def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
     """Relations of each measurement that has figures."""
-    medians = {m.case: m.summary.median for m in measurements if m.summary is not None}
+    measured = {m.case: m for m in measurements if m.ok}
 
-    def times_faster(case: Case, other: Case | None) -> float | None:
-        if other and other not in medians:  # a ceiling by the same compiler
-            other = replace(other, compiler=case.compiler)
-        return medians[other] / medians[case] if other in medians else None
+    def related(new: Measurement) -> Relations:
+        found: dict[str, float] = {}
+        for column, wanted in OTHERS.items():
+            other = wanted(new.case)
+            if other and other not in measured:  # a ceiling by the same compiler
+                other = replace(other, compiler=new.case.compiler)
+            if other not in measured or (ratio := _times_faster(measured[other], new)) is None:
+                continue
+            value = 100 * ratio.value if column in _PERCENT else ratio.value
+            found[column] = value
+            if ratio.within is not None:
+                found |= {f"{column}_low": value / (1 + ratio.within), f"{column}_high": value * (1 + ratio.within)}
+        return Relations(**found)
 
-    def related(case: Case) -> Relations:
-        found = {column: times_faster(case, other(case)) for column, other in OTHERS.items()}
-        return Relations(
-            **{column: _percent(ratio) if column in _PERCENT else ratio for column, ratio in found.items()}
-        )
+    return {case: related(one) for case, one in measured.items()}
 
-    return {case: related(case) for case in medians}
+
+def _times_faster(base: Measurement, new: Measurement) -> Ratio | None:
+    """How many times as fast ``new`` is; None for times that make no ratio."""
+    one, other = base.summary, new.summary
+    if one is None or other is None or any(unsure(len(each.samples), each.uncertainty) for each in (base, new)):
+        return None
+    if base is new:
+        return Ratio(1.0)
+    found = evidence_between(base.by_round, new.by_round, base.case.kind, new.case.kind)
+    return Ratio.of(one.median / other.median, differs([found])[0] if found is not None else None)
 
 
 def _peer(case: Case, kernel: str | None) -> Case | None:
@@ -53,10 +115,6 @@ def _blockless(case: Case, kernel: str | None, device: str = "") -> Case | None:
     if kernel is None:
         return None
     return replace(case, kernel=kernel, device=device or case.device, block=None, pad=None, compiler=DEFAULT_COMPILER)
-
-
-def _percent(ratio: float | None) -> float | None:
-    return None if ratio is None else 100 * ratio
 
 
 OTHERS: Mapping[str, Callable[[Case], Case | None]] = {

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from smembench.model.measurement import Measurement, Status, moment
+from smembench.model.sustained import Moment
 from smembench.store.csv_files import Samples
 from smembench.store.relations import relate
 from smembench.store.run_json import Description
@@ -21,6 +22,7 @@ class Run:
     Attributes:
         description: run.json; empty if there is none, as beside a lone cases.csv.
         samples: ms per launch by case id and round; empty if they were not kept.
+        moments: the batches of loads of seconds, by case id.
         path: the folder or file that it was read from, if any.
         complete: False for a run that was cut off.
     """
@@ -30,6 +32,7 @@ class Run:
     samples: Mapping[str, Samples] = field(default_factory=dict)
     path: Path | None = None
     complete: bool = True
+    moments: Mapping[str, Sequence[Moment]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -42,13 +45,10 @@ class Run:
     ) -> Run:
         """A run of measurements, with the relations between its cases."""
         relations = relate(measurements)
-        samples: dict[str, dict[int, list[float]]] = {}
-        for measurement in measurements:
-            for sample in measurement.samples:
-                rounds = samples.setdefault(measurement.case.id, {})
-                rounds.setdefault(sample.round, []).append(sample.elapsed_ms)
+        samples = {measurement.case.id: measurement.by_round for measurement in measurements if measurement.samples}
         rows = [row_of(description.run_id, measurement, relations) for measurement in measurements]
-        return cls(rows, description, dict(samples), path, complete)
+        moments = {measurement.case.id: measurement.moments for measurement in measurements if measurement.moments}
+        return cls(rows, description, samples, path, complete, moments)
 
     @property
     def id(self) -> str:

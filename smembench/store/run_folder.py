@@ -13,7 +13,7 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.text import json_text
 from smembench.store import schema
-from smembench.store.csv_files import CASES, SAMPLES, table_text
+from smembench.store.csv_files import CASES, SAMPLES, SUSTAINED, table_text
 from smembench.store.files import check_folder, checksum, leftovers, refused, sync_folder, there, write_whole
 from smembench.store.journal import Journal
 from smembench.store.run import Run
@@ -79,7 +79,7 @@ class RunFolder:
         begun, contents = Journal.reopen(path / JOURNAL)
         try:
             check_folder(path, f"--resume {path}")
-            for name in (CASES, SAMPLES, RUN):
+            for name in (CASES, SAMPLES, SUSTAINED, RUN):
                 for temporary in leftovers(path / name):
                     temporary.unlink(missing_ok=True)
         except BaseException:
@@ -123,6 +123,9 @@ class RunFolder:
             CASES: table_text(schema.COLUMNS, map(schema.to_fields, run.rows)).encode("utf-8", "backslashreplace"),
             SAMPLES: table_text(schema.SAMPLE_COLUMNS, samples).encode(),
         }
+        if run.moments:
+            moments = schema.moment_fields(description.run_id, run.moments)
+            tables[SUSTAINED] = table_text(schema.MOMENT_COLUMNS, moments).encode()
         for name, content in tables.items():
             write_whole(self.path / name, content)
         checksums = {name: checksum(content) for name, content in tables.items()}

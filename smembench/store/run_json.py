@@ -78,6 +78,7 @@ class StoredConfig(Part):
 
     name: str = ""
     threshold: float | None = None
+    decide: float = 0.0
     sweep: list[dict[str, JsonValue]] = []
 
     @model_serializer(mode="wrap")

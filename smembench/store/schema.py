@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from reprlib import repr as shortened
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
@@ -13,13 +13,15 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, with_config
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.time.problem import PROBLEM as TIME
-from smembench.model.case import BY_ROWS, UNIFORM, Block, Case, parameters_of
+from smembench.model.case import BY_ROWS, CACHES, UNIFORM, Block, Case, parameters_of
 from smembench.model.measurement import Conditions, Measurement, Status
 from smembench.model.ranges import Count, Milliseconds, Ratio, Reading, Size, WholeReading
+from smembench.model.sustained import Moment, Sustained
 from smembench.store.relations import Relations
 
 SCHEMA_VERSION = 1
 SAMPLE_COLUMNS = ("schema_version", "run_id", "case_id", "round", "sample", "elapsed_ms")
+MOMENT_COLUMNS = ("schema_version", "run_id", "case_id", *(field.name for field in fields(Moment)))
 
 
 def flag(text: str) -> bool:
@@ -86,6 +88,11 @@ class Row:
             are three; a fraction of elapsed_ms.
         code_hash: of a kernel's instructions, constants, registers and local memory, without names and lines.
         notes: what a reader of the times has to know, such as that nobody checked the result.
+        percent_of_copy_low, percent_of_copy_high, percent_of_copygmem_low, percent_of_copygmem_high: ends of the 95 %
+            interval of these ratios.
+        speedup_vs_cpu_low, speedup_vs_cpu_high, speedup_vs_naive_low, speedup_vs_naive_high: likewise.
+        burst_ms, steady_ms, energy_mj: of a load of seconds, per launch; see Sustained.
+        burst_uncertainty, steady_uncertainty, energy_uncertainty: half-widths of their 95 % intervals, as fractions.
     """
 
     schema_version: int
@@ -159,6 +166,20 @@ class Row:
     uncertainty: Ratio | None
     code_hash: str | None
     notes: str | None
+    burst_ms: Milliseconds | None
+    burst_uncertainty: Ratio | None
+    steady_ms: Milliseconds | None
+    steady_uncertainty: Ratio | None
+    energy_mj: Ratio | None
+    energy_uncertainty: Ratio | None
+    percent_of_copy_low: Ratio | None
+    percent_of_copy_high: Ratio | None
+    percent_of_copygmem_low: Ratio | None
+    percent_of_copygmem_high: Ratio | None
+    speedup_vs_cpu_low: Ratio | None
+    speedup_vs_cpu_high: Ratio | None
+    speedup_vs_naive_low: Ratio | None
+    speedup_vs_naive_high: Ratio | None
 
     @property
     def ok(self) -> bool:
@@ -206,7 +227,7 @@ _ROW = TypeAdapter(Row)
 _KNOWN: dict[str, Collection[str]] = {
     "problem": PROBLEMS,
     "dtype": {dtype for problem in PROBLEMS.values() for dtype in problem.dtypes},
-    "cache": ("warm", "cold"),
+    "cache": CACHES,
     "inputs": {name for problem in PROBLEMS.values() for name in problem.distributions},
     "b_layout": {name for problem in PROBLEMS.values() for name in problem.b_layouts},
     "status": tuple(Status),
@@ -235,7 +256,8 @@ def row_of(run_id: str, measurement: Measurement, relations: Mapping[Case, Relat
         "samples_discarded": measurement.discarded,
         "precision": measurement.ci_width,
     }
-    for part in (case, measurement.conditions, measurement.resources, relations.get(case, Relations())):
+    load, related = Sustained.of(measurement.moments), relations.get(case, Relations())
+    for part in (case, measurement.conditions, measurement.resources, related, load):
         named |= {field.name: getattr(part, field.name) for field in fields(part)}
     named |= {f"predicted_{name}": value for name, value in asdict(measurement.prediction).items()}
     return Row(**{name: named[name] if name in named else getattr(measurement, name) for name in COLUMNS})
@@ -280,6 +302,13 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
         if not getattr(row, column) and not (column == "bytes" and row.problem == TIME.name):
             raise ValueError(f"an ok case has no positive {column}")
     return row
+
+
+def moment_fields(run_id: str, moments: Mapping[str, Sequence[Moment]]) -> Iterator[tuple[object, ...]]:
+    """The rows of sustained.csv from the batches by case id."""
+    for case_id, batches in moments.items():
+        for batch in batches:
+            yield SCHEMA_VERSION, run_id, case_id, *astuple(batch)
 
 
 def sample_fields(run_id: str, samples: Mapping[str, Mapping[int, Sequence[float]]]) -> Iterator[tuple[object, ...]]:

@@ -1,8 +1,7 @@
-"""The search for the fastest kernel, block and pad: pruned candidates, finalists, and the fastest as a config."""
+"""The search for the fastest kernel, block and pad: pruned candidates, and finalists."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,11 +19,13 @@ from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.model.interrupts import held, interruptible
 from smembench.model.measurement import Measurement, Trial
+from smembench.model.sustained import Sustained
 from smembench.model.text import number_of
 from smembench.run.axes import parse_kernels, parse_names
 from smembench.run.config import from_stored
-from smembench.run.launch_cases import launch_cases, sweep_of
+from smembench.run.launch_cases import launch_cases
 from smembench.run.launch_sweep import LaunchSweep
+from smembench.run.narrowed import as_sweep
 from smembench.run.placement import needs_gpu
 from smembench.run.session import Session, open_session
 from smembench.run.stop_rule import PRESETS
@@ -42,6 +43,8 @@ ALLOWED = 4.0
 FINALISTS = 5
 FINAL_ROUNDS = 10
 """Rounds of the finalists, unless the run's keys give another number."""
+_LOAD_SECONDS = 10.0
+"""Of each finalist, for its energy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +184,12 @@ def launches(sweep: LaunchSweep) -> Search:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The fastest case, the finalists, and all measurements of the final run."""
+    """The best case by the objective, the finalists, and all measurements of the final run."""
 
     best: Case
     finalists: Sequence[Case]
     measurements: Sequence[Measurement]
+    objective: str = "time"
 
 
 class TuneInterrupted(KeyboardInterrupt):
@@ -204,10 +208,17 @@ class TuneInterrupted(KeyboardInterrupt):
         self.among = among
 
 
-def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), watch: Watch = SILENT) -> Tuned:
+def tuned(
+    found: Search,
+    sampling: Mapping[str, Any] = MappingProxyType({}),
+    watch: Watch = SILENT,
+    *,
+    objective: str = "time",
+) -> Tuned:
     """Measure candidates quickly, and the finalists against each other in one interleaved run.
 
-    ``sampling`` has keys of the run that replace those of both measurements.
+    ``sampling`` has keys of the run that replace those of both measurements. With the objective energy the finalists,
+    which are the fastest, are also launched back to back for seconds, and the best takes the least energy per launch.
 
     Raises:
         UsageError: for an unknown key, and if nothing could be measured.
@@ -215,7 +226,7 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt with the best so far.
     """
     with held() as hold:
-        first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling}, watch)
+        first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling, "sustained": 0.0}, watch)
         # The ceiling is measured in every run, and is not a candidate.
         done = finalists((measurement for measurement in first if measurement.case in found.cases), len(first))
         chosen = done[:FINALISTS]
@@ -228,20 +239,26 @@ def tuned(found: Search, sampling: Mapping[str, Any] = MappingProxyType({}), wat
             raise TuneInterrupted(_best(done, first), among)
         if not chosen:
             raise UsageError(f"no candidate could be measured: {first[-1].reason}")
-        last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **sampling}, watch)
-        best = _best(chosen, last)
+        loads = {"sustained": _LOAD_SECONDS} if objective == "energy" else {}
+        last, cut = _measured(chosen, {"rounds": FINAL_ROUNDS, **loads, **sampling}, watch)
+        best = _best(chosen, last, objective)
         if cut or hold.take():
             if {measurement.case for measurement in last if measurement.ok} >= {*chosen}:
                 raise TuneInterrupted(best, "the finalists, in an unfinished run")
             raise TuneInterrupted(_best(done, first), among)
+    if best is None and objective == "energy" and any(one.ok for one in last):
+        raise UsageError("--objective energy: NVML counts none here, or the load was too short")
     if best is None:
         raise UsageError(f"no finalist could be measured again: {last[-1].reason}")
     return best
 
 
-def _best(chosen: Sequence[Case], measurements: Sequence[Measurement]) -> Tuned | None:
-    times = {m.case: m.summary.median for m in measurements if m.summary is not None and m.case in chosen}
-    return Tuned(min(times, key=times.__getitem__), chosen, measurements) if times else None
+def _best(chosen: Sequence[Case], measurements: Sequence[Measurement], objective: str = "time") -> Tuned | None:
+    costs = {m.case: m.summary.median for m in measurements if m.summary is not None and m.case in chosen}
+    if objective == "energy":
+        energies = {m.case: Sustained.of(m.moments).energy_mj for m in measurements if m.case in costs}
+        costs = {case: energy for case, energy in energies.items() if energy is not None}
+    return Tuned(min(costs, key=costs.__getitem__), chosen, measurements, objective) if costs else None
 
 
 def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> tuple[list[Measurement], bool]:
@@ -270,32 +287,3 @@ def finalists(measurements: Iterable[Measurement], count: int = FINALISTS) -> li
     """The cases that may be the fastest, by the lower end of their intervals, without failed ones."""
     done = sorted((measurement for measurement in measurements if measurement.ok), key=lower_end)
     return [measurement.case for measurement in done[:count]]
-
-
-def as_sweep(case: Case) -> dict[str, object]:
-    """The one-case sweep of a config that measures this case."""
-    if case.launch is not None:
-        return sweep_of(case)
-    sweep: dict[str, object] = {"problem": case.problem, "kernel": case.kernel, "dtype": case.dtype}
-    sweep |= PROBLEMS[case.problem].sizes_of(case) | dict(case.parameters)
-    if case.block is not None:
-        sweep["block"] = str(case.block)
-    if case.pad:
-        sweep["pad_width"] = case.pad
-    if case.inputs != PROBLEMS[case.problem].usual_inputs(case.dtype):
-        sweep["inputs"] = case.inputs
-    if case.b_layout != PROBLEMS[case.problem].usual_b_layout(case.dtype):
-        sweep["b_layout"] = case.b_layout
-    return {**sweep, "device": case.device, "cache": case.cache}
-
-
-def to_toml(case: Case, remarks: Sequence[str]) -> str:
-    """A config with the one case, which ``smembench run`` reads; remarks become comments."""
-    keys = [f"{key} = {_toml(value)}" for key, value in as_sweep(case).items()]
-    return "\n".join([*(f"# {remark}" for remark in remarks), "", "[[sweep]]", *keys, ""])
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name} = {_toml(each)}" for name, each in value.items()) + "}"
-    return json.dumps(value)

@@ -11,11 +11,12 @@ from smembench.studies.break_even import BreakEven, break_even
 from smembench.studies.difference import ratio
 from smembench.views.columns import ratio_text, within
 from smembench.views.sections import Section, cautions, device_names, sections, table
+from smembench.views.sustained import sustained
 
 
 def tables(run: Run) -> list[Section]:
-    """All tables of a run: a section for each group of its rows, then where a GPU begins to pay."""
-    return [*sections(run), *where_it_pays(run)]
+    """All tables of a run: a section for each group of its rows, loads of seconds, then where a GPU begins to pay."""
+    return [*sections(run), *sustained(run), *where_it_pays(run)]
 
 
 def where_it_pays(run: Run) -> list[Section]:

@@ -10,7 +10,8 @@ from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfComparison
 from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
-from smembench.views.columns import milliseconds, some
+from smembench.studies.difference import Ratio
+from smembench.views.columns import milliseconds, ratio_text, some
 from smembench.views.records import Record, values
 from smembench.views.sections import Section, table
 
@@ -31,6 +32,10 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
             "base_ms": one.base.elapsed_ms,
             "new_ms": one.new.elapsed_ms,
             **values(one, ("ratio", "low", "high", "p", "q", "noise")),
+            "base_energy_mj": one.base.energy_mj,
+            "new_energy_mj": one.new.energy_mj,
+            "energy_ratio": one.energy[0] if one.energy else None,
+            "energy_ratio_uncertainty": one.energy[1] if one.energy else None,
         }
         for one in found.cases
     ]
@@ -65,9 +70,7 @@ def comparison_sections(
     return [table(heading, found.environment, columns, words=columns), verdicts]
 
 
-def verdict_section(
-    found: Comparison, heading: str, *, every: bool = False, ambiguous: bool = False, most: int | None = None
-) -> Section:
+def verdict_section(found: Comparison, heading: str, *, every: bool = False, ambiguous: bool = False) -> Section:
     """The verdicts with all that they rest on: effect, interval, q, noise, rules, and the runs compared with.
 
     Args:
@@ -75,11 +78,9 @@ def verdict_section(
         heading: what is compared.
         every: list every case, not only those that changed.
         ambiguous: list the ambiguous cases too.
-        most: the most cases to list; all if None.
     """
     listed = {*CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
-    wanted = [case for case in found.cases if case.verdict in listed or case.hidden]
-    shown = wanted[:most]
+    shown = [case for case in found.cases if case.verdict in listed or case.hidden]
     name = namer([case.case for case in found.cases])
     columns: dict[str, Callable[[CaseComparison], str]] = {
         "verdict": lambda case: case.verdict.value,
@@ -95,20 +96,25 @@ def verdict_section(
     }
     unsure = any(case.verdict is Verdict.AMBIGUOUS for case in shown)
     columns |= {"chance\nslower": _chance} if unsure else {}
+    columns |= {"energy per\nlaunch": _energy} if any(case.energy for case in shown) else {}
     told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
     sides = {"base": found.only_base, "new": found.only_new}
-    notes = [f"and {len(wanted) - len(shown)} more"] if len(wanted) > len(shown) else []
-    notes += [_rules(found)] if shown else []
+    notes = [_rules(found)] if shown else []
     causes = ((case, case.cause) for case in shown)
-    notes += [f"possible cause of {text}" for text in _why(causes, name)]
-    notes += _why(((case, case.reason) for case in told), name)
+    notes += [f"possible cause of {text}" for text in why(causes, name)]
+    notes += why(((case, case.reason) for case in told), name)
     notes += _held_against(shown, name)
     notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]
     notes += [found.caution] if found.caution else []
-    notes += [_shared(device, by) for device, by in found.shared.items() if abs(by) >= _LEAST_SHARED]
+    notes += shared_by_all(found)
     return table(
         heading, shown, columns, words=("verdict", "case"), wide=("base ms", *(["noise"] if unsure else []))
-    ).below(sentence=_counted(found, Counter(case.verdict for case in wanted)), notes=notes)
+    ).below(sentence=_counted(found, Counter(case.verdict for case in shown)), notes=notes)
+
+
+def _energy(case: CaseComparison) -> str:
+    """The ratio of energies with its 95 % interval, which decides no verdict."""
+    return "" if case.energy is None else ratio_text(Ratio(*case.energy))
 
 
 def _chance(case: CaseComparison) -> str:
@@ -129,13 +135,23 @@ def _counted(found: Comparison, listed: Mapping[Verdict, int]) -> str:
     return f"{', '.join(said)}, of {cases}." if said else "The sides have no case in common."
 
 
-def _shared(device: str, shared: float) -> str:
-    """What every ratio of a device leaves out."""
-    by = f"{100 * abs(shared):.1g} % {'slower' if shared > 0 else 'faster'}"
-    return f"all cases on {device} together were {by}, within nightly variation: no ratio includes it"
+def shared_by_all(found: Comparison) -> list[str]:
+    """What every ratio of a device leaves out, for each where it is worth a word."""
+    return [
+        f"all cases on {device} together were {100 * abs(by):.1g} % {'slower' if by > 0 else 'faster'}, within "
+        "nightly variation: no ratio includes it"
+        for device, by in found.shared.items()
+        if abs(by) >= _LEAST_SHARED
+    ]
 
 
-def _why(reasons: Iterable[tuple[CaseComparison, str]], name: Namer) -> list[str]:
+def case_ratio(case: CaseComparison) -> str:
+    """A case's ratio with its interval."""
+    width = "" if case.ratio is None or case.high is None else f" ± {100 * (case.high / case.ratio - 1):.1f} %"
+    return _ratio(case.ratio) + width
+
+
+def why(reasons: Iterable[tuple[CaseComparison, str]], name: Namer) -> list[str]:
     """Each reason of a verdict once, with its cases."""
     by_reason = grouped(reasons, lambda one: (one[0].verdict, one[1]))
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from smembench.launches.dimensions import as_text
 from smembench.model.case import Case
@@ -37,30 +37,46 @@ def timing_records(found: Sequence[Agreement]) -> list[Record]:
             "block": str(item.case.block or ""),
             "cache": item.case.cache,
             "smembench_us": round(item.ours_us, 4),
-            "ncu_us": round(item.ncu_us, 4),
-            "difference_us": round(item.difference_us, 4),
-            "difference_percent": round(item.percent, 3),
+            "ncu_us": _rounded(item.ncu_us, 4),
+            "cupti_us": _rounded(item.cupti_us, 4),
+            "difference_us": _rounded(item.difference_us, 4),
+            "difference_percent": _rounded(item.percent, 3),
             "agrees": item.agrees,
         }
         for item in found
     ]
 
 
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
+
+
 def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:
-    """Both clocks side by side, and their difference."""
-    allowed = f"within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}"
+    """The clocks side by side, and the difference from ncu's; columns of a clock that was not read are left out."""
+    columns: dict[str, Callable[[Agreement], str]] = {
+        "kernel": lambda item: item.case.kernel,
+        "size": lambda item: size_of(item.case),
+        "cache": lambda item: item.case.cache,
+        "smembench\nµs": lambda item: f"{item.ours_us:.2f}",
+        "ncu\nµs": lambda item: _text(item.ncu_us, ".2f"),
+        "CUPTI\nµs": lambda item: _text(item.cupti_us, ".2f"),
+        "difference\nµs": lambda item: _text(item.difference_us, "+.2f"),
+        "difference\n%": lambda item: _text(item.percent, "+.1f"),
+        "agrees": lambda item: {True: "yes", False: "NO", None: ""}[item.agrees],
+    }
+    shown = {name: text for name, text in columns.items() if any(map(text, found))}
+    agreed = f"{sum(item.agrees is True for item in found)} of {len(found)}"
+    said = [f"{agreed} are within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}."] if "agrees" in shown else []
+    longer = [item.ours_us - item.cupti_us for item in found if item.cupti_us is not None]
+    if longer:
+        said.append(f"They are {min(longer):+.2f} to {max(longer):+.2f} µs beside CUPTI's kernel records.")
     return table(
         f"{device.model} · driver {device.driver} · {libraries(versions)}",
         found,
-        {
-            "kernel": lambda item: item.case.kernel,
-            "size": lambda item: size_of(item.case),
-            "cache": lambda item: item.case.cache,
-            "smembench\nµs": lambda item: f"{item.ours_us:.2f}",
-            "ncu\nµs": lambda item: f"{item.ncu_us:.2f}",
-            "difference\nµs": lambda item: f"{item.difference_us:+.2f}",
-            "difference\n%": lambda item: f"{item.percent:+.1f}",
-            "agrees": lambda item: "yes" if item.agrees else "NO",
-        },
+        shown,
         words=("kernel", "cache", "agrees"),
-    ).below(sentence=f"{sum(item.agrees for item in found)} of {len(found)} are {allowed}.")
+    ).below(sentence=" ".join(said))
+
+
+def _text(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)

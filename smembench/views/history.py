@@ -135,11 +135,12 @@ def _section(name: str, series: Sequence[Series]) -> Section:
     few = [one for one in series if len(one.times) < SHORTEST]
     slower = [one for one in series if one.newest is Newest.SLOWER]
     return table(
-        f"{name} · {number_of(len(nights), 'run')}, {' to '.join(dict.fromkeys((_day(nights[0]), _day(nights[-1]))))}",
+        f"{name} · {number_of(len(nights), 'revision' if nights[0].revision else 'run')}, "
+        f"{' to '.join(dict.fromkeys((_when(nights[0]), _when(nights[-1]))))}",
         shown,
         {
             "case": lambda one: short(one.case_id),
-            "runs": lambda one: str(len(one.times)),
+            "points" if nights[0].revision else "runs": lambda one: str(len(one.times)),
             "oldest to newest": lambda one: sparkline(one.times),
             "newest\nms": lambda one: milliseconds(one.times[-1]),
             "level\nms": lambda one: milliseconds(one.level),
@@ -147,7 +148,7 @@ def _section(name: str, series: Sequence[Series]) -> Section:
             "since": _since,
         },
         words=("case", "oldest to newest", "since"),
-        wide=("runs", "since"),
+        wide=("points", "runs", "since"),
     ).below(
         sentence=f"Unaccepted slowdowns: {len(slower)} of {number_of(len(series), 'case')}.",
         notes=[
@@ -193,7 +194,7 @@ def _changed(series: Series) -> str:
 
 
 def _since(series: Series) -> str:
-    return _day(_told(series).night) if series.turns else ""
+    return _when(_told(series).night) if series.turns else ""
 
 
 def _told(series: Series) -> Turn:
@@ -211,8 +212,8 @@ def place(device: Device, nights: Sequence[Night]) -> str:
     return ""
 
 
-def _day(night: Night) -> str:
-    return f"{night.started:%Y-%m-%d}"
+def _when(night: Night) -> str:
+    return night.revision or f"{night.started:%Y-%m-%d}"
 
 
 def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> Result:
@@ -221,7 +222,12 @@ def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence
         sections=history_sections(series),
         data=lambda: history_data(nights, skipped, series),
         rows=lambda: [
-            {"case_id": one.case_id, "device": one.device.model, "run_id": night.run_id, "elapsed_ms": time}
+            {
+                "case_id": one.case_id,
+                "device": one.device.model,
+                "revision" if night.revision else "run_id": night.run_id,
+                "elapsed_ms": time,
+            }
             for one in series
             for night, time in zip(one.nights, one.times, strict=True)
         ],

@@ -1,4 +1,4 @@
-"""A night's run on one page: failures, slower cases, and differences from the runs compared with."""
+"""A night's run on a page of 40 lines at most: what happened, slower cases by their cause first, and what to do."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from shlex import quote
 from rich.console import Console
 from rich.text import Text
 
+from smembench.model.groups import grouped
 from smembench.model.text import number_of, visible
 from smembench.studies.accept import patterns_of
-from smembench.studies.compare import Comparison, Verdict
+from smembench.studies.compare import CaseComparison, Comparison, Verdict
+from smembench.studies.compare.comparability import SM_CLOCK
 from smembench.studies.nightly.against import is_named
-from smembench.studies.nightly.finish import Finished
+from smembench.studies.nightly.finish import AGAIN, Finished
 from smembench.views.columns import some
-from smembench.views.compare import namer, verdict_section
+from smembench.views.compare import Namer, case_ratio, namer, shared_by_all, why
 from smembench.views.console import plain, say
-from smembench.views.markdown import code, escaped, line, markdown
-from smembench.views.sections import Section, device_names
-from smembench.views.table import draw
+from smembench.views.markdown import code, escaped, line
+from smembench.views.sections import device_names
 
-_MOST = 15
-"""Most rows of a table on the page."""
+_MOST = 29
+"""Most facts on the page; eight steps at most come after them."""
 _FEW = 3
+_CAUSES = 4
+"""Most causes that a comparison lists, and most differences in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +48,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A headline, a line per fact, a table for each comparison that found a difference, and what to do next."""
+    """A headline, a line per fact, and what to do next: 38 lines at most, and two between."""
 
     headline: str
     lines: Sequence[str]
-    sections: Sequence[Section]
     steps: Sequence[Step]
 
     def markdown(self) -> str:
         """The page as it is stored."""
         parts = [f"# {line(self.headline)}", _listed(map(line, self.lines))]
-        parts += [markdown(self.sections).rstrip()] if self.sections else []
         parts += [_listed(step.markdown() for step in self.steps)] if self.steps else []
         return visible("\n\n".join(parts), keep="\n") + "\n"
 
@@ -73,25 +74,63 @@ def summarise(found: Finished, folder: Path) -> Summary:
     alone = "; no earlier run to compare with" if found.compare_to and not found.compared else ""
     name = namer([row.case for row in run.rows])
     statuses = Counter(row.status for row in run.rows)
+    reasons = grouped(failed, lambda row: (row.status, row.reason))
     lines = [
         f"{run.description.run_id} on {device_names(run)}: "
         + ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
-        *(f"{name(row.case)}: {row.status}: {row.reason}" for row in failed[:_MOST]),
+        *_first(
+            [f"{some([name(row.case) for row in rows])}: {status}: {why}" for (status, why), rows in reasons.items()],
+            _FEW,
+        ),
     ]
-    lines += [f"and {len(failed) - _MOST} more that failed"] if len(failed) > _MOST else []
     for asked, comparison in found.compared:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
-        lines.append(f"compared with {asked} ({_ids(comparison.base)}): {counts or 'no case in common'}")
-        lines += map(str, comparison.environment)
-    sections = [
-        verdict_section(comparison, f"Compared with {asked}", most=_MOST) for asked, comparison in found.compared
-    ]
+        lines += _happened(asked, comparison, name)
+    lines += _first(found.problems, _FEW)
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}{alone}",
-        lines=[*lines, *found.held.notes, *found.problems],
-        sections=[section for section in sections if section.cells or section.notes],
+        lines=[*lines, *_first(found.held.notes, max(_MOST - len(lines), 2))],
         steps=next_steps(found, folder),
     )
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    """The first lines, and how many more there are."""
+    return [*lines] if len(lines) <= most else [*lines[: most - 1], f"and {len(lines) - most + 1} more like these"]
+
+
+def _happened(asked: str, comparison: Comparison, name: Namer) -> list[str]:
+    """A comparison in ten lines at most, its slower cases first, those of one cause in a line."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
+    faster = [case for case in comparison.cases if case.verdict is Verdict.FASTER]
+    missed = [case for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE or case.hidden]
+    doubts = filter(None, [comparison.caution, *shared_by_all(comparison)])
+    differs = _first(list(map(str, comparison.environment)), _CAUSES)
+    return [
+        *_first([_entry(those, name) for those in by_cause(comparison.regressions)], _CAUSES),
+        *([_entry(faster, name)] if faster else []),
+        *_first(why(((case, case.reason) for case in missed), name), 2),
+        f"{asked if asked == AGAIN else f'compared with {asked}'} ({_ids(comparison.base)}): "
+        f"{counts or 'no case in common'}",
+        *([f"what differs: {'; '.join(differs)}"] if differs else []),
+        *filter(None, ["; ".join(doubts)]),
+    ]
+
+
+def by_cause(cases: Iterable[CaseComparison]) -> list[list[CaseComparison]]:
+    """Cases that changed by what may be why, in their order; SM clocks that differ by case are one cause."""
+
+    def cause(case: CaseComparison) -> list[str]:
+        return [one.what if one.what == SM_CLOCK else str(one) for one in case.causes]
+
+    return list(grouped(cases, lambda case: tuple(cause(case))).values())
+
+
+def _entry(cases: Sequence[CaseComparison], name: Namer) -> str:
+    first, last = cases[0], cases[-1]
+    by = case_ratio(first) if len(cases) == 1 else f"{case_ratio(first)} to {case_ratio(last)}"
+    said = _first(first.cause.split("; "), _CAUSES)
+    cause = f"; possible cause: {'; '.join(said)}" if first.verdict is Verdict.SLOWER else ""
+    return f"{first.verdict}, {by}: {some([name(case.case) for case in cases])}{cause}"
 
 
 def next_steps(found: Finished, folder: Path) -> list[Step]:
@@ -111,9 +150,9 @@ def next_steps(found: Finished, folder: Path) -> list[Step]:
             Step("", "measure again, to rule out one bad night"),
             Step(history, " shows since when"),
             Step(accepting(first), ", if the change is intended; until then it is reported every night"),
-            *(Step(accepting(one), "") for one in others[: _FEW - 1]),
+            *(Step(accepting(one), "") for one in others[:1]),
         ]
-        steps += [Step("", f"the same for {some(others[_FEW - 1 :])}")] if len(others) >= _FEW else []
+        steps += [Step("", f"the same for {some(others[1:])}")] if len(others) > 1 else []
     compared = [case for asked, comparison in found.compared if is_named(asked) for case in comparison.cases]
     faster = [case.case.id for case in compared if case.open and case.verdict is Verdict.FASTER]
     if faster:
@@ -121,10 +160,12 @@ def next_steps(found: Finished, folder: Path) -> list[Step]:
         more = f", and the same for {some(others)}" if others else ""
         why = ", if it is to stay faster: only then is losing that reported"
         steps.append(Step(accepting(first), more + why))
-    for asked, comparison in found.compared:
-        if is_named(asked) and (count := comparison.counts[Verdict.AMBIGUOUS]):
-            listing = f"smembench compare {asked} {where} --all"
-            steps.append(Step(listing, f" lists {number_of(count, 'ambiguous case')}"))
+    for asked, comparison in found.compared[:1]:
+        unsure = comparison.counts[Verdict.AMBIGUOUS]
+        if is_named(asked) and (unsure or comparison.regressions):
+            ambiguous = f", {number_of(unsure, 'ambiguous one')} among them" if unsure else ""
+            steps.append(Step(f"smembench compare {asked} {where} --all", f" lists every case{ambiguous}"))
+            steps += [Step(f"smembench run --decide {where}", " measures the ambiguous ones again")] if unsure else []
     return steps
 
 
@@ -134,7 +175,6 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(Text(plain(console, summary.headline), style="bold"))
     for text in summary.lines:
         say(console, text)
-    draw(console, summary.sections)
     for step in summary.steps:
         say(console, str(step))
 
@@ -151,7 +191,8 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
     stand_out = f", {hidden} of them by no more than what recovered before" if hidden else ""
     ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""
-    return f"{len(comparison.regressions) or 'none'} slower than {_runs(asked)}{ambiguous}{among}"
+    than = f"when {AGAIN}" if asked == AGAIN else f"than {_runs(asked)}"
+    return f"{len(comparison.regressions) or 'none'} slower {than}{ambiguous}{among}"
 
 
 def _runs(asked: str) -> str:

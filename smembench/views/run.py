@@ -128,6 +128,8 @@ def first_times(trials: Sequence[Trial], passed: str) -> Section:
 def trial_line(trial: Trial) -> str:
     """The case, its round, the device's state, its samples and those discarded."""
     where = f"round {trial.round + 1} {trial.case.id}"
+    if trial.moments:
+        return f"{where}: a load of {trial.moments[-1].seconds:.1f} s in {len(trial.moments)} batches"
     if trial.status is not Status.OK or not trial.samples:
         return f"{where}: {trial.status}: {trial.reason or 'no samples'}"
     summary = Summary.of(trial.samples)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, UNIFORM, Case
+from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, ROTATED, UNIFORM, Case
 from smembench.model.groups import grouped
 from smembench.model.measurement import CROWDED
 from smembench.model.text import number_of
@@ -207,8 +207,12 @@ def notes(rows: Sequence[Row]) -> list[str]:
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in zip(labels(rows), rows, strict=True) if not row.ok]
     noted = [f"{name}: {row.notes}" for name, row in zip(labels(rows), rows, strict=True) if row.ok and row.notes]
     found = [*failed, *noted, *cautions(rows)]
-    if any(row.within_cache and "effective_gb_s" in PROBLEMS[row.problem].texts.columns for row in rows if row.ok):
-        found.append("the arrays fit the last-level cache: this is the cache's bandwidth, not the memory's")
+    fit = [row for row in rows if row.ok and row.within_cache and row.cache == "warm"]
+    if any("effective_gb_s" in PROBLEMS[row.problem].texts.columns for row in fit):
+        found.append(
+            "the arrays fit the last-level cache: these are times and bandwidth of the cache, not of the memory, "
+            f"for which there is --cache {'cold' if {row.case.kind for row in fit} == {'cpu'} else ROTATED}"
+        )
     return found
 
 

@@ -17,6 +17,7 @@ from smembench.views.families import Family, families
 from smembench.views.limits import limits
 from smembench.views.sections import Section, device_names, groups, labels, subject
 from smembench.views.sentences import sentence
+from smembench.views.sustained import sustained
 
 _SCREEN, _AROUND = 60, 5
 """Most lines of the tables of a run that is shown whole, and how many each has besides its cases."""
@@ -45,7 +46,7 @@ def summary(run: Run) -> list[Section]:
     several = number_of(len(groups(run.rows)), "table")
     command = f"smembench show {quote(str(run.path))} --tables"
     rest = [Section("", (), (), sentence=f"All {several}: {command}")] if run.path else []
-    return [first, *found, *best, *where_it_pays(run), *rest]
+    return [first, *found, *best, *sustained(run), *where_it_pays(run), *rest]
 
 
 def title(runs: Sequence[Run]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
@@ -16,14 +17,16 @@ from smembench.studies.tune import ALLOWED, Search, Tuned
 from smembench.views.columns import figures, within
 from smembench.views.export import Result, cases
 from smembench.views.sections import Section, bars, cautions, interval, label, table
+from smembench.views.sustained import energy
 
 
 def ranked(tuned: Tuned) -> Run:
-    """The finalists of a search as a run, the smallest median first."""
+    """The finalists of a search as a run, the smallest median first, or the least energy."""
     run = Run.of(Description(), tuned.measurements)
     wanted = {case.id for case in tuned.finalists}
     shown = [row for row in run.rows if row.ok and row.case_id in wanted]
-    return run.only(sorted(shown, key=time))
+    by_energy = tuned.objective == "energy"
+    return run.only(sorted(shown, key=(lambda row: row.energy_mj or math.inf) if by_energy else time))
 
 
 def result(tuned: Tuned, among: str = "") -> Result:
@@ -45,15 +48,15 @@ def finals(tuned: Tuned, among: str = "") -> Section:
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval),
         "95 % CI": interval,
         **figures(problem, problem.texts.columns, rows),
+        "mJ per launch": energy,
     }
+    said = least_energy(rows) if tuned.objective == "energy" else verdict(run, rows)
     return table(
         f"{problem.texts.title} {problem.texts.size(best)} {best.dtype} on {best.device}: {among or 'the finalists'}",
         rows,
         {name: text for name, text in columns.items() if any(map(text, rows))},
         words=(what,),
-    ).below(
-        bars=bars(rows, problem.texts.columns[0]), sentence="" if among else verdict(run, rows), notes=cautions(rows)
-    )
+    ).below(bars=bars(rows, problem.texts.columns[0]), sentence="" if among else said, notes=cautions(rows))
 
 
 def counts(found: Search) -> str:
@@ -71,6 +74,20 @@ def _label(row: Row) -> str:
     """The kernel with its block and pad; of a launch of the user's with the values that were tuned, too."""
     values = [f"{name}={value}" for name, value in row.parameters] if row.problem == TIME.name else []
     return " ".join([label(row), *values])
+
+
+def least_energy(rows: Sequence[Row]) -> str:
+    """Whether the first of a run's finalists takes less energy than the others, beyond their intervals."""
+
+    def ends(row: Row) -> tuple[float, float]:
+        value, within = row.energy_mj or math.inf, row.energy_uncertainty or 1.0
+        return value * (1 - within), value * (1 + within)
+
+    best, *others = rows
+    level = [_label(row) for row in others if ends(row)[0] <= ends(best)[1]]
+    if not level:
+        return f"{_label(best)} takes the least energy per launch, beyond its interval."
+    return f"{_label(best)} takes the least energy per launch, but its interval reaches that of {', '.join(level)}."
 
 
 def verdict(run: Run, rows: Sequence[Row]) -> str:

@@ -101,3 +101,10 @@ def test_without_a_terminal_in_unicode_it_is_ascii(program: Program, tree: Path)
     assert ran.returncode == 0
     assert re.search(r"^copyGmem.* [_.-=+*%@]{14} ", ran.stdout, flags=re.MULTILINE)
     assert "?" not in ran.stdout
+
+
+def test_a_point_may_be_a_revision(program: Program) -> None:
+    shown = program("history", "results/reference/slowdown", "--by", "revision", "--export", "-.csv")
+    assert shown.returncode == 0, shown.stderr
+    assert "revision" in shown.stdout.splitlines()[0].split(",")
+    assert len(shown.stdout.splitlines()) > 1

@@ -10,8 +10,10 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import DOCUMENTS, ROOT, Program
 from smembench.run.shipped import shipped
@@ -210,7 +212,79 @@ def test_cron_mails_the_end_of_a_night_that_did_not_end_well(tmp_path: Path) -> 
             assert mail.stderr == b""
 
 
-def test_the_alerts_are_about_gauges_of_a_run() -> None:
-    asked = re.findall(r"\bsmembench_\w+", (READY / "alerts.yml").read_text())
-    assert len(asked) >= 4
-    assert set(asked) <= set(monitoring.GAUGES)
+def rules() -> dict[str, dict[str, Any]]:
+    """The alerts by name."""
+    yaml = pytest.importorskip("yaml")
+    (group,) = yaml.safe_load((READY / "alerts.yml").read_text())["groups"]
+    return {rule["alert"]: rule for rule in group["rules"]}
+
+
+def test_the_alerts_are_about_gauges_of_a_run_and_their_labels(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(CONFIG.replace("copyGmem", "memcpy"))
+    told = tmp_path / "night.prom"
+    for _ in range(2):
+        night = program(
+            "run", "tiny.toml", "--compare-to", "last", "--openmetrics", told, "--threshold", 900, cwd=tmp_path
+        )
+        assert night.returncode == 0, night.stderr
+    gauges = {family.name: family.samples for family in text_string_to_metric_families(told.read_text())}
+    for name, rule in rules().items():
+        (asked,) = {*re.findall(r"\bsmembench_\w+", rule["expr"])}
+        assert asked in monitoring.GAUGES
+        labels = {*re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values()))} - {"instance"}
+        assert labels <= gauges[asked][0].labels.keys(), name
+    assert "26 * 3600" in rules()["SmembenchMissing"]["expr"]
+
+
+def test_promtool_takes_the_alerts_and_they_fire(tmp_path: Path) -> None:
+    if (promtool := shutil.which("promtool")) is None:
+        pytest.skip("needs promtool, which comes with Prometheus")
+    shutil.copy(READY / "alerts.yml", tmp_path)
+    labels = 'config="nightly",device="cuda:0",uuid="GPU-1",model="H200"'
+    series = {
+        f'smembench_slower_cases{{{labels},compared_with="last:7"}}': "0x60 2x2000",
+        f"smembench_throttled_cases{{{labels}}}": "0x60 1x2000",
+        'smembench_run_started_timestamp_seconds{config="nightly"}': "0x2000",
+    }
+    fires = {"30m": {}, "2h": {"SmembenchSlower": 2, "SmembenchThrottled": 1}}
+    tests = {
+        "rule_files": ["alerts.yml"],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values} for name, values in series.items()],
+                "promql_expr_test": [
+                    {
+                        "expr": f'count(ALERTS{{alertstate="firing",alertname="{name}"}})',
+                        "eval_time": at,
+                        "exp_samples": [{"labels": "{}", "value": 1}] if name in fires[at] else [],
+                    }
+                    for at in fires
+                    for name in rules()
+                ]
+                + [
+                    {
+                        "expr": 'count(ALERTS{alertstate="firing",alertname="SmembenchMissing"})',
+                        "eval_time": "28h",
+                        "exp_samples": [{"labels": "{}", "value": 1}],
+                    }
+                ],
+            },
+            {
+                "interval": "1m",
+                "input_series": [],
+                "promql_expr_test": [
+                    {
+                        "expr": 'count(ALERTS{alertstate="firing",alertname="SmembenchAbsent"})',
+                        "eval_time": "2h",
+                        "exp_samples": [{"labels": "{}", "value": 1}],
+                    }
+                ],
+            },
+        ],
+    }
+    (tmp_path / "tests.yml").write_text(json.dumps(tests))  # which is YAML, too
+    for command in (("check", "rules", "alerts.yml"), ("test", "rules", "tests.yml")):
+        ran = subprocess.run([promtool, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert ran.returncode == 0, ran.stdout + ran.stderr

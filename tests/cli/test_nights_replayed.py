@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from nights.simulator import N0, Nights, write
+
+from smembench.store.run import Run
+from smembench.studies.nightly.finish import Plan, finish
+from smembench.views.nightly import summarise
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -103,3 +108,35 @@ def test_one_run_is_held_against_the_run_before_it_and_the_newest_has_a_name(pro
     alone, named = program("compare", results / "last", "--json"), program("compare", "last", newest, "--json")
     assert (alone.returncode, alone.stdout) == (named.returncode, named.stdout)
     assert json.loads(program("show", results / "last", "--json").stdout)["run"]["run_id"] == newest.name
+
+
+def with_causes(run: Run, driver: str, registers: int, clock: dict[str, int]) -> Run:
+    """A night with this driver, these registers, and SM clocks by the kernel's name."""
+    gpu, *others = run.description.devices
+    devices = [gpu.model_copy(update={"driver": driver}), *others]
+    rows = [
+        replace(row, registers=registers, sm_clock_mhz=clock.get(row.kernel, 1980)) if row.device == gpu.name else row
+        for row in run.rows
+    ]
+    return replace(run, rows=rows, description=run.description.model_copy(update={"devices": devices}))
+
+
+def test_a_night_with_sixty_slower_cases_is_told_on_forty_lines_by_cause(program: Program, tmp_path: Path) -> None:
+    nights = Nights(N0, 5)
+    for _ in range(4):
+        before = write(with_causes(nights.next(), "580", 32, {}), tmp_path / "results")
+    assert program("baseline", "set", before).returncode == 0
+    slow = [case for case in nights.cases if "/cpu/" not in case][:60]
+    night = with_causes(nights.next(dict.fromkeys(slow, 0.3)), "590", 32, {"transposeSmem": 1755, "copyGmem": 1740})
+    folder = write(night, tmp_path / "results")
+    found = finish(Plan("last:3"), tmp_path / "results", folder)
+    page = summarise(found, folder).markdown().splitlines()
+    assert len(page) <= 40
+    assert page[0].startswith("# nightly: 139 cases measured, 60 slower than the last 3 runs")
+    slower = [place for place, line in enumerate(page) if line.startswith("- slower, ")]
+    steps = [place for place, line in enumerate(page) if line.startswith("- next: ")]
+    assert len(slower) <= 8
+    assert max(slower) < min(steps)
+    assert "driver was 580, is 590" in page[slower[0]]
+    of_clock = [page[place] for place in slower if "SM clock in MHz was 1980, is 17" in page[place]]
+    assert len(of_clock) == 1  # though there are two clocks

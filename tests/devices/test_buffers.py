@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel
 from smembench.devices import buffers
-from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds
+from smembench.devices.base import GUARD_BYTES, POISON, OutOfBounds, with_copies
 from smembench.devices.buffers import BufferPool, Output, after_zeros, between_allocations
 from smembench.kernels.program import LibraryCall
 
@@ -91,9 +92,23 @@ def test_arrays_of_a_place_that_was_reserved_begin_where_all_others_do(sizes: li
         allocations(patch)
         pool = BufferPool()
         pool.reserve([4 * max(sizes)] * 3, free=12 * max(sizes))
-        taken = [pool.take(slot, size, np.float32) for size in sizes]
+        taken = [pool.take(slot, size, np.float32)[0] for size in sizes]
         assert len({array.address for array in taken}) == 1
         assert [array.size for array in taken] == sizes
+
+
+@given(size=st.integers(1, 5000), copies=st.integers(2, 9))
+def test_copies_of_an_array_are_apart_aligned_and_within_what_was_reserved(size: int, copies: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        allocated = allocations(patch)
+        pool = BufferPool()
+        pool.reserve([with_copies(4 * size, copies)], free=2**30)
+        taken = pool.take(0, size, np.float32, copies)
+        begins = [array.address - taken[0].address for array in taken]
+        assert all(begin % 512 == 0 for begin in begins)
+        assert all(later - begin >= 4 * size for begin, later in pairwise(begins))
+        assert len(taken) == copies
+        assert len(allocated) == 1
 
 
 def test_places_are_not_reserved_where_they_do_not_fit_and_grow_when_they_must(monkeypatch: pytest.MonkeyPatch) -> None:

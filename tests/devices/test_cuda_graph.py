@@ -101,25 +101,43 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
 
 @pytest.mark.parametrize("residue_ms", [0.0, RESIDUE_MS])
 def test_a_warm_sample_is_a_launch_behind_others_without_what_the_events_add(driver: Driver, residue_ms: float) -> None:
-    timer = GraphTimer(0, driver.enqueue("launch"), residue_ms, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    timer = GraphTimer(0, [driver.enqueue("launch")], residue_ms, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
     assert timer.take() == WARM_MS + RESIDUE_MS - residue_ms
 
 
 def test_a_short_warm_sample_is_behind_another_kernel_and_not_behind_the_wait_for_its_node(driver: Driver) -> None:
     driver.warm_ms = SHORT_MS / 2
-    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    timer = GraphTimer(0, [driver.enqueue("launch")], RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
     assert timer.take() == pytest.approx(SHORT_MS / 2)
 
 
 def test_a_few_launches_with_something_else_in_them_are_left_out(driver: Driver) -> None:
     driver.warm_ms, driver.outlier_ms = SHORT_MS, OUTLIER_MS
-    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    timer = GraphTimer(0, [driver.enqueue("launch")], RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
     assert timer.take() == pytest.approx(SHORT_MS)
 
 
 def test_a_cold_sample_is_a_launch_behind_a_flush_that_is_not_in_it(driver: Driver) -> None:
-    timer = GraphTimer(0, driver.enqueue("launch"), RESIDUE_MS, Ahead(driver.enqueue("flush"), cold=True), warmup=0)
+    timer = GraphTimer(0, [driver.enqueue("launch")], RESIDUE_MS, Ahead(driver.enqueue("flush"), cold=True), warmup=0)
     assert timer.take() == COLD_MS
+
+
+def test_launches_take_copies_of_their_arrays_in_turn_and_each_as_often_in_every_sample(driver: Driver) -> None:
+    turns: list[int] = []
+    launch = driver.enqueue("launch")
+
+    def on(copy: int) -> Callable[[], None]:
+        def enqueue() -> None:
+            turns.append(copy)
+            launch()
+
+        return enqueue
+
+    timer = GraphTimer(0, [on(0), on(1), on(2)], RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    (first, *graph) = turns  # the first launch tells how many a sample takes
+    assert first == 0
+    assert graph == [0, 1, 2] * (len(graph) // 3)
+    assert timer.take() == WARM_MS
 
 
 def test_an_empty_pair_is_read_behind_a_kernel_and_without_outliers(driver: Driver) -> None:

@@ -76,6 +76,16 @@ static void second(T *out, T *also, unsigned n)
         out[i] = 1, also[i] = 1;
 }
 """,
+    "twentieth": """
+static void twentieth(T *out, const T *in, unsigned n)
+{
+    static unsigned launches;
+    unsigned i = blockIdx.x * 128 + threadIdx.x;
+    launches += i == 0;
+    if (i < n)
+        out[i] = launches == 20 ? 0 : 2 * in[i];
+}
+""",
     "input": """
 static void input(T *out, T *in, unsigned n)
 {
@@ -149,7 +159,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files of kernels and of references."""
     folder = tmp_path_factory.mktemp("launches")
     for name, source in SOURCES.items():
-        text = source.replace("static", 'typedef float T;\nextern "C" __global__')
+        text = source.replace("static void", 'typedef float T;\nextern "C" __global__ void')
         (folder / f"{name}.cu").write_text(text)
     (folder / "mine.py").write_text(PYTHON)
     (folder / "broken.cu").write_text('extern "C" __global__ void broken(float *out)\n{\n    out[0] = missing;\n}\n')
@@ -369,6 +379,24 @@ def test_kernels_of_one_command_are_measured_in_turns_and_checked_against_one_of
     assert [row["status"] for row in rows] == ["ok", "wrong_result"]
     assert rows[0]["notes"] == "the kernel that the others are checked against"
     assert "scale.cu:scale" in err
+
+
+def test_launches_on_copies_of_the_arrays_are_each_checked(
+    fake_driver: FakeDriver, kernels: Path, folder: Path
+) -> None:
+    both = (folder / "scale.cu:scale", folder / "twentieth.cu:twentieth", *LAUNCH, "--out", "0")
+    check = ("--check", folder / "mine.py:doubled", "--cache")
+    rows, err = timed(fake_driver, kernels, *both, *check, "rotated", code=1)
+    found = {row["kernel"]: row["status"] for row in rows}
+    assert found == {"scale.cu:scale": "ok", "twentieth.cu:twentieth": "wrong_result"}
+    assert "--cache rotated" not in err
+    rows, err = timed(fake_driver, kernels, *both, *check, "warm")
+    assert [row["status"] for row in rows] == ["ok", "ok"]
+    assert "the arrays fit the last-level cache" in err
+    assert "--cache rotated" in err
+    restored = (folder / "add.cu:add", *LAUNCH, "--inout", "0", "--cache", "rotated")
+    _, err = ended(fake_driver("smembench", "time", *map(str, restored), kernels=kernels), 2)
+    assert "what --inout and --reset restore" in err
 
 
 def test_a_fault_is_a_row_and_the_others_go_on(fake_driver: FakeDriver, kernels: Path, folder: Path) -> None:

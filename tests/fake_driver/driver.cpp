@@ -543,6 +543,12 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+CUresult cuEventSynchronize(CUevent event)
+{
+    ENTER;
+    return waited(event->context);
+}
+
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     return cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_DEFAULT);

@@ -1,6 +1,7 @@
 // libnvidia-ml.so.1 beside the fake driver, whose UUIDs it knows. It answers some of the questions that smembench asks; the
 // others it lacks, as an old driver's library lacks new ones. See README.md.
 
+#include <chrono>
 #include <climits>
 #include <cstring>
 
@@ -84,6 +85,20 @@ int nvmlDeviceGetTemperature(void *device, unsigned, unsigned *celsius)
 {
     *celsius = 40;
     return device == &the_gpu ? SUCCESS : NOT_SUPPORTED;
+}
+
+// Joules as a GPU takes them that always draws as many watts.
+int nvmlDeviceGetTotalEnergyConsumption(void *, unsigned long long *millijoules)
+{
+    long watts = setting("FAKE_DRIVER_WATTS", 300);
+    *millijoules = watts * std::chrono::steady_clock::now().time_since_epoch() / std::chrono::milliseconds(1);
+    return watts ? SUCCESS : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetPowerUsage(void *, unsigned *milliwatts)
+{
+    *milliwatts = 1000 * setting("FAKE_DRIVER_WATTS", 300);
+    return *milliwatts ? SUCCESS : NOT_SUPPORTED;
 }
 
 }  // extern "C"

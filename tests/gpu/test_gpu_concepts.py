@@ -41,7 +41,7 @@ def test_arrays_are_in_the_kind_of_memory_asked_for(gpu: CudaDevice, place: Any)
     problem = PROBLEMS["transfer"]
     kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
     (array,) = problem.inputs(Case("transfer", "any", "cuda:0", "int32", 1, 2**20), seed=1)
-    for made in (allocate(2**20, array.dtype, place), place_input(array, place, BufferPool(), 1)):
+    for made in (allocate(2**20, array.dtype, place), *place_input(array, place, BufferPool(), 1)):
         address = made.address if place == "device" else made.ctypes.data
         assert checked(driver.cuPointerGetAttributes(1, [kind], address)) == [MEMORY[place]]
 

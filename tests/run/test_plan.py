@@ -34,6 +34,22 @@ def planned(*sweeps: dict[str, Any], gpu: Limits = GPU, host: Limits = HOST) -> 
     return [item for item in items if item.case.kernel != CEILING]
 
 
+def test_arrays_are_copied_until_the_others_exceed_twice_the_l2_or_the_case_is_skipped() -> None:
+    gpu = replace(GPU, flush_bytes=100 * 2**20, free_bytes=2**31)
+    sweep = {"kernel": LADDER[0], "n": "64,1024,8192", "cache": "warm,rotated"}
+    found = {(item.case.n, item.case.cache): item for item in planned(sweep, gpu=gpu)}
+    assert {key: item.copies for key, item in found.items() if not item.skip} == {
+        **{(n, "warm"): 1 for n in (64, 1024, 8192)},
+        (1024, "rotated"): 1 + 13,  # 13 × 8 MiB
+        (8192, "rotated"): 1 + 1,
+    }
+    assert "1024 copies of 32768 bytes" in found[64, "rotated"].skip
+    (on_cpu,) = planned({**sweep, "n": "1024", "cache": "rotated", "device": "cpu"}, {"kernel": LADDER[0]})[:1]
+    assert "is a GPU's" in on_cpu.skip
+    with pytest.raises(UsageError, match="needs 1\\.0 GiB"):
+        planned({**sweep, "n": "8192", "cache": "rotated"}, gpu=replace(gpu, free_bytes=2**30))
+
+
 def kernels(**sweep: Any) -> list[str]:
     return [item.case.kernel for item in planned(sweep)]
 

@@ -7,6 +7,9 @@ import pytest
 from conftest import Measured
 from smembench.model.case import Block
 from smembench.store.relations import Relations, relate
+from smembench.store.run import Run
+from smembench.store.run_json import Description
+from smembench.studies.difference import ratio
 
 
 def test_a_transpose_compares_with_the_ceiling_the_copy_and_the_naive_kernel(measured: Measured) -> None:
@@ -46,3 +49,21 @@ def test_a_port_compares_with_the_naive_kernel_of_its_own_compiler(measured: Mea
         for each in (measured("naiveGmem", [6.0]), measured("copyGmem", [2.0]))
     )
     assert relate([by_numba, naive, copy])[copy.case].speedup_vs_naive == 3.0
+
+
+def test_a_ratio_has_the_interval_that_tables_show(measured: Measured) -> None:
+    naive, copy = measured("naiveGmem", [4.0, 4.1, 3.9, 4.05]), measured("copyGmem", [1.0, 1.02, 0.98, 1.01])
+    run = Run.of(Description(), [naive, copy])
+    row = run.rows[1]
+    found = ratio(run, run.rows[0], row)
+    assert found is not None
+    assert found.within is not None
+    assert row.speedup_vs_naive == pytest.approx(found.value)
+    assert row.speedup_vs_naive_low == pytest.approx(found.value / (1 + found.within))
+    assert row.speedup_vs_naive_high == pytest.approx(found.value * (1 + found.within))
+    assert row.percent_of_copygmem_low is None  # of itself
+
+
+def test_a_time_that_is_not_known_within_a_fifth_makes_no_ratio(measured: Measured) -> None:
+    naive, copy = measured("naiveGmem", [4.0, 8.0, 2.0, 6.0]), measured("copyGmem", [1.0, 1.02, 0.98, 1.01])
+    assert relate([naive, copy])[copy.case].speedup_vs_naive is None

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
 import pytest
 
+from smembench.explain import kernel_records
+from smembench.explain.kernel_records import KernelRecords, per_launch
 from smembench.explain.ncu import parse
+from smembench.model.device import DeviceInfo
+from smembench.studies.doctor import timing
 from smembench.studies.doctor.timing import CASES, METRIC, Agreement
+from smembench.views.doctor import section, timing_records
 
 OUTPUT = """==PROF== Connected to process 42
 "ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
@@ -24,3 +33,72 @@ def test_readings_are_read_in_the_order_of_the_launches() -> None:
 )
 def test_agreement_is_3_percent_or_0_7_microseconds(ours: float, ncu: float, agrees: bool) -> None:
     assert Agreement(CASES[0], ours, ncu).agrees is agrees
+
+
+class Cupti:
+    """What is used of cupti.cupti: kernels are records once they are flushed."""
+
+    ActivityKind = SimpleNamespace(CONCURRENT_KERNEL=10)
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    def activity_enable(self, kind: int) -> None:
+        assert kind == 10
+
+    def activity_register_callbacks(self, requested: Any, completed: Any) -> None:
+        size, most = requested()
+        assert (size > 0, most) == (True, 0)
+        self.completed = completed
+
+    def activity_flush_all(self, flag: int) -> None:
+        found, self.waiting = self.waiting, []
+        self.completed(found)
+
+
+def test_kernel_records_are_those_since_the_last_without_the_timers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupti = Cupti()
+    monkeypatch.setitem(sys.modules, "cupti", ModuleType("cupti"))
+    monkeypatch.setattr(sys.modules["cupti"], "cupti", cupti, raising=False)
+    records = KernelRecords()
+
+    def ran(name: str, start: int, end: int, kind: int = 10) -> None:
+        cupti.waiting.append(SimpleNamespace(kind=kind, name=name, start=start, end=end))
+
+    ran("copy", 5000, 7000)
+    ran("busy", 1000, 4000)
+    ran("memset", 1000, 4000, kind=2)
+    ran("sums", 0, 1000)
+    assert records.take() == [0.001, 0.002]
+    assert records.take() == []
+
+
+def test_the_kernels_of_a_launch_are_added_up_if_they_are_whole_launches() -> None:
+    assert per_launch([1.0, 2.0, 1.5, 2.5], 2) == [3.0, 4.0]
+    for kernels, count in (([1.0, 2.0, 3.0], 2), ([], 1), ([1.0], 0)):
+        with pytest.raises(ValueError, match="whole number of launches"):
+            per_launch(kernels, count)
+
+
+def test_without_ncu_the_table_has_the_clocks_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "why_missing", lambda: "")
+    monkeypatch.setattr("shutil.which", lambda name: None)  # no ncu
+    monkeypatch.setattr(timing, "sampled", lambda work: [0.001 if work.records else 0.002] * len(work.cases))
+    told: list[str] = []
+    (found,) = timing.compare(CASES[:1], told.append)
+    assert found == Agreement(CASES[0], 2.0, None, 1.0)
+    assert "ncu (Nsight Compute) is not on the PATH" in told[0]
+    shown = section([found], DeviceInfo(name="cuda:0"), {})
+    assert [column.title for column in shown.columns] == ["kernel", "size", "cache", "smembench µs", "CUPTI µs"]
+    assert shown.sentence == "They are +1.00 to +1.00 µs beside CUPTI's kernel records."
+    assert timing_records([found])[0]["agrees"] is None
+
+
+def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_records, "find_spec", lambda name: None)
+    monkeypatch.setattr(timing, "sampled", lambda work: [0.002] * len(work.cases))
+    monkeypatch.setattr(timing, "profile", lambda work, *_, **__: [{METRIC: 1900.0}] * len(work.cases))
+    said: list[str] = []
+    (found,) = timing.compare(CASES[:1], said.append)
+    assert found == Agreement(CASES[0], 2.0, 1.9)
+    assert said == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]

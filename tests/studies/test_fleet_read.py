@@ -26,6 +26,7 @@ def test_a_made_fleet_is_read_as_it_was_written(tmp_path: Path) -> None:
     row = read.members[0].run.rows[0] if read.members[0].run else None
     assert row is not None
     state = asdict(CALM)
+    del state["energy_j"]  # of loads only
     assert {name: getattr(row, name) for name in state} == state
 
 

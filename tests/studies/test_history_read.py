@@ -16,6 +16,7 @@ from conftest import Measured
 from smembench.model.case import Block, Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Status, Trial
+from smembench.report.figures.history import over_runs
 from smembench.store import schema
 from smembench.store.csv_files import CASES, table_text
 from smembench.store.journal import Journal
@@ -25,6 +26,7 @@ from smembench.store.run_folder import JOURNAL, RUN, read_description
 from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
+from smembench.studies.history.revisions import by_revision
 from smembench.studies.history.series import Newest, series_of
 from smembench.views.history import history_data, history_sections, left_out, no_series, sparkline
 from smembench.views.history_notes import short
@@ -422,3 +424,29 @@ def test_a_case_is_short_without_what_nearly_every_case_says() -> None:
     assert short(CASE) == "copyGmem float32 4096x4096 b32x32"
     assert short("matmul/tiled/cuda:0/cupy/float32/8x8x8/cold") == "tiled cupy float32 8x8x8 cold"
     assert short("unknown") == "unknown"
+
+
+def test_by_revision_a_point_is_the_median_of_its_runs_and_a_change_begins_with_a_commit(
+    tmp_path: Path, store: Store
+) -> None:
+    for night in range(40):
+        commit = night // 2
+        odd = 1.0 if night == 12 else 0.0  # one bad night of two, which a median of three would hide
+        store(night, (1.0 if commit < 14 else 1.05) + odd, git={"revision": f"{commit:02}" * 20, "dirty": night == 13})
+    store(40, 1.05)
+    nights, without = by_revision(read(tmp_path)[0])
+    assert without == 1
+    dirty = "06" * 6 + "+"
+    assert [night.run_id for night in nights[5:9]] == ["05" * 6, "06" * 6, dirty, "07" * 6]
+    (series,) = series_of(nights)
+    assert series.newest is Newest.SLOWER
+    assert series.turns[-1].night.revision == "14" * 6
+    assert series.times[-1] == pytest.approx(1.05)
+    (section,) = history_sections([series])
+    assert "21 revisions, 000000000000 to 191919191919" in section.heading
+    assert any(cell == "14" * 6 for cell in section.cells[0])
+    assert any(note.startswith("141414141414: 1 slower") for note in section.notes)
+    chart = over_runs([series])
+    assert chart is not None
+    axis = chart.spec["layer"][-1]["encoding"]["x"]  # type: ignore[index]
+    assert (axis["type"], axis["sort"][:2]) == ("nominal", ["00" * 6, "01" * 6])

@@ -26,7 +26,7 @@ from smembench.kernels.common.grids import covering
 from smembench.model.case import Block
 from smembench.model.errors import SmembenchError
 from smembench.studies import lesson
-from smembench.studies.lesson import LESSONS, barrier, bounds, divergence, fence, reuse
+from smembench.studies.lesson import LESSONS, barrier, bounds, divergence, fence, reuse, scope
 from smembench.studies.lesson.experiment import Experiment, Found, Lesson, load
 from smembench.studies.lesson.run import SIMULATOR, isolated, results
 from smembench.toolchains import nvvm
@@ -216,6 +216,30 @@ def test_variables_are_filled_and_read(fake_driver: FakeDriver) -> None:
     sizes = [re.fullmatch(r"(\d+) bytes at 0x[0-9a-f]+, (\d+) of \2 the same", row["found"]) for row in rows[1:4]]
     assert [size and size[1] for size in sizes] == ["1024", "4", "8"]
     assert rows[4]["found"] == "0 of 256 right"
+
+
+# scope
+
+
+def test_what_needs_no_gpu_of_scope_is_shown_without_one(ptx: Ptx) -> None:
+    rows = {row.what: (number, row) for number, row in enumerate(load("scope").experiments)}
+    found = {what: row.run(1) for what, (_, row) in rows.items() if row.needs == "nothing"}
+    assert [each.text for each in found.values()] == ["16, 13, 4", "stores 1-way, loads 32-way"]
+    assert all(each.as_expected for each in found.values())
+    threads = [number for number, row in rows.values() if row.needs == "threads"]
+    assert [isolated("scope", number, SIMULATOR, 1) for number in threads] == [
+        Found("1024 of 1024 right", as_expected=True),
+        Found("each once, 0 out of turn", as_expected=True),
+    ]
+
+
+def test_without_its_barrier_a_neighbour_is_read_too_early() -> None:
+    whole = types.Array(types.int32, 1, "C")
+    assert compiled(scope.neighbours, whole, whole).count("bar.sync") == 1
+
+
+def test_blocks_fit_by_what_is_left_of_shared_memory() -> None:
+    assert {name: scope.resident(name) for name in ("7.0", "8.6")} == {"7.0": [16, 6, 2], "8.6": [12, 5, 2]}
 
 
 # the command

@@ -271,7 +271,8 @@ def test_failed_and_slower_cases_are_both_told_whatever_the_exit_code(results: P
     assert (list(told["failed"].values()), len(told["compared"][0]["slower"])) == (["failed"], 1)
     gauges = metrics.read_text()
     assert 'smembench_failed_cases{config="nightly"} 1.0' in gauges
-    assert 'smembench_slower_cases{config="nightly",compared_with="last"} 1.0' in gauges
+    gpu = 'device="cuda:0",uuid="GPU-1",model="NVIDIA H200"'
+    assert f'smembench_slower_cases{{config="nightly",compared_with="last",{gpu}}} 1.0' in gauges
     assert finished(Nightly(compare_to="last"), results, night(3, {"copyGmem": None, "transposeSmem": 2.4}))[0] in (
         1,
         3,
@@ -586,7 +587,7 @@ def test_what_hides_a_change_is_named(results: Path, night: Night) -> None:
         night(day, slower if day in (4, 8) else TIMES)
     code, printed = finished(Nightly(compare_to="last:7"), results, newest := night(11, slower))
     assert "1 of them by no more than what recovered before" in " ".join(printed.split())
-    assert "ambiguous  transposeSmem 32x32 4096x4096" in printed  # listed, though ambiguous
+    assert "ambiguous: transposeSmem 32x32 4096x4096: alternates" in printed  # listed, though ambiguous
     (_, found), *_ = compare("last:7", results, load(newest), Rules()).compared
     (reason,) = {case.reason for case in found.cases if case.case.kernel == "transposeSmem"}
     assert (code, "alternates between two levels 20.0 % apart" in reason) == (0, True), reason
@@ -714,7 +715,7 @@ def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night
     assert "copyGmem" in case
     assert ratio == pytest.approx(1.5)
     assert len(told["elapsed_ms"]) == 2
-    assert 'smembench_slower_cases{config="nightly",compared_with="last"} 1.0' in metrics.read_text()
+    assert 'smembench_slower_cases{config="nightly",compared_with="last",' in metrics.read_text()
     assert finished(options, results, night(6, {**TIMES, "copyGmem": 1.5}))[0] == 3
 
 
@@ -789,10 +790,20 @@ def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(result
     assert elapsed["copyGmem"].timestamp is None
     ok = {sample.labels["kernel"]: sample.value for sample in families["smembench_case_ok"].samples}
     assert ok == {"copyGmem": 1, "transposeSmem": 1, "naiveGmem": 0}
+    assert elapsed["copyGmem"].labels["uuid"] == "GPU-1"
     bandwidth = families["smembench_effective_bandwidth_bytes_per_second"].samples[0]
     assert bandwidth.value == pytest.approx(2 * 4096**2 * 4 / 1.003e-3)
     assert families["smembench_run_exit_code"].samples[0].value == 1
     assert families["smembench_run_started_timestamp_seconds"].samples[0].value == 1767232800
+
+
+def test_metrics_tell_which_gpu_throttled_and_in_how_many_cases(results: Path, night: Night) -> None:
+    stored = load(night(1, devices=[{**H200, "uuid": "anonymous-0123"}, {**H200, "name": "cuda:1", "uuid": "GPU-2"}]))
+    first, *others = stored.rows
+    stored = replace(stored, rows=[replace(first, throttle_reasons="sw_thermal"), *others])
+    text = open_metrics(stored, [], 0)
+    samples = next(family for family in parse_prometheus(text) if family.name == "smembench_throttled_cases").samples
+    assert {sample.labels["uuid"]: sample.value for sample in samples} == {"anonymous-0123": 1, "GPU-2": 0}
 
 
 def test_a_problem_is_told_once_where_the_page_is_on_stderr(
@@ -979,7 +990,7 @@ def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
         slower = night(day, {**TIMES, "copyGmem": 1.3}, **described(now))
         lines = results.parent / "night.jsonl"
         code, printed = finished(Nightly(compare_to=asked, json_lines=lines), results, slower)
-        assert (code, "possible cause of slower: copyGmem" in printed) == (3, True), printed
+        assert (code, "copyGmem 32x32 4096x4096; possible cause: " in printed) == (3, True), printed
         assert said in " ".join(printed.split())
         (line,) = (line for line in (slower / SUMMARY).read_text().splitlines() if "possible cause" in line)
         assert said in line

@@ -17,17 +17,16 @@ from smembench.model.case import Block, Case
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Measurement
 from smembench.run.config import Sweep, from_stored
+from smembench.run.narrowed import as_sweep, to_toml
 from smembench.studies.tune import (
     FINALISTS,
     THREADS,
     PredictedCost,
     Tuned,
-    as_sweep,
     finalists,
     lower_end,
     predicted_cost,
     search,
-    to_toml,
 )
 from smembench.views.tune import finals
 
@@ -133,7 +132,7 @@ def test_failed_candidates_are_no_finalists(measured: Callable[..., Measurement]
     ],
 )
 def test_the_file_of_the_best_case_measures_that_case(case: Case) -> None:
-    sweep = from_stored(tomllib.loads(to_toml(case, ["a remark", "another"]))).sweep[0]
+    sweep = from_stored(tomllib.loads(to_toml([as_sweep(case)], ["a remark", "another"]))).sweep[0]
     assert sweep == from_stored({"sweep": [as_sweep(case)]}).sweep[0]
     assert isinstance(sweep, Sweep)
     assert (sweep.kernel, sweep.device, sweep.dtype, sweep.block) == (

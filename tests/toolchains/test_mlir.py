@@ -253,22 +253,25 @@ def as_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "name"),
+    ("problem", "name", "m", "dtype"),
     [
-        ("access", "setRowReadColPad"),
-        ("transpose", "transposeSmem"),
-        ("transpose", "transposePaired"),
-        ("reduction", "sumShuffled"),
-        ("reduction", "sumPersistent"),
-        ("matmul", "tiled2D"),
-        ("matmul", "serpentine"),
-        ("matmul", "streamK"),
+        ("access", "setRowReadColPad", 70, "float32"),
+        ("transpose", "transposeSmem", 70, "float32"),
+        ("transpose", "transposePaired", 70, "float32"),
+        ("reduction", "sumShuffled", 70, "float32"),
+        ("reduction", "sumShuffled", 70, "float64"),
+        ("reduction", "sumPersistent", 70, "float32"),
+        ("matmul", "tiled2D", 70, "float32"),
+        ("matmul", "tiledHalf", 70, "float16"),
+        ("matmul", "serpentine", 70, "float32"),
+        ("matmul", "serpentine", 128, "float32"),
+        ("matmul", "streamK", 70, "float32"),
     ],
 )
 @pytest.mark.usefixtures("as_ptx")
-def test_what_it_compiles_computes_the_reference(problem: str, name: str) -> None:
-    """Its PTX, run on values at sides that no tile divides."""
-    case = case_of(by_mlir(problem, name), 70, 45, 33)
+def test_what_it_compiles_computes_the_reference(problem: str, name: str, m: int, dtype: str) -> None:
+    """Its PTX, run on values at sides that no tile divides; 128 of serpentine leave a row of products over."""
+    case = case_of(by_mlir(problem, name), m, 4097 if m == 128 else 45, 33, dtype)
     program = numba_kernel(case).on(1)
     (kernel,) = parse(compiled(case, program, "9.0").decode()).kernels.values()
 
@@ -309,3 +312,39 @@ def test_unsigned_integers_are_compared_and_divided_as_such() -> None:
     text = compiled(*copying(function), "9.0").decode()
     assert re.findall(r"(?:min|max|div|rem|shr|mul.hi|setp.[lg][te])\.s\d+.*", text) == []
     assert "membar.gl" in text
+
+
+@pytest.mark.usefixtures("as_ptx")
+def test_a_shuffle_of_64_bits_is_two_of_32() -> None:
+    """As in numba-cuda; numba-cuda-mlir shuffles float32 in place of float64, and cuts integers."""
+
+    def function(out: Any, inp: Any, m: Any, n: Any) -> None:
+        wide = cuda.shfl_up_sync(mask, uint64(m) << uint64(32), 1)
+        out[0] = cuda.shfl_xor_sync(mask, float64(inp[0]), 16) + uint32(wide >> uint64(32))
+        out[1] = cuda.shfl_sync(mask, inp[1], 3)
+
+    mask, float64 = 0xFFFFFFFF, number("float64")
+    text = compiled(*copying(function), "9.0").decode()
+    modes = Counter(re.findall(r"shfl\.sync\.(\w+)\.b32", text))
+    assert modes == {"up": 2, "bfly": 2, "idx": 1}
+    assert not re.search(r"cvt\.rn\.f32\.f64 .*\n.*shfl", text)
+
+
+@pytest.mark.usefixtures("as_ptx")
+def test_arrays_of_dynamic_shared_memory_are_the_same_external_memory() -> None:
+    """Beside a static array, into which memory of a byte would reach; the second as the first, as in numba-cuda."""
+
+    def function(out: Any, inp: Any, m: Any, n: Any) -> None:
+        fixed = cuda.shared.array(64, dtype)
+        one = cuda.shared.array(0, dtype)
+        other = cuda.shared.array(0, dtype)
+        fixed[cuda.threadIdx.x] = inp[cuda.threadIdx.x]
+        one[cuda.threadIdx.x] = inp[cuda.threadIdx.y]
+        cuda.syncthreads()
+        out[0] = other[m] + fixed[n]
+
+    dtype = number("float32")
+    text = compiled(*copying(function), "9.0").decode()
+    assert len(re.findall(r"\.extern \.shared", text)) == 1
+    assert len(re.findall(r"^\s*\.shared .*\[256\]", text, re.MULTILINE)) == 1
+    assert "__dynamic_shmem" not in text

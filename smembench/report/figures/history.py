@@ -1,10 +1,10 @@
-"""Cases over many runs on one axis: those that changed, or the first ones if none did."""
+"""Cases over many runs or revisions on one axis: those that changed, or the first ones if none did."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.report.charts import SERIES, Chart, layer, names_axis, number_axis
+from smembench.report.charts import SERIES, Chart, Spec, layer, names_axis, number_axis
 from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
 from smembench.views.history import runs_of, series_names
@@ -15,7 +15,10 @@ _MOST = 6
 
 
 def over_runs(series: Sequence[Series]) -> Chart | None:
-    """A line per case, in % of its oldest level, the most important first as in ``series``; None without series."""
+    """A line per case, in % of its oldest level, the most important first as in ``series``; None without series.
+
+    Its axis has the moments of the runs, or the revisions that they stand for, as they were first measured.
+    """
     changed = [one for one in series if one.turns]
     shown = (changed or list(series))[:_MOST]
     if not shown:
@@ -26,22 +29,15 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
         first = one.turns[0].change.before if one.turns else one.level
         for night, elapsed_ms in zip(one.nights, one.times, strict=True):
             says = f"{name}, {night.run_id}: {milliseconds(elapsed_ms)} ms, {percent(elapsed_ms / first)}"
-            at = night.started.isoformat()
+            at = night.revision or night.started.isoformat()
             points.append({"case": name, "at": at, "of_first": 100 * (elapsed_ms / first - 1), "says": says})
         for turn in one.turns:
             meant = f", accepted: {turn.accepted}" if turn.accepted else ""
             says = f"{name}: {percent(turn.change.ratio)} from {turn.night.run_id} on{meant}"
-            turns.append({"case": name, "at": turn.night.started.isoformat(), "says": says})
-    # The longest part of a moment that changes between two ticks, in 24 hours.
-    form = {"seconds": "%H:%M:%S", "date": "%d %b", "month": "%b %Y"}
-    form |= {"minutes": "%H:%M", "hours": "%H:%M", "week": form["date"]}
-    x = {
-        "field": "at",
-        "type": "temporal",
-        "title": None,
-        "axis": {"format": form},
-        "scale": {"type": "utc", "padding": 12},
-    }
+            at = turn.night.revision or turn.night.started.isoformat()
+            turns.append({"case": name, "at": at, "says": says})
+    revisions = [night.revision for night in runs_of(shown) if night.revision]
+    x = names_axis("at", revisions) if revisions else _moments()
     y = number_axis("of_first", "% from the oldest level", zero=False, padding=12)
     colour = names_axis(
         "case", names, scale={"domain": names, "range": SERIES}, legend={"columns": 1, "labelLimit": 320}
@@ -58,16 +54,19 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
         color=colour,
         shape=colour | {"scale": {"domain": names}},
     )
-    dots["params"] = [
+    if not revisions:
         # The wheel alone scrolls the page.
-        {"name": "zoom", "select": {"type": "interval", "zoom": "wheel![event.ctrlKey]"}, "bind": "scales"}
-    ]
+        dots["params"] = [
+            {"name": "zoom", "select": {"type": "interval", "zoom": "wheel![event.ctrlKey]"}, "bind": "scales"}
+        ]
+    point = "git revision of smembench" if revisions else "run"
+    move = "" if revisions else " Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
     return Chart(
-        name="history",
-        title="Time over runs",
+        name="history-by-revision" if revisions else "history",
+        title="Time over revisions" if revisions else "Time over runs",
         caption=(
-            f"Time of the {which} relative to their first level{left_out}; one point per run. A dashed line marks the "
-            "first run after a change. Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
+            f"Time of the {which} relative to their first level{left_out}; one point per {point}. A dashed line marks "
+            f"the first one after a change.{move}"
         ),
         spec={
             "height": 300,
@@ -79,6 +78,20 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
         },
         data=_table(shown),
     )
+
+
+def _moments() -> Spec:
+    """An axis of the moments at which runs began."""
+    # The longest part of a moment that changes between two ticks, in 24 hours.
+    form = {"seconds": "%H:%M:%S", "date": "%d %b", "month": "%b %Y"}
+    form |= {"minutes": "%H:%M", "hours": "%H:%M", "week": form["date"]}
+    return {
+        "field": "at",
+        "type": "temporal",
+        "title": None,
+        "axis": {"format": form},
+        "scale": {"type": "utc", "padding": 12},
+    }
 
 
 def _table(series: Sequence[Series]) -> Section:

@@ -53,7 +53,7 @@ def _bandwidths(rows: Sequence[Row], info: DeviceInfo, peak: float) -> Chart:
         {
             "kernel": row.kernel,
             "rate": row.effective_gb_s,
-            "where": "in the cache" if row.within_cache else "in memory",
+            "where": "in the cache" if row.within_cache and row.cache == "warm" else "in memory",
             "says": f"{_named(row)}: {number(row.effective_gb_s)} GB/s",
         }
         for row in rows

@@ -249,7 +249,7 @@ def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
     software |= {
         name.replace("_", " "): str(value)
         for name, value in run.config.data.items()
-        if name not in ("name", "seed", "sweep", "threshold")
+        if name not in ("name", "seed", "sweep", "threshold", "decide")
     }
     machine = {
         f"{device.name} {NAMES.get(name, name.replace('_', ' '))}": str(value)

@@ -314,4 +314,7 @@ def _measured(*sides: Sequence[Timed]) -> list[list[tuple[Run, Row]]]:
 def _side(found: Sequence[Timed]) -> Side:
     clocks = [item.row.sm_clock_mhz for item in found if item.row.sm_clock_mhz is not None]
     elapsed = centre([item.centre for item in found]) if found else None
-    return Side(elapsed, len(found), median(clocks) if clocks else None)
+    energies = [energy for item in found if (energy := item.row.energy_mj) is not None]
+    widest = max((width for item in found if (width := item.row.energy_uncertainty) is not None), default=None)
+    clock, energy = (median(values) if values else None for values in (clocks, energies))
+    return Side(elapsed, len(found), clock, energy, widest)

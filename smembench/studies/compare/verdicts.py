@@ -39,11 +39,15 @@ class Side:
     ``elapsed_ms`` is the centre of its runs' centres (``stats.summary.centre``), a run's being that of its rounds'
     medians. ``units`` is the number of runs, or of rounds where two runs are compared and nothing tells what lies
     between runs. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if it was not recorded.
+    ``energy_mj`` per launch is the median of its runs', which have loads of seconds, its relative 95 % half-width the
+    largest of theirs.
     """
 
     elapsed_ms: float | None
     units: int
     sm_clock_mhz: float | None = None
+    energy_mj: float | None = None
+    energy_uncertainty: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,14 @@ class CaseComparison:
     hidden: bool = False
     causes: Sequence[Difference] = ()
     other_device: bool = False
+
+    @property
+    def energy(self) -> tuple[float, float] | None:
+        """The new energy per launch over the base's, and its relative 95 % half-width; None if one is unknown."""
+        base, new = self.base, self.new
+        if base.energy_mj and new.energy_mj and base.energy_uncertainty and new.energy_uncertainty:
+            return new.energy_mj / base.energy_mj, math.hypot(base.energy_uncertainty, new.energy_uncertainty)
+        return None
 
     @property
     def cause(self) -> str:

@@ -3,18 +3,21 @@
 A child process runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays
 have the same addresses both times, since the time of some kernels depends on them. ``--cache-control none`` corresponds
 to warm samples, ``all`` (every cache flushed and invalidated before each launch) to cold ones. Clocks are not changed.
+With cupti-python a further child takes the same samples, and CUPTI's kernel records of them in place of event times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from smembench.explain.kernel_records import why_missing
 from smembench.explain.ncu import profile, sampled
 from smembench.explain.ncu_child import Work
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.case import Block, Case
+from smembench.model.case import ROTATED, Block, Case
 from smembench.model.errors import UsageError
+from smembench.model.progress import unseen
 from smembench.run.config import Config
 from smembench.run.session import open_plan
 from smembench.toolchains.settings import check_optimised
@@ -59,30 +62,33 @@ CASES = tuple(replace(case, cache=cache) for cache in ("warm", "cold") for case 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One case in one cache mode, by both clocks, in µs."""
+    """One case in one cache mode, by both clocks, in µs; by CUPTI's kernel records where there are any."""
 
     case: Case
     ours_us: float
-    ncu_us: float
+    ncu_us: float | None
+    cupti_us: float | None = None
 
     @property
-    def difference_us(self) -> float:
+    def difference_us(self) -> float | None:
         """smembench's time minus ncu's."""
-        return self.ours_us - self.ncu_us
+        return None if self.ncu_us is None else self.ours_us - self.ncu_us
 
     @property
-    def percent(self) -> float:
+    def percent(self) -> float | None:
         """The difference in percent of ncu's time."""
-        return 100 * self.difference_us / self.ncu_us
+        return None if self.ncu_us is None else 100 * (self.ours_us / self.ncu_us - 1)
 
     @property
-    def agrees(self) -> bool:
+    def agrees(self) -> bool | None:
         """Whether the difference is within either bound."""
+        if self.percent is None or self.difference_us is None:
+            return None
         return abs(self.percent) <= ALLOWED_PERCENT or abs(self.difference_us) <= ALLOWED_US
 
 
 def cases_of(config: Config) -> list[Case]:
-    """The cases of a config on the first GPU whose work is kernels, which a driver's copy is not.
+    """The cases of a config on the first GPU whose work is kernels, which a driver's copy is not, warm or cold.
 
     Raises:
         UsageError: if it has none.
@@ -90,25 +96,40 @@ def cases_of(config: Config) -> list[Case]:
     """
     with open_plan(config) as (plan, _, _):
         found = [item.case for item in plan if item.case.device == "cuda:0" and not item.skip]
-    found = [case for case in found if case.kernel != PROBLEMS[case.problem].ceiling_kernel]
+    found = [case for case in found if case.kernel != PROBLEMS[case.problem].ceiling_kernel and case.cache != ROTATED]
     if not found:
         raise UsageError(f"{config.name}: has no case on cuda:0, which ncu could time")
     return found
 
 
-def compare(cases: Sequence[Case]) -> Iterator[Agreement]:
-    """Measure every case both ways.
+def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iterator[Agreement]:
+    """Measure every case both ways; ``note`` receives why there are no kernel records of CUPTI.
 
     Raises:
-        UsageError: if ncu is missing or returns no figures, for a kernel that fails or is wrong, and for settings with
-            which kernels are not optimised.
+        UsageError: if ncu is missing or returns no figures, and CUPTI's Python library is missing, too; for a kernel
+            that fails or is wrong, and for settings with which kernels are not optimised.
     """
     check_optimised()
+    if why := why_missing():
+        note(why)
     for cache, control in {"warm": "none", "cold": "all"}.items():
         if not (together := [case for case in cases if case.cache == cache]):
             continue
         counted = Work(together, _LAUNCHES, samples=1)
-        theirs = profile(counted, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
+        theirs: Sequence[Mapping[str, float]] = [{}] * len(together)
+        try:
+            theirs = profile(counted, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
+        except UsageError as error:
+            if why:
+                raise
+            note(f"no times by ncu: {error}")
         ours = sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS))
-        for case, ours_ms, reading in zip(together, ours, theirs, strict=True):
-            yield Agreement(case, 1000 * ours_ms, reading[METRIC] / 1000)
+        records: Sequence[float | None] = [None] * len(together)
+        if not why:
+            try:
+                records = sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS, records=True))
+            except UsageError as error:
+                note(f"no kernel records: {error}")
+        for case, ours_ms, reading, record_ms in zip(together, ours, theirs, records, strict=True):
+            ncu_us = reading[METRIC] / 1000 if reading else None
+            yield Agreement(case, 1000 * ours_ms, ncu_us, None if record_ms is None else 1000 * record_ms)

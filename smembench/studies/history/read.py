@@ -26,6 +26,8 @@ from smembench.store.run_json import Description, ahead
 from smembench.store.schema import REQUIRED, flag
 from smembench.studies.compare.comparability import OF_ROWS, distrust, fault
 
+BISECTION = "bisect.json"
+"""The file of a folder with runs of several commits (``studies.bisect``), which are in no history."""
 _TIMES = TypeAdapter(list[Milliseconds])
 _COLUMNS = (
     *("run_id", "case_id", "device", "started_at_utc", "elapsed_ms", "sm_clock_mhz"),
@@ -54,7 +56,10 @@ class Timed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """A run: when it began, its run.json, the times that can be compared, and why others cannot."""
+    """A run: when it began, its run.json, the times that can be compared, and why others cannot.
+
+    With a ``revision`` it stands for all runs of one (``history.revisions``).
+    """
 
     path: Path
     run_id: str
@@ -63,6 +68,7 @@ class Night:
     times: Mapping[tuple[str, Device], Timed]
     unusable: Mapping[tuple[str, Device], str]
     complete: bool = True
+    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +178,7 @@ def read_runs(paths: Collection[Path], step: Step = unseen) -> tuple[list[Run], 
 
 def _run_folders(root: Path) -> Iterator[Path]:
     for folder, below, files in os.walk(root):
-        below.sort()
+        below[:] = [] if BISECTION in files else sorted(below)  # those are runs of other commits
         if CASES in files or JOURNAL in files:
             yield Path(folder)
 

@@ -10,4 +10,5 @@ LESSONS = {
     "bounds": "the slides' transposeSmem as written, on matrices that are not square",
     "reuse": "how often tiles let an element be read: the blog's 4×4 product in tiles of 2×2",
     "symbols": "the guide's __constant__ and __device__ variables, filled and read by the host",
+    "scope": "shared memory at file scope, constants, a texture, blocks: who sees what, and for how long",
 }

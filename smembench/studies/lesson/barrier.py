@@ -22,8 +22,8 @@ _MANY, _ONE = Block(32, 32), Block(8, 4)
 """Blocks of 32 warps and of one."""
 
 
-def build(block: Block, *, barrier: bool) -> Callable[..., None]:
-    """The kernel, for ``(out, inp, nx, ny)``, with the barrier or without it."""
+def build(block: Block, *, barrier: bool, of_warp: bool = False) -> Callable[..., None]:
+    """The kernel, for ``(out, inp, nx, ny)``, with the barrier, or a warp's, or without one."""
     bx, by = block
     dtype = number("float32")
 
@@ -59,6 +59,8 @@ def build(block: Block, *, barrier: bool) -> Callable[..., None]:
         # thread synchronization
         if barrier:
             cuda.syncthreads()
+        elif of_warp:
+            cuda.syncwarp()
 
         # store data to global memory from shared memory
         if ix < ny and iy < nx:
@@ -67,11 +69,13 @@ def build(block: Block, *, barrier: bool) -> Callable[..., None]:
     return transpose_smem
 
 
-def _experiment(what: str, block: Block, *, barrier: bool, right: bool, **more: Any) -> Experiment:
+def _experiment(
+    what: str, block: Block, *, right: bool, barrier: bool = False, of_warp: bool = False, **more: Any
+) -> Experiment:
     """How many runs give a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
 
     def run(runs: int) -> Found:
-        launch = launcher(build(block, barrier=barrier), covering(_SIDE, _SIDE, block), block)
+        launch = launcher(build(block, barrier=barrier, of_warp=of_warp), covering(_SIDE, _SIDE, block), block)
         wrong = 0
         for run in range(runs):
             inp = np.random.default_rng(run).random((_SIDE, _SIDE), np.float32)
@@ -90,18 +94,17 @@ LESSON = Lesson(
         _experiment(
             "without it",
             _MANY,
-            barrier=False,
             right=False,
             unless="whether a warp comes too early is a matter of timing: a right result proves nothing",
         ),
         _experiment(
             "one warp, without it",
             _ONE,
-            barrier=False,
             right=True,
             needs="gpu",
             unless="the lanes of a warp usually run in step, but since Volta only __syncwarp promises it",
         ),
+        _experiment("one warp, with __syncwarp", _ONE, of_warp=True, right=True, needs="gpu"),
     ),
     why=(
         "Without the barrier a warp may read a part of the tile that another warp has not written yet; only the "

@@ -44,7 +44,7 @@ SIZES = {"constData": 4 * _COUNT, "devData": 4, "devPointer": 8}
 """Bytes of the variables: 256 floats, a float and an address."""
 
 
-class _Listing:
+class Listing:
     """The listing, compiled for the current GPU, with the values that it copies."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class _Listing:
 
 def _copied(name: str, runs: int) -> Found:
     """Address and size of a variable, and whether it holds what is copied to it."""
-    listing = _Listing()
+    listing = Listing()
     address, size = symbol(listing.code.handle, name)
     listing.fill(name)
     back, values = listing.read(name), listing.values[name]
@@ -85,7 +85,7 @@ def _copied(name: str, runs: int) -> Found:
 
 def _read_by_a_kernel(runs: int) -> Found:
     """Whether a kernel finds all three filled."""
-    listing = _Listing()
+    listing = Listing()
     for name in SIZES:
         listing.fill(name)
     loaded: Loaded[CudaCKernel] = Loaded(listing.code, PROGRAM.entry)

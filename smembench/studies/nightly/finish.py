@@ -10,15 +10,21 @@ from pydantic import JsonValue
 
 from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, SmembenchError, UsageError
 from smembench.model.progress import Step, unseen
+from smembench.model.text import number_of
 from smembench.store.files import Output, write_whole
 from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.studies.accept import accepted
 from smembench.studies.compare import Comparison, Rules, Verdict
+from smembench.studies.decide import decide, unsure
 from smembench.studies.nightly import against
 from smembench.studies.nightly.against import Held
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics
 from smembench.studies.nightly.runs import prune, surplus
+from smembench.studies.run import SILENT, Watch
+
+AGAIN = "measured again"
+"""The name of the comparison of cases that were measured again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +117,12 @@ def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], 
     return Finished(run, found, compare_to)
 
 
-def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finished:
-    """Compare a complete run, and remove runs beyond the number to keep."""
+def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen, watch: Watch = SILENT) -> Finished:
+    """Compare a complete run, decide ambiguous cases as its config asks, and remove runs beyond the number to keep."""
     run = load(folder)
     found = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else Held()
+    if run.description.config.decide:
+        _decide(run, found, plan.rules, watch)
     pinned = against.never_pruned(root)
     if plan.keep is not None and (found.problems or found.nothing):
         if surplus(root, run.description, folder, plan.keep, pinned):
@@ -126,6 +134,22 @@ def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen) -> Finishe
         found.notes += said
         found.problems += failed
     return Finished(run, found, plan.compare_to)
+
+
+def _decide(run: Run, held: Held, rules: Rules, watch: Watch) -> None:
+    """Measure the ambiguous cases of the first comparison again; what comes of it is a comparison of its own."""
+    for _, comparison in held.compared[:1]:
+        if not unsure(comparison):
+            continue
+        try:
+            result = decide(comparison, run, run.description.config.decide, rules, watch)
+        except SmembenchError as error:
+            held.problems.append(f"not measured again: {error}")
+            continue
+        held.problems += [f"measured again in part: {result.error}"] if result.error else []
+        held.notes += [f"no time to measure {number_of(result.left, 'ambiguous case')} again"] if result.left else []
+        if result.found is not None:
+            held.compared.append((AGAIN, result.found))
 
 
 def _alarmed(comparison: Comparison) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -22,7 +23,8 @@ GAUGES = {
     "smembench_effective_bandwidth_bytes_per_second": "Bytes the problem has to move over the median time.",
     "smembench_case_ok": "1 for a case that was verified and timed, 0 for one that failed or was skipped.",
     "smembench_failed_cases": "Cases that failed or computed a wrong result.",
-    "smembench_slower_cases": "Cases that are slower than in the runs compared with, and not accepted.",
+    "smembench_slower_cases": "Cases on a device that are slower than in the runs compared with, and not accepted.",
+    "smembench_throttled_cases": "Cases on a device that were measured while it throttled, so that no time counts.",
     "smembench_compared_cases": "Cases that could be compared; without any, none can be found to be slower.",
     "smembench_run_started_timestamp_seconds": "When the run began.",
     "smembench_run_exit_code": "0 all ok, 3 a case is slower, 1 one failed or is missing, 5 nothing could be compared.",
@@ -68,6 +70,10 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
     moment = run.description.started_at_utc
     held = [({**of_run, "compared_with": asked}, found) for asked, found in compared]
+    devices = {
+        device.name: {**of_run, **_of_device(run.description, device.name)} for device in run.description.devices
+    }
+    throttled = Counter(row.device for row in run.rows if row.throttle_reasons not in (None, "none"))
     began = [(of_run, datetime.fromisoformat(moment).timestamp())] if moment else []
     samples: dict[str, Samples] = {
         "smembench_elapsed_seconds": [
@@ -78,7 +84,12 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
         ],
         "smembench_case_ok": [(labels[row.case_id], float(row.ok)) for row in run.rows],
         "smembench_failed_cases": [(of_run, float(len(run.failed)))],
-        "smembench_slower_cases": [(labelled, float(len(found.regressions))) for labelled, found in held],
+        "smembench_slower_cases": [
+            ({**labelled, **of_device}, float(sum(case.case.device == name for case in found.regressions)))
+            for labelled, found in held
+            for name, of_device in devices.items()
+        ],
+        "smembench_throttled_cases": [(of_device, float(throttled[name])) for name, of_device in devices.items()],
         "smembench_compared_cases": [(labelled, float(found.judged)) for labelled, found in held],
         "smembench_run_started_timestamp_seconds": began,
         "smembench_run_exit_code": [(of_run, float(exit_code))],
@@ -97,16 +108,20 @@ def exposition(helps: Mapping[str, str], samples: Mapping[str, Samples]) -> str:
 
 
 def _labels(row: Row, run: Description) -> dict[str, str]:
-    device = run.device(row.device)
     return {
         "case": row.case_id,
         "problem": row.problem,
         "kernel": row.kernel,
-        "device": row.device,
-        "model": device.model if device else "",
+        **_of_device(run, row.device),
         "dtype": row.dtype,
         "cache": row.cache,
     }
+
+
+def _of_device(run: Description, name: str) -> dict[str, str]:
+    """Labels that tell a device from all others, by a GPU's UUID or in an anonymous run its pseudonym."""
+    device = run.device(name)
+    return {"device": name, "uuid": (device.uuid if device else None) or "", "model": device.model if device else ""}
 
 
 def _braced(labels: Mapping[str, str]) -> str:

@@ -125,7 +125,7 @@ class Bench:
         enqueue = partial(code.launcher(kernel, self._handle, scalars), output.array, *placed)
         residue_ms = (self.info.event_pair_us or 0.0) / 1000
         timing = (self._stream, self._handle, residue_ms, self._warm, True)
-        return CudaPrepared(enqueue, [output], [placed], code, *timing)
+        return CudaPrepared([enqueue], [output], [placed], code, *timing)
 
     def _compile(self, kernel: CudaCKernel) -> Loaded[CudaCKernel]:
         """A kernel of its source, which is compiled once."""

@@ -1,4 +1,4 @@
-"""Latency of the memories: cycles of a load whose address is what the load before it returned.
+"""Latency of registers and memories: cycles of a load whose address is what the load before it returned.
 
 Every SM follows a chain with one thread. What lies beyond the L1 is not equally far from all of them.
 """
@@ -47,6 +47,16 @@ extern "C" __global__ void follow_shared(long long *out, const unsigned *words, 
     FOLLOW(asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)))
     out[2 * blockIdx.x] = cycles;
     out[2 * blockIdx.x + 1] = (at - base) / 4;
+}
+
+// Multiplications and additions of registers, each of what the one before it gave.
+extern "C" __global__ void follow_registers(long long *out, unsigned factor, unsigned summand, unsigned warm,
+                                            unsigned loads)
+{
+    unsigned at = 0;
+    FOLLOW(asm volatile("mad.lo.u32 %0, %0, %1, %2;" : "+r"(at) : "r"(factor), "r"(summand)))
+    out[2 * blockIdx.x] = cycles;
+    out[2 * blockIdx.x + 1] = at;
 }
 
 // Each load by itself between two readings of the clock, the second of which waits for a store of what it returned. In
@@ -102,6 +112,7 @@ extern "C" __global__ void flush(u64 *out, const u64 *memory, unsigned words)
 """
 )
 
+_FACTOR, _SUMMAND = 1664525, 1013904223
 _NODES, _LOADS = 1024, 1024
 """Nodes of a chain that fits the L1, and the loads that it is timed over."""
 _ADDRESSES, _APART = 256, 37 * 128 // 8
@@ -116,6 +127,8 @@ apart."""
 _CHAIN = (
     "one thread per SM, each load's address from the load before; two chain lengths' difference per load, median of SMs"
 )
+_OF_REGISTERS = "one thread per SM, each multiply-add from the one before, registers read and written; median of SMs"
+REGISTERS = "registers, multiply-add"
 _CLOCKED = (
     "one thread per SM; clock read before and after one load and a dependent store, with a store "
     "of the cycles before in front"
@@ -124,8 +137,10 @@ _OTHERS = "mt4g, H100; Luo et al. 2024, H800"
 
 
 def figures(bench: Bench) -> Iterator[Figure]:
-    """Shared memory, the L1, near and far partition of the L2, and global memory."""
+    """Registers, shared memory, the L1, near and far partition of the L2, and global memory."""
     ampere = "Abdelkhalik et al. 2022, A100"
+    samples = bench.trials(partial(register_latency, bench))
+    yield Figure.of(REGISTERS, "cycles", samples, _OF_REGISTERS, "4 (Jia et al. 2018, V100)")
     samples = bench.trials(partial(shared_latency, bench))
     yield Figure.of("shared memory", "cycles", samples, _CHAIN, f"23 ({ampere})")
     samples = bench.trials(partial(_clocked, bench))
@@ -138,6 +153,16 @@ def figures(bench: Bench) -> Iterator[Figure]:
     samples = bench.trials(partial(global_latency, bench))
     method = f"{_CHAIN}; the L2 holds other data"
     yield Figure.of("global memory", "cycles", samples, method, f"479 to 834 ({_OTHERS}; methods differ)")
+
+
+def register_latency(bench: Bench) -> float:
+    """Cycles of a multiply-add whose operands are registers, one of them the result before."""
+    given = (_FACTOR, _SUMMAND, _NODES, _LOADS)
+    found = bench.launch(_kernel("follow_registers", bench.sms), *given, out=(np.int64, 2 * bench.sms))
+    end = 0
+    for _ in range(_NODES + 3 * _LOADS):
+        end = (end * _FACTOR + _SUMMAND) % 2**32
+    return float(np.median(per_load(found, np.full((1, 1), end), 0, _LOADS)))
 
 
 def shared_latency(bench: Bench) -> float:

@@ -6,9 +6,10 @@ tests/studies/test_reproduce_documents.py`` looks each of them up in the documen
 
 from __future__ import annotations
 
-from smembench.studies.reproduce.claim import BANDWIDTH, BANKS, UNIFORM, Bounds, Claim, printed
+from smembench.explain.occupancy import occupancy, shared_memory
+from smembench.studies.reproduce.claim import BANDWIDTH, BANKS, FASTER, UNIFORM, Bounds, Claim, printed
 from smembench.studies.reproduce.figures import BLOCKS, FIGURES, Figure, ratios, transpose_gb_s
-from smembench.studies.reproduce.measures import Latency, Pick, Sum, Times
+from smembench.studies.reproduce.measures import Latency, Limit, Pick, Sum, Times
 
 
 def _transposes(slower: str, faster: str, says: str, why: str) -> list[Claim]:
@@ -42,7 +43,24 @@ def _rate(figure: Figure) -> Claim:
 _COLUMNS, _PADDED = (Pick("access", f"setRowReadCol{pad}") for pad in ("", "Pad"))
 _PARALLEL, _SERIAL, _BROADCAST = (Pick("access", f"{name}Access") for name in ("parallel", "serial", "broadcast"))
 
+
+def _parallelism(capability: str) -> float | None:
+    """How many times as many blocks of 128 threads an SM holds with 1 KiB of shared memory each as with 48 KiB."""
+    if shared_memory(capability) is None:
+        return None
+    few, many = (occupancy(capability, 128, 1024 * kib, None).blocks for kib in (48, 1))
+    return many / few
+
+
 CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "Shared memory",
+        "shared memory limits a device's parallelism",
+        Limit(_parallelism, "times the blocks"),
+        "An SM's shared memory is shared out among its blocks: the more each takes, the fewer fit.",
+        FASTER,
+        assumed="blocks of 128 threads with 1 KiB, over those with 48 KiB",
+    ),
     Claim(
         "Shared memory versus global memory",
         "shared memory's latency is 20 to 30 times lower than DRAM's",

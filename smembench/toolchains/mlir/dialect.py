@@ -22,7 +22,8 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
 
     from smembench.kernels.intrinsics.declaration import TABLE
     from smembench.kernels.numba_cuda import cuda
-    from smembench.toolchains.mlir.intrinsics import counterpart, made_in_kernels
+    from smembench.toolchains.mlir.intrinsics import counterpart
+    from smembench.toolchains.mlir.replaced import made_in_kernels
 
     def other(value: Any, name: str) -> Any:
         if value is cuda:
@@ -52,7 +53,7 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
     """
     from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
     from smembench.kernels.numba_cuda import private
-    from smembench.toolchains.mlir.intrinsics import UNSIGNED, fences_in_kernels, unsigned
+    from smembench.toolchains.mlir.replaced import fences_in_kernels, replaced
 
     mlir_target, tools = private("numba_cuda_mlir.descriptor.mlir_target"), private("numba_cuda_mlir.tools")
     dim3 = private("numba_cuda_mlir.numba_cuda.types.ext_types.dim3")
@@ -73,19 +74,6 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
 
         return Adapted
 
-    class Lowerings:
-        """Those of an operation, the rule's before its own."""
-
-        def __init__(self, operation: Callable[..., Any], others: Any) -> None:
-            self._operation, self._others = operation, others
-
-        def find(self, args: Any) -> Any:
-            kind = common(args[0], args[1], types) if len(args) == 2 else None
-            return unsigned(self._operation, kind) if kind else self._others.find(args)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._others, name)
-
     class Dim3(templates.AttributeTemplate):  # type: ignore[misc]
         key = dim3
 
@@ -104,8 +92,9 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
             function.templates = (rule, *function.templates)
         context._attributes[dim3].insert(0, axes)
         definitions = mlir_target.target_context._defns
-        own = {operation: definitions[operation] for operation in UNSIGNED}
-        definitions.update({operation: Lowerings(operation, others) for operation, others in own.items()})
+        others = replaced(definitions, types)
+        own = {operation: definitions[operation] for operation in others}
+        definitions.update(others)
         tools._cached_cc = capability
         try:
             yield

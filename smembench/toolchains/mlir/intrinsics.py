@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import operator
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from types import FunctionType, SimpleNamespace
@@ -23,12 +22,6 @@ from smembench.kernels.numba_cuda import private
 _FLOATS: dict[str, ir.Type] = {"f16": ir.HalfType(), "f32": ir.FloatType(), "f64": ir.DoubleType()}
 _PREDICATES = {"==": 0, "<": 6, "<=": 7, ">": 8, ">=": 9}
 """Those of ``llvm.icmp`` by their signs: eq, ult, ule, ugt and uge."""
-UNSIGNED: dict[Callable[..., Any], str] = {
-    operator.floordiv: "udiv", operator.ifloordiv: "udiv", operator.mod: "urem", operator.imod: "urem",
-    operator.rshift: "lshr", operator.irshift: "lshr", min: "intr.umin", max: "intr.umax",
-    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
-}  # fmt: skip
-"""Operations that numba-cuda-mlir takes for signed unless both operands are unsigned, or always: of ``llvm``."""
 _DYNAMIC = -(2**31)
 """An index of ``llvm.getelementptr`` that an operand gives."""
 
@@ -50,59 +43,28 @@ def counterpart(intrinsic: Intrinsic) -> Callable[..., Any]:
     copy = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
 
     def typer(*kinds: Any) -> Any:
-        return _theirs(intrinsic.type_of(*map(_ours, kinds)))
+        return _theirs(intrinsic.type_of(*map(ours, kinds)))
 
     def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
-        kinds = [_ours(compiler.get_numba_type(arg.name)) for arg in args]
+        kinds = [ours(compiler.get_numba_type(arg.name)) for arg in args]
         if types.IntegerLiteral not in intrinsic.arguments:
             kinds = [types.unliteral(kind) for kind in kinds]
-        values = [_value(kind, compiler.load_var(arg)) for kind, arg in zip(kinds, args, strict=True)]
-        signature = SimpleNamespace(args=kinds, return_type=_ours(compiler.get_numba_type(target.name)))
-        compiler.store_var(target, _mlir(lower(intrinsic, _CONTEXT, _Builder(), signature, values)))
+        values = [value_of(kind, compiler.load_var(arg)) for kind, arg in zip(kinds, args, strict=True)]
+        returned = ours(compiler.get_numba_type(target.name))
+        signature = SimpleNamespace(args=kinds, return_type=returned)
+        result = lower(intrinsic, _CONTEXT, _Builder(), signature, values)
+        if returned == types.float16:
+            result = operation("bitcast", _number_type(returned), result)
+        compiler.store_var(target, _mlir(result))
 
     typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     extending.type_callable(copy)(lambda context: typer)
-    _lowered_by(copy, lowering)
+    lowered_by(copy, lowering)
     return copy
 
 
-@cache
-def made_in_kernels(struct: type[tuple[Any, ...]]) -> None:
-    """Let kernels make a named tuple, whose making numba-cuda-mlir types and does not lower."""
-
-    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
-        compiler.store_var(target, tuple(map(compiler.load_var, args)))
-
-    _lowered_by(struct, lowering)
-
-
-@cache
-def fences_in_kernels() -> None:
-    """Let kernels call ``cuda.threadfence``, which numba-cuda-mlir types and does not lower."""
-    from numba_cuda_mlir import cuda
-
-    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
-        texts = {"asm_string": json.dumps("membar.gl;"), "constraints": json.dumps("~{memory}")}
-        _operation("inline_asm", None, **texts, has_side_effects="unit")
-        compiler.store_var(target, None)
-
-    _lowered_by(cuda.threadfence, lowering)
-
-
-def unsigned(operation: Callable[..., Any], kind: Any) -> Callable[..., None]:
-    """The lowering of an operation of ``UNSIGNED``, computed in an unsigned type."""
-
-    def lowering(compiler: Any, target: Any, args: Sequence[Any], kwargs: Any) -> None:
-        one, other = (_value(_ours(kind), compiler.load_var(arg)) for arg in args)
-        name = UNSIGNED[operation]
-        compares = name in _PREDICATES
-        made = _Builder().icmp_unsigned(name, one, other) if compares else _operation(name, one.type, one, other)
-        compiler.store_var(target, made.mlir)
-
-    return lowering
-
-
-def _lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> None:
+def lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> None:
+    """Let calls of a function be lowered so."""
     from numba_cuda_mlir import extending
     from numba_cuda_mlir import types as theirs
 
@@ -110,15 +72,17 @@ def _lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> 
     extending.refresh_registries(include_uninitialized_cuda=False)
 
 
-def _ours(kind: Any) -> Any:
+def ours(kind: Any) -> Any:
     """Numba's type of the same name; an undefined one, which no intrinsic takes, for others."""
     if hasattr(kind, "literal_value"):
         return types.literal(kind.literal_value)
     name = type(kind).__name__
     if name == "Array":
-        return types.Array(_ours(kind.dtype), kind.ndim, kind.layout)
+        return types.Array(ours(kind.dtype), kind.ndim, kind.layout)
     if name == "UniTuple":
-        return types.UniTuple(_ours(kind.dtype), kind.count)
+        return types.UniTuple(ours(kind.dtype), kind.count)
+    if name in ("NamedTuple", "NamedUniTuple"):
+        return types.NamedTuple([*map(ours, kind)], kind.instance_class)
     return getattr(types, {"bool": "boolean"}.get(kind.name, kind.name), types.undefined)
 
 
@@ -132,19 +96,27 @@ def _theirs(kind: Any) -> Any:
     return kind and getattr(theirs, {"bool": "boolean"}.get(kind.name, kind.name), None)
 
 
-def _value(kind: Any, given: Any) -> Any:
+def value_of(kind: Any, given: Any) -> Any:
     """An argument for the builder: arrays and literals as they are, numbers in registers of their type."""
     if isinstance(kind, types.Array | types.Literal):
         return given
-    if isinstance(kind, types.UniTuple):
-        return Value([_value(kind.dtype, element) for element in given], None)
-    held = _value_type(kind)
-    return Value(private("numba_cuda_mlir.lowering_utilities.convert")(given, _type(held)), held)
+    if isinstance(kind, types.BaseTuple):
+        elements = [*map(value_of, kind, given)]
+        return Value(elements, elements)
+    number = Value(private("numba_cuda_mlir.lowering_utilities.convert")(given, _type(_number_type(kind))), None)
+    held = value_type(kind)
+    return operation("bitcast", held, number) if kind == types.float16 else number._replace(type=held)
 
 
-def _value_type(kind: Any) -> ir.Type:
+def _number_type(kind: Any) -> ir.Type:
+    """The type of a number in MLIR's registers."""
     bits = getattr(kind, "bitwidth", 1)
     return _FLOATS[f"f{bits}"] if isinstance(kind, types.Float) else ir.IntType(bits)
+
+
+def value_type(kind: Any) -> ir.Type:
+    """The type of a number as intrinsics take and give it: as in Numba, a float16 by its bits."""
+    return ir.IntType(16) if kind == types.float16 else _number_type(kind)
 
 
 def _text(kind: ir.Type) -> str:
@@ -170,13 +142,26 @@ def _type(kind: ir.Type) -> Any:
     return _mlir_ir().Type.parse(_text(kind))
 
 
-def _operation(name: str, kind: ir.Type | None, *operands: Any, **attributes: str) -> Value:
-    """An operation of the dialect ``llvm``, with attributes as MLIR writes them."""
+def operation(name: str, kind: ir.Type | None, *operands: Any, dialect: str = "llvm", **attributes: str) -> Value:
+    """An operation, with attributes as MLIR writes them."""
     results = [] if kind is None else [_type(kind)]
     parsed = {key: _mlir_ir().Attribute.parse(text) for key, text in attributes.items()}
     given, regions = [*map(_mlir, operands)], int(name == "mlir.global")
-    made = _mlir_ir().Operation.create(f"llvm.{name}", results, given, parsed, regions=regions)
+    made = _mlir_ir().Operation.create(f"{dialect}.{name}", results, given, parsed, regions=regions)
     return Value(made.results[0] if results else None, kind)
+
+
+def compared(sign: str, one: Any, other: Any) -> Value:
+    """Whether a comparison of unsigned integers holds."""
+    return operation("icmp", ir.IntType(1), one, other, predicate=f"{_PREDICATES[sign]} : i64")
+
+
+def assembled(assembly: ir.InlineAsm, args: Sequence[Any]) -> Value:
+    """The result of inline assembly."""
+    kind = assembly.function_type.return_type
+    texts = {"asm_string": json.dumps(assembly.asm), "constraints": json.dumps(assembly.constraint)}
+    effects = {"has_side_effects": "unit"} if assembly.side_effect else {}
+    return operation("inline_asm", None if isinstance(kind, ir.VoidType) else kind, *args, **texts, **effects)
 
 
 def _mlir(value: Any) -> Any:
@@ -186,9 +171,9 @@ def _mlir(value: Any) -> Any:
     if not isinstance(value, ir.Constant):
         return value.mlir if isinstance(value, Value) else value
     if isinstance(value.type, ir.VectorType):  # of zeros, or of nothing yet
-        return _operation("mlir.undef" if "undef" in value.get_reference() else "mlir.zero", value.type).mlir
+        return operation("mlir.undef" if "undef" in value.get_reference() else "mlir.zero", value.type).mlir
     number = value.constant if isinstance(value.type, ir.IntType) else f"{value.constant:e}"
-    return _operation("mlir.constant", value.type, value=f"{number} : {_text(value.type)}").mlir
+    return operation("mlir.constant", value.type, value=f"{number} : {_text(value.type)}").mlir
 
 
 def _address_of(variable: ir.GlobalVariable) -> Any:
@@ -202,21 +187,21 @@ def _address_of(variable: ir.GlobalVariable) -> Any:
             "global_type": _text(variable.value_type),
             "addr_space": f"{variable.addrspace} : i32",
             "linkage": f"#llvm.linkage<{variable.linkage or 'external'}>",
-            "value": "#llvm.zero",
+            **({"value": "#llvm.zero"} if variable.initializer else {}),
         }
         with _mlir_ir().InsertionPoint.at_block_begin(module.regions[0].blocks[0]):
-            _operation("mlir.global", None, **attributes, **_aligned(variable.align))
-    return _operation("mlir.addressof", variable.type, global_name=f"@{variable.name}").mlir
+            operation("mlir.global", None, **attributes, **_aligned(variable.align))
+    return operation("mlir.addressof", variable.type, global_name=f"@{variable.name}").mlir
 
 
-def _populate(array: Any, data: Value, shape: Sequence[Any], **others: Any) -> None:
+def populate(array: Any, data: Value, shape: Sequence[Any], **others: Any) -> None:
     """Let an array be of elements one behind the other; strides are counted in elements here, not in bytes."""
     wide, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
     sides = ir.ArrayType(wide, len(shape))
     descriptor = ir.LiteralStructType([pointer, pointer, wide, sides, sides])
-    made = _operation("mlir.undef", descriptor)
+    made = operation("mlir.undef", descriptor)
     for place, part in (("0", data), ("1", data), ("2", wide(0)), ("3, 0", *shape), ("4, 0", wide(1))):
-        made = _operation("insertvalue", descriptor, made, part, position=f"array<i64: {place}>")
+        made = operation("insertvalue", descriptor, made, part, position=f"array<i64: {place}>")
     memref = _mlir_ir().Type.parse(f"memref<?x{_text(data.type.pointee)}, strided<[?], offset: ?>>")
     cast = _mlir_ir().Operation.create("builtin.unrealized_conversion_cast", [memref], [made.mlir])
     array._getvalue = lambda: cast.result
@@ -224,7 +209,7 @@ def _populate(array: Any, data: Value, shape: Sequence[Any], **others: Any) -> N
 
 def _data(kind: Any, builder: Any, array: Any, field: str) -> Value:
     pointer = private("numba_cuda_mlir.lowering_utilities.memref_data_pointer")(array)
-    return Value(pointer, _value_type(kind.dtype).as_pointer())
+    return Value(pointer, value_type(kind.dtype).as_pointer())
 
 
 class _Models:
@@ -237,11 +222,11 @@ class _Models:
 _CONTEXT = SimpleNamespace(
     data_model_manager=_Models(),
     get_dummy_value=lambda: None,
-    get_value_type=_value_type,
-    get_data_type=_value_type,
+    get_value_type=value_type,
+    get_data_type=value_type,
     make_array=lambda kind: lambda context, builder: SimpleNamespace(),
-    populate_array=_populate,
-    get_constant=lambda kind, number: _value_type(kind)(int(number)),
+    populate_array=populate,
+    get_constant=lambda kind, number: value_type(kind)(int(number)),
     make_tuple=lambda builder, kind, values: tuple(map(_mlir, values)),
 )
 """Of Numba's compiler what the lowering asks for."""
@@ -262,51 +247,48 @@ class _Builder:
 
         def made(first: Any, *others: Any) -> Any:
             if others and isinstance(others[0], ir.Type):
-                return first if first.type == others[0] else _operation(name, others[0], first)
-            return _operation(name.rstrip("_"), first.type, first, *others)
+                return first if first.type == others[0] else operation(name, others[0], first)
+            return operation(name.rstrip("_"), first.type, first, *others)
 
         return made
 
     def bitcast(self, value: Any, kind: ir.Type) -> Value:
         same = _text(value.type) == _text(kind)  # pointers have no pointee in MLIR
-        return Value(_mlir(value), kind) if same else _operation("bitcast", kind, value)
+        return Value(_mlir(value), kind) if same else operation("bitcast", kind, value)
 
     def fma(self, *factors: Any) -> Value:
-        return _operation("intr.fma", factors[0].type, *factors)
+        return operation("fma", factors[0].type, *factors, dialect="math")
 
     def select(self, condition: Any, one: Any, other: Any) -> Value:
-        return _operation("select", one.type, condition, one, other)
+        return operation("select", one.type, condition, one, other)
 
     def icmp_unsigned(self, sign: str, one: Any, other: Any) -> Value:
-        return _operation("icmp", ir.IntType(1), one, other, predicate=f"{_PREDICATES[sign]} : i64")
+        return compared(sign, one, other)
 
     def gep(self, pointer: Any, indices: Sequence[Any]) -> Value:
         element = _text(pointer.type.pointee)
         taken = {"elem_type": element, "rawConstantIndices": f"array<i32: {_DYNAMIC}>"}
-        return _operation("getelementptr", pointer.type, pointer, *indices, **taken)
+        return operation("getelementptr", pointer.type, pointer, *indices, **taken)
 
     def load(self, pointer: Any, align: int | None = None) -> Value:
-        return _operation("load", pointer.type.pointee, pointer, **_aligned(align))
+        return operation("load", pointer.type.pointee, pointer, **_aligned(align))
 
     def store(self, value: Any, pointer: Any, align: int | None = None) -> None:
-        _operation("store", None, value, pointer, **_aligned(align))
+        operation("store", None, value, pointer, **_aligned(align))
 
     def extract_value(self, struct: Any, index: int) -> Any:
         if isinstance(struct.mlir, list):
             return struct.mlir[index]
-        return _operation("extractvalue", struct.type.elements[index], struct, position=f"array<i64: {index}>")
+        return operation("extractvalue", struct.type.elements[index], struct, position=f"array<i64: {index}>")
 
     def insert_element(self, vector: Any, element: Any, lane: Any) -> Value:
-        return _operation("insertelement", vector.type, vector, element, lane)
+        return operation("insertelement", vector.type, vector, element, lane)
 
     def extract_element(self, vector: Any, lane: Any) -> Value:
-        return _operation("extractelement", vector.type.element, vector, lane)
+        return operation("extractelement", vector.type.element, vector, lane)
 
     def call(self, assembly: ir.InlineAsm, args: Sequence[Any]) -> Value:
-        kind = assembly.function_type.return_type
-        texts = {"asm_string": json.dumps(assembly.asm), "constraints": json.dumps(assembly.constraint)}
-        effects = {"has_side_effects": "unit"} if assembly.side_effect else {}
-        return _operation("inline_asm", None if isinstance(kind, ir.VoidType) else kind, *args, **texts, **effects)
+        return assembled(assembly, args)
 
 
 def _aligned(align: int | None) -> dict[str, str]:

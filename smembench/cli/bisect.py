@@ -1,0 +1,94 @@
+"""``smembench bisect``: which commit made a case slower?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from smembench.cli import complete
+from smembench.cli.options import PERCENT, Cases, Outputs
+from smembench.cli.output import opened
+from smembench.cli.signature import takes
+from smembench.model.errors import UsageError
+
+
+@takes(outputs=Outputs)
+def bisect(
+    config: Annotated[
+        Path | None,
+        typer.Argument(metavar="CONFIG", help="What to measure, as for run.", autocompletion=complete.configs),
+    ] = None,
+    *,
+    good: Annotated[str | None, typer.Option("--good", metavar="REV", help="A commit that is fast.")] = None,
+    bad: Annotated[str, typer.Option("--bad", metavar="REV", help="A later one that is slow.")] = "HEAD",
+    case: Cases = None,
+    build: Annotated[
+        str,
+        typer.Option("--build", metavar="COMMAND", help="What to run in each commit's checkout before it is measured."),
+    ] = "",
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="PERCENT",
+            parser=PERCENT,
+            help="Smallest slowdown that counts. (default: the config's)",
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create its folder.")] = Path(
+        "results"
+    ),
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a search that was cut off: its folder.")
+    ] = None,
+    outputs: Outputs,
+) -> None:
+    """Find the commit that made cases slower.
+
+    The repository is that of CONFIG if it measures kernels of your own, else smembench's. Each commit to be measured is
+    checked out into a worktree in a temporary folder; your checkout, index, branches, stash and hooks stay as they are.
+    The good commit, the bad one and one between, along first parents, are measured in turn, in processes of their own
+    and at least three rounds, and judged as by `compare`: what is ambiguous is repeated, and a step in both halves is
+    two commits. A commit that does not build, or lacks the case, is skipped. If the ends are no longer what they were
+    when the search began, nothing is told. Of CONFIG the cases are taken as they are now.
+
+    Exit codes: 0 found, 5 no difference, a machine that changed, or noise that leaves it open.
+
+    Examples:
+
+      smembench bisect --good v1.2 --bad main mine.toml --case "*tiled*"
+
+      smembench bisect --good HEAD~40 mine.toml --build make
+
+      smembench bisect --resume results/20260101T020000Z-mine-bisect
+    """
+    from smembench.cli.measure import Interrupted
+    from smembench.run.config import from_toml
+    from smembench.run.shipped import shipped
+    from smembench.studies.bisect.run import begin
+    from smembench.studies.bisect.run import bisect as search
+    from smembench.views.bisect import exit_code, result
+    from smembench.views.console import notes, say
+
+    target = opened(outputs)
+    if resume is not None:
+        if config is not None or good is not None:
+            raise UsageError(f"--resume {resume}: goes on with what it has; leave CONFIG and --good out")
+        folder = resume
+    elif config is None or good is None:
+        raise UsageError("give CONFIG and --good REV, or --resume DIR")
+    else:
+        path = shipped().get(str(config), config).resolve()
+        flags = {} if threshold is None else {"threshold": threshold}
+        folder = begin(from_toml(path, (), flags), path, (good, bad), case, build, output)
+    try:
+        found = search(folder, lambda line: say(notes, line))
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; continue with: smembench bisect --resume {quote(str(folder))}") from None
+    target.show(result(found))
+    say(notes, f"wrote {folder}")
+    if code := exit_code(found):
+        raise typer.Exit(code)

@@ -1,0 +1,93 @@
+"""A git repository that is only read, and worktrees of its own that are removed again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+
+from smembench.model.errors import UsageError
+
+_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
+"""Settings with which no command runs a hook of the user's or tidies up."""
+
+
+def without_git() -> dict[str, str]:
+    """This process's environment without what names a repository."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository by its top folder. No command here writes its checkout, index, branches or stash."""
+
+    top: Path
+
+    @classmethod
+    def around(cls, path: Path) -> Repository:
+        """The repository that contains a path.
+
+        Raises:
+            UsageError: if there is none.
+        """
+        folder = path.resolve() if path.is_dir() else path.resolve().parent
+        return cls(Path(cls(folder)._git("rev-parse", "--show-toplevel")))
+
+    def commits(self, good: str, bad: str) -> list[str]:
+        """The commits from the good one to the bad one along first parents, both included.
+
+        Raises:
+            UsageError: for what is no commit, and a good one that is none of them.
+        """
+        first, last = (
+            self._git("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") for rev in (good, bad)
+        )
+        chain = self._git("rev-list", "--first-parent", "--reverse", last).split()
+        if first not in chain[:-1]:
+            base = self._git("merge-base", first, last)
+            way_out = f"; give {base[:12]}, where they part" if base in chain[:-1] else ""
+            way_out = "; it came in with a merge" if base == first else way_out
+            raise UsageError(f"--good {good}: is none of the commits before {bad} along first parents{way_out}")
+        return chain[chain.index(first) :]
+
+    def subject(self, commit: str) -> str:
+        """The first line of a commit's message."""
+        return self._git("log", "-1", "--format=%s", commit)
+
+    def add(self, commit: str, path: Path) -> None:
+        """Check a commit out into a new worktree.
+
+        Raises:
+            UsageError: if that fails.
+        """
+        self._git("worktree", "add", "--detach", "--force", str(path), commit)
+
+    def remove(self, path: Path) -> None:
+        """Remove a worktree, and what git knows of it; one that is gone, too."""
+        with suppress(UsageError):
+            self._git("worktree", "remove", "--force", "--force", str(path))
+        rmtree(path, ignore_errors=True)
+
+    def worktrees(self, folder: Path) -> list[Path]:
+        """The worktrees in a folder, also those that are gone."""
+        lines = self._git("worktree", "list", "--porcelain").splitlines()
+        paths = [Path(line.removeprefix("worktree ")) for line in lines if line.startswith("worktree ")]
+        return [path for path in paths if path.parent == folder]
+
+    def _git(self, *arguments: str) -> str:
+        command = ["git", *_QUIET, "-C", str(self.top), *arguments]
+        environment: Mapping[str, str] = {**without_git(), "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, errors="replace", check=True
+            )
+        except FileNotFoundError:
+            raise UsageError("git is not installed") from None
+        except subprocess.CalledProcessError as error:
+            said = (error.stderr.strip().splitlines() or ["it failed"])[-1]
+            raise UsageError(f"{self.top}: git {arguments[0]}: {said}") from None
+        return done.stdout.strip()

@@ -1,0 +1,134 @@
+"""A search for a commit as a table of the commits measured, the answer as a sentence, and both for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from smembench.model.errors import INCOMPARABLE
+from smembench.stats.summary import centre
+from smembench.studies.bisect.run import Bisected
+from smembench.studies.bisect.search import effect
+from smembench.views.columns import milliseconds, some
+from smembench.views.compare import namer
+from smembench.views.export import Result
+from smembench.views.records import Record
+from smembench.views.sections import Section, table
+
+_SHORT = 10
+
+
+def records(found: Bisected) -> list[Record]:
+    """A record per commit that was measured or skipped, in their order; ratios are to the good one."""
+    state, measured, cases = found.state, found.measured, found.result.cases or found.state.cases
+    culprits = {after for _, after in found.result.culprits}
+    rows: list[Record] = []
+    for commit in sorted({*measured.times, *state.skipped}):
+        if commit in measured.times and commit not in state.skipped:
+            of_good = effect(measured, 0, commit, cases, found.rules) if commit else None
+            logs = [math.log(times[case]) for times in measured.times[commit] for case in cases]
+            per_round = [
+                math.exp(sum(logs[at : at + len(cases)]) / len(cases)) for at in range(0, len(logs), len(cases))
+            ]
+            figures = {
+                "rounds": measured.rounds(commit),
+                "elapsed_ms": centre(per_round),
+                "ratio": of_good.ratio if of_good else 1.0,
+                "low": of_good.low if of_good else None,
+                "high": of_good.high if of_good else None,
+            }
+        else:
+            figures = dict.fromkeys(("rounds", "elapsed_ms", "ratio", "low", "high"))
+        said = "good" if commit == 0 else "first slower" if commit in culprits else state.skipped.get(commit, "")
+        rows.append({"commit": state.commits[commit], "subject": state.subjects[commit], **figures, "verdict": said})
+    return rows
+
+
+def section(found: Bisected) -> Section:
+    """The table, with the answer below it."""
+    cells: dict[str, Callable[[Record], str]] = {
+        "commit": lambda row: str(row["commit"])[:_SHORT],
+        "rounds": lambda row: "" if row["rounds"] is None else str(row["rounds"]),
+        "ms": lambda row: milliseconds(_number(row["elapsed_ms"])),
+        "ratio": lambda row: "" if row["ratio"] is None else f"{row['ratio']:.3f}×",
+        "± ": lambda row: (
+            ""
+            if row["high"] is None
+            else f"{100 * ((_number(row['high']) or 0) / (_number(row['ratio']) or 1) - 1):.1f} %"
+        ),
+        "": lambda row: "skipped" if row["rounds"] is None else str(row["verdict"]),
+        "subject": lambda row: str(row["subject"]),
+    }
+    rows = records(found)
+    heading = f"{found.state.name}: {len(found.measured.times)} of {len(found.state.commits)} commits measured"
+    notes = [note for place in range(len(found.result.culprits)) for note in _notes(found, place)]
+    notes += [f"skipped {_commit(found, commit)}: {why}" for commit, why in found.state.skipped.items()]
+    notes += [
+        f"left open by the noise: {_commit(found, low)} is as before, {_commit(found, high)} is slower"
+        for low, high in found.result.undecided
+    ]
+    return table(heading, rows, cells, words=("commit", "", "subject")).below(sentence=_sentence(found), notes=notes)
+
+
+def _sentence(found: Bisected) -> str:
+    result = found.result
+    if result.refused:
+        return f"No commit is named: {result.refused}."
+    if not result.culprits:
+        return "No commit is named: the noise leaves it open."
+    several = (
+        f"{len(result.culprits)} commits made it slower" if len(result.culprits) > 1 else "The first slower commit"
+    )
+    return f"{several}: {'; '.join(_commit(found, after) for _, after in result.culprits)}."
+
+
+def _notes(found: Bisected, place: int) -> list[str]:
+    """What is known of a culprit: its ratio, the commits that it may be instead, and its possible cause."""
+    before, after = found.result.culprits[place]
+    by = effect(found.measured, before, after, found.result.cases, found.rules)
+    cases = found.causes[place]
+    name = namer([case.case for case in cases])
+    slower = some([name(case.case) for case in cases])
+    lines = [
+        f"{_commit(found, after)}: {by.ratio:.3f}× ({by.low:.3f} to {by.high:.3f}) the time of "
+        f"{_commit(found, before)}: {slower}"
+    ]
+    between = [_commit(found, commit) for commit in range(before + 1, after)]
+    lines += [f"or what was skipped between them: {some(between, 'commits')}"] if between else []
+    causes = dict.fromkeys("; ".join(map(str, case.causes)) or "nothing that is recorded changed" for case in cases)
+    return [*lines, *(f"possible cause: {cause}" for cause in causes)]
+
+
+def _commit(found: Bisected, commit: int) -> str:
+    return f"{found.state.commits[commit][:_SHORT]} {found.state.subjects[commit]}"
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None
+
+
+def exit_code(found: Bisected) -> int:
+    """0 if all culprits are known, else that of nothing that could be compared."""
+    return 0 if found.result.culprits and not found.result.undecided else INCOMPARABLE
+
+
+def result(found: Bisected) -> Result:
+    """The table; as JSON with the culprits and their causes."""
+    return Result(
+        sections=[section(found)],
+        data=lambda: {
+            "commits": records(found),
+            "culprits": [
+                {
+                    "commit": found.state.commits[after],
+                    "subject": found.state.subjects[after],
+                    "before": found.state.commits[before],
+                    "causes": {case.case.id: list(map(str, case.causes)) for case in cases},
+                }
+                for (before, after), cases in zip(found.result.culprits, found.causes, strict=True)
+            ],
+            "undecided": [[found.state.commits[end] for end in ends] for ends in found.result.undecided],
+            "refused": found.result.refused or None,
+        },
+        rows=lambda: records(found),
+    )
