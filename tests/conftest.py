@@ -250,9 +250,9 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     really, folder = numba.by_nvvm, _shared(tmp_path_factory) / "nvvm"
     folder.mkdir(exist_ok=True)
 
-    def once(case: Case, program: NumbaKernel, capability: str) -> bytes:
-        if kernel_of(case).file:
-            return really(case, program, capability)
+    def once(case: Case, program: NumbaKernel, capability: str, *, by_llvm: bool = False) -> bytes:
+        if by_llvm or kernel_of(case).file:
+            return really(case, program, capability, by_llvm=by_llvm)
         decides = (variant(case, program, capability), settings_of_compilers())
         path = folder / sha256(repr(decides).encode()).hexdigest()
         with path.with_suffix(".lock").open("w") as lock:

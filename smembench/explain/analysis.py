@@ -26,6 +26,7 @@ from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.formats import carried
+from smembench.toolchains.llvm import made_by
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.numba import kernel_ptx
 from smembench.toolchains.numba_function import reason
@@ -157,6 +158,7 @@ def explain(
             "pad": case.pad or 0,
             "traffic": asked,
             "shared_bytes": kernel.shared_bytes(case),
+            "compiler": made_by(text),
             "occupancy": resident_blocks(capability, costs.threads, kernel.shared_bytes(case), code),
         },
         case=case,

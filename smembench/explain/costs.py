@@ -106,6 +106,7 @@ class Costs:
             code tells.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
+        compiler: what made the PTX in the place of NVIDIA's compilers, "" for these.
     """
 
     title: str
@@ -123,6 +124,7 @@ class Costs:
     idle: Mapping[str, int] = field(default_factory=dict)
     tiles: tuple[TileTraffic, ...] = ()
     distributed: tuple[DistributedAccess, ...] = ()
+    compiler: str = ""
 
     def degree(self, kind: str) -> float | None:
         """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""

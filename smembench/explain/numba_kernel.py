@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from types import FunctionType
@@ -24,6 +25,7 @@ from smembench.launches.python_file import plain_function
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.text import number_of
+from smembench.toolchains.llvm import made_by
 from smembench.toolchains.numba_function import function_code
 
 _SHARED = re.compile(r"\b_cudapy_smem_(\d+)_(\d+)_(\d+(?:_\d+)*)\b")
@@ -51,13 +53,14 @@ def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Cost
     passed = [part for name, each in named.items() for part in passed_as(name, each)]
     kernel.name_parameters([name for name, _ in passed])
     path = plain.__code__.co_filename
-    return explain_ptx(
+    costs = explain_ptx(
         kernel,
         call._replace(arguments=[value for _, value in passed]),
         title=f"{plain.__name__} in {Path(path).name}",
         filename=path,
         code=(capability, found.machine_code),
     )
+    return replace(costs, compiler=made_by(found.ptx))
 
 
 def numba_kernel(ptx: str, names: Sequence[str] = ()) -> PtxKernel:

@@ -75,6 +75,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
     resident, code = explained.occupancy, explained.code
     return {
         "source_file": explained.trace.filename,
+        "compiler": explained.compiler or None,
         "shared_bytes": explained.shared_bytes,
         "threads": explained.threads,
         "mistakes": [asdict(mistake) for mistake in explained.trace.mistakes],

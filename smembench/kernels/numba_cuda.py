@@ -207,6 +207,12 @@ PRIVATE: tuple[Private, ...] = (
         "device functions compile without a GPU, too",
         "kernels with functions of NumPy are explained only where there is a GPU",
     ),
+    *(
+        Private(
+            f"numba.cuda.cudadrv.{name}", "LLVM makes PTX where NVVM is missing", "explain needs NVIDIA's compilers"
+        )
+        for name in ("nvvm.NVVM", "nvvm.compile_ir", "nvrtc.get_arch_option")
+    ),
     Private("numba.cuda.compile", "LTO-IR and PTX with the array ABI", "in silence: kernels read and write elsewhere"),
     *(
         Private(f"numba_cuda_mlir.{name}", *_BY_MLIR)

@@ -16,6 +16,7 @@ from smembench.model.errors import UsageError
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.cuda_libraries import cuda_libraries
 from smembench.toolchains.kept_code import kept, variant
+from smembench.toolchains.llvm import can_compile
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvvm import compiled
 from smembench.toolchains.registry import Toolchain
@@ -33,7 +34,7 @@ class Numba(Toolchain[NumbaKernel]):
 
     def libraries(self) -> dict[str, str]:
         """nvJitLink, which NVVM's code is linked by."""
-        return {"nvjitlink": _linker_version()}
+        return {"nvjitlink": cuda_libraries()["nvJitLink"]}
 
     @property
     def install(self) -> str:
@@ -82,8 +83,8 @@ def loaded(code: bytes) -> Loaded[NumbaKernel]:
     return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
 
 
-def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
-    """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide.
+def by_nvvm(case: Case, program: NumbaKernel, capability: str, *, by_llvm: bool = False) -> bytes:
+    """LTO-IR for the link-time optimiser; PTX for a program with a variable, which that would hide, and by LLVM.
 
     It is kept on disk: processes that time a kernel and those that explain it compile it once.
     """
@@ -94,31 +95,41 @@ def by_nvvm(case: Case, program: NumbaKernel, capability: str) -> bytes:
             program.function,
             _signature(case, program),
             (major, minor, "a") if program.tensor_maps else (major, minor),
-            at_link_time=not program.constant,
+            at_link_time=not (program.constant or by_llvm),
+            by_llvm=by_llvm,
             launch_bounds=program.launch_bounds,
         )
         return "", code
 
-    return kept(case, TOOLCHAIN, ("NVVM", variant(case, program, capability)), made)[1]
+    maker = "LLVM" if by_llvm else "NVVM"
+    return kept(case, TOOLCHAIN, (maker, variant(case, program, capability)), made)[1]
 
 
 def kernel_ptx(case: Case, program: NumbaKernel, capability: str) -> str:
-    """The PTX that ptxas gets for a launch.
+    """The PTX that ptxas gets for a launch; without NVIDIA's compiler libraries what LLVM makes.
 
     Raises:
-        UsageError: without NVIDIA's compiler libraries.
+        UsageError: for what LLVM cannot compile.
     """
-    require(case.kernel)
-    code = by_nvvm(case, program, capability)
+    by_llvm = by_llvm_alone(case.kernel)
+    code = by_nvvm(case, program, capability, by_llvm=by_llvm)
+    if by_llvm:
+        return code.decode()
     return code.decode() if program.constant else linked_ptx(code, program.architecture(capability))
 
 
-def require(kernel: str) -> None:
-    """Raise a UsageError, which says what to install, where a library is missing that compiles a kernel."""
+def by_llvm_alone(kernel: str) -> bool:
+    """Whether a library of NVIDIA's is missing that compiles a kernel, so that LLVM has to.
+
+    Raises:
+        UsageError: that says what to install, if it cannot.
+    """
     from smembench.kernels.numba_cuda import INSTALL
 
-    if missing := [name for name, found in cuda_libraries().items() if not found]:
+    missing = [name for name, found in cuda_libraries().items() if not found]
+    if missing and not can_compile():
         raise UsageError(f"{kernel}: to explain it, install {' and '.join(missing)}: {INSTALL}")
+    return bool(missing)
 
 
 def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:

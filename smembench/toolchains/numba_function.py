@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from smembench.kernels.rebound import Rebound
 from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode, parse
-from smembench.toolchains.numba import link, linked_ptx, require
+from smembench.toolchains.numba import by_llvm_alone, link, linked_ptx
 from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
@@ -26,7 +26,8 @@ _DEVICE_RUNTIME = "cudaCG"
 class NumbaCode(NamedTuple):
     """What a kernel is compiled to for a launch: PTX with its lines, and what ptxas makes of that.
 
-    ``machine_code`` is None of a kernel that needs CUDA's device runtime, with which it is linked for a launch alone.
+    ``machine_code`` is None of a kernel that needs CUDA's device runtime, with which it is linked for a launch alone,
+    and without NVIDIA's compilers.
     """
 
     ptx: str
@@ -52,8 +53,8 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
     options = getattr(function, "targetoptions", {})
     if options.get("link"):
         raise UsageError(f"{plain.__name__}: links other files (link=…), which is not traced")
-    require(plain.__name__)
-    at_link_time = options.get("lto", True)
+    by_llvm = by_llvm_alone(plain.__name__)
+    at_link_time = options.get("lto", True) and not by_llvm
     major, minor = map(int, capability.split("."))
     arch = f"{major}{minor}"
     try:
@@ -62,13 +63,16 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
             tuple(map(typeof, arguments)),
             (major, minor),
             at_link_time=at_link_time,
+            by_llvm=by_llvm,
             unsigned=False,
             **{name: options[name] for name in _OPTIONS if name in options},
         )
         ptx = linked_ptx(code, arch) if at_link_time else code.decode()
+    except UsageError:
+        raise
     except Exception as error:  # the compilers raise their own
         raise UsageError(f"{plain.__name__}{reason(error, plain)}") from None
-    if _DEVICE_RUNTIME in ptx:
+    if by_llvm or _DEVICE_RUNTIME in ptx:
         return NumbaCode(ptx, None)
     linked = link(code, arch, at_link_time=at_link_time, max_registers=options.get("max_registers"))
     return NumbaCode(ptx, parse(*linked))

@@ -18,6 +18,8 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
+from smembench.toolchains.llvm import in_place_of_nvvm
+
 
 def compiled(
     function: Callable[..., None],
@@ -25,6 +27,7 @@ def compiled(
     capability: tuple[int | str, ...],
     *,
     at_link_time: bool,
+    by_llvm: bool = False,
     unsigned: bool = True,
     **options: Any,
 ) -> bytes:
@@ -33,6 +36,7 @@ def compiled(
     Args:
         signature: Numba's types of the arguments.
         capability: such as (9, 0), or (9, 0, "a").
+        by_llvm: whether LLVM makes the PTX, not NVVM.
         unsigned: whether the kernel follows the rule of ``smembench.kernels.intrinsics.unsigned``.
         options: of ``cuda.compile``.
 
@@ -42,7 +46,8 @@ def compiled(
     from smembench.kernels.numba_cuda import cuda
 
     output = "ltoir" if at_link_time else "ptx"
-    with compiling(function if unsigned else None), _lines_alone(), _a_device(capability):
+    maker = in_place_of_nvvm(function.__name__) if by_llvm else nullcontext()
+    with compiling(function if unsigned else None), _lines_alone(), _a_device(capability), maker:
         code, _ = cuda.compile(
             function,
             signature,

@@ -214,8 +214,8 @@ def _shared(explained: Costs) -> list[str]:
 
 
 def _compiled(explained: Costs) -> list[str]:
-    """What the machine code has in place of the source's accesses."""
-    said = []
+    """What the machine code has in place of the source's accesses, and what made the PTX if nothing made that."""
+    said = [f"The PTX is that of {explained.compiler}, not of NVIDIA's compilers."] if explained.compiler else []
     for merged in explained.trace.merged:
         site, count = merged.site, merged.width // merged.site.width
         said.append(

@@ -250,24 +250,25 @@ def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_o
     assert explained.sectors("store") == pytest.approx(15.386811023622048)
     assert explained.sectors("load") == pytest.approx(6.69593905441015, abs=0.005)
     assert 334331 - explained.load_requests == 59
+    assert len(explained.trace.blocks) == 128
 
 
 def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
-    """Partial sums of streamK where rows are not aligned, as an H100 counted. More loads are of blocks that wait."""
+    """Partial sums of streamK where rows are not aligned, as an H100 counted; 25 blocks stand for all."""
     explained = compiled_case(replace(case("streamK", "16x16"), m=773, n=1111, k=645), 132)
     assert explained.wavefronts("load") == pytest.approx(1.4362301456143023, abs=0.005)
-    assert explained.sectors("store") == pytest.approx(131139 / 27181)
-    assert sum(access.requests for access in explained.memory if access.site.kind == "store") == 27181
-    assert 344199 - explained.load_requests == 156
+    assert explained.sectors("store") == pytest.approx(131139 / 27181, rel=0.005)
+    stores = sum(access.requests for access in explained.memory if access.site.kind == "store")
+    assert (stores, explained.load_requests) == (pytest.approx(27181, rel=0.03), pytest.approx(344199, rel=0.005))
 
 
 def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_splitk() -> None:
-    """Loads beyond these are those of counts, by blocks that wait."""
+    """15 blocks stand for all."""
     explained = compiled_case(replace(case("splitK", "16x16"), m=773, n=1111, k=645), 132)
     assert explained.wavefronts("load") == pytest.approx(1.4553306342780028, abs=0.005)
     assert explained.wavefronts("store") == 2.5
-    assert explained.sectors("store") == pytest.approx(16.997776810066238, abs=0.005)
-    assert 384889.5 - explained.load_requests == 3613.5
+    assert explained.sectors("store") == pytest.approx(16.997776810066238, rel=0.01)
+    assert explained.load_requests == pytest.approx(384889.5, rel=0.02)
     assert explained.untraced == ()
 
 

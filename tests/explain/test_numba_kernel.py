@@ -56,6 +56,7 @@ def test_accesses_are_those_that_the_compiler_makes(monkeypatch: pytest.MonkeyPa
     assert {(each.site.kind, each.site.width) for each in found.shared} == {("load", 16), ("store", 16)}
     assert (found.worst(), found.wavefronts("load"), found.wavefronts("store")) == (1, 4, 4)
     monkeypatch.setattr(numba, "cuda_libraries", lambda: {"NVVM": "", "nvJitLink": "13.0"})
+    monkeypatch.setattr(numba, "can_compile", lambda: False)
     with pytest.raises(UsageError, match="quads: to explain it, install NVVM: pip install"):
         explain_function(kernels.quads, **launch)
 

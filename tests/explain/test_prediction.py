@@ -220,6 +220,7 @@ def test_a_failure_to_trace_spoils_no_measurement(monkeypatch: pytest.MonkeyPatc
 
 def test_without_compilers_a_measurement_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba, "cuda_libraries", lambda: {"NVVM": "", "nvJitLink": "13.0"})
+    monkeypatch.setattr(numba, "can_compile", lambda: False)
     monkeypatch.setattr(prediction, "_traced", {})
     measurement = assembled(case("copyGmem"))
     assert measurement.ok

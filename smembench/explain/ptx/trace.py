@@ -103,7 +103,7 @@ def trace(
 
     tiles_too = block((0, 0, 0)).found.tiles  # such kernels often number their tiles in an order of their own
     few = (
-        max(FEW, (MOST_WORK_OF_TILES if tiles_too else MOST_WORK) // machine.steps)
+        max(FEW, (MOST_WORK_OF_TILES if tiles_too or chosen.persistent else MOST_WORK) // machine.steps)
         if chosen.few is None
         else chosen.few
     )
@@ -129,8 +129,9 @@ def trace(
     apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
     mistakes: set[Mistake] = set()
     if chosen.mistakes:
+        looked_at = traced[:: max(len(traced) // FEW, 1)] if chosen.persistent else traced
         races = [] if ordered else in_global_memory([one.stored for one in traced], names, within=apart)
-        mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in traced))
+        mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in looked_at))
     unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {each for each in mistakes if each.kind in ("outside", "race")}

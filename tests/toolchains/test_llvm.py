@@ -1,0 +1,70 @@
+"""LLVM's PTX in the place of NVVM's, in processes of their own: Numba keeps the types of one compiler."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smembench import UsageError, explain_function
+from smembench.explain.analysis import explain
+from smembench.explain.record import costs_dict
+from smembench.studies.explain import Axes, cases
+from smembench.toolchains import numba
+from smembench.toolchains.cuda_libraries import cuda_libraries
+from smembench.views.explain import sentences
+
+ALIKE = (
+    "transposeSmem",
+    "setColReadRow",
+    "sharedDiverging",
+    "constantDiverging",
+    "tiled",
+    "mmaSwizzled",
+    "sumShuffled",
+)
+"""Of each way to access memory one."""
+FIGURES = ("conflict_degree", "wavefronts_per_request", "sectors_per_request", "addresses_per_request", "requests")
+
+
+def predictions(kernel: str) -> tuple[str, list[Any]]:
+    """What explain says, and the figures of each access."""
+    (case, *_) = cases(kernel, Axes(), n=256)
+    found = explain(case, "9.0")
+    costs = costs_dict(found)
+    accesses = [each for memory in ("shared", "global", "constant") for each in costs[memory]]
+    return " ".join(sentences(found)), [
+        *costs["mistakes"],
+        *([each.get(name) for name in FIGURES] for each in accesses),
+    ]
+
+
+def sines(out: Any, x: Any) -> None:
+    out[0] = math.sin(x[0])
+
+
+@pytest.mark.slow
+def test_predictions_are_those_of_nvvms_ptx_and_functions_of_libdevice_are_refused_by_name() -> None:
+    if not all(cuda_libraries().values()):
+        pytest.skip("needs NVIDIA's compilers: pip install 'smembench[cu13]'")
+    ran = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=True, timeout=100)
+    refused, by_llvm = json.loads(ran.stdout)
+    assert refused.startswith("sines: calls __nv_sin, which NVIDIA's compilers have: pip install")
+    for kernel in ALIKE:
+        said, figures = predictions(kernel)
+        assert "The PTX is that of" not in said
+        assert by_llvm[kernel][1] == figures
+        assert "The PTX is that of llvmlite" in by_llvm[kernel][0]
+
+
+if __name__ == "__main__":
+    numba.cuda_libraries = lambda: {"NVVM": "", "nvJitLink": ""}
+    try:
+        explain_function(sines, grid=1, block=32, args=(np.zeros(1), np.zeros(1)), capability="9.0")
+    except UsageError as error:
+        print(json.dumps([str(error), {kernel: predictions(kernel) for kernel in ALIKE}]))
