@@ -35,9 +35,9 @@ def bisect(
     ] = None,
     case: Cases = None,
     build: Annotated[
-        str,
+        str | None,
         typer.Option("--build", metavar="COMMAND", help="What to run in each commit's checkout before it is measured."),
-    ] = "",
+    ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -95,7 +95,7 @@ def bisect(
         path = shipped().get(str(config), config).resolve()
         flags = {} if threshold is None else {"threshold": threshold}
         along = versions or (good or "", bad)
-        folder = begin(from_toml(path, (), flags), path, along, case, build, output)
+        folder = begin(from_toml(path, (), flags), path, along, case, build or "", output)
     try:
         found = search(folder, lambda line: say(notes, line))
     except KeyboardInterrupt:
