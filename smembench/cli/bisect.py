@@ -79,6 +79,7 @@ def bisect(
     from smembench.cli.measure import Interrupted
     from smembench.run.config import from_toml
     from smembench.run.shipped import shipped
+    from smembench.store.files import locked
     from smembench.studies.bisect.run import bisect as search
     from smembench.studies.bisect.state import begin
     from smembench.views.bisect import exit_code, result
@@ -97,7 +98,8 @@ def bisect(
         along = versions or (good or "", bad)
         folder = begin(from_toml(path, (), flags), path, along, case, build or "", output)
     try:
-        found = search(folder, lambda line: say(notes, line))
+        with locked(folder):
+            found = search(folder, lambda line: say(notes, line))
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted{_continue(folder)}") from None
     except UsageError:

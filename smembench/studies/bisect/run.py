@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
@@ -21,7 +22,7 @@ from smembench.store.run import Run
 from smembench.store.run_json import read_json
 from smembench.studies.bisect.repository import Package, Repository, packages, without_git
 from smembench.studies.bisect.search import Measured, Result, Times, next_step
-from smembench.studies.bisect.state import State, Trial
+from smembench.studies.bisect.state import TEMPORARY, State, Trial
 from smembench.studies.compare import CaseComparison, Rules, compare_runs
 from smembench.studies.compare.pairing import timed
 from smembench.studies.history.read import BISECTION
@@ -64,6 +65,8 @@ def bisect(folder: Path, note: Note) -> Bisected:
     folder, state, rules = folder.resolve(), found, Rules(found.threshold)
     source = state.source
     work = Path(state.worktrees)
+    if not work.name.startswith(TEMPORARY):
+        raise UsageError(f"{folder / BISECTION}: damaged: worktrees: {work} is no folder of a search; begin anew")
     runs: dict[int, list[Run]] = {}
     for trial in state.trials:
         if trial.run:
@@ -87,7 +90,8 @@ def bisect(folder: Path, note: Note) -> Bisected:
                     break  # another commit is the middle now
     finally:
         _clear(source, work)
-        work.rmdir()
+        with suppress(OSError):
+            work.rmdir()
     return Bisected(state, step, measured, rules, [_cause(runs, *one, step.cases, rules) for one in step.culprits])
 
 

@@ -23,6 +23,8 @@ from smembench.studies.compare import Rules
 from smembench.studies.history.read import BISECTION
 
 _PACKAGE = Path(__file__).parents[3]
+TEMPORARY = "smembench-bisect-"
+"""How the name of a folder of worktrees begins; no other is ever removed."""
 
 
 class Trial(BaseModel):
@@ -109,7 +111,7 @@ def begin(config: Config, path: Path, along: tuple[str, str] | str, case: str | 
         keys=keys,
         sweeps=[as_sweep(each) for each in followed],
         build=build,
-        worktrees=str(Path(tempfile.mkdtemp(prefix="smembench-bisect-")).resolve()),
+        worktrees=str(Path(tempfile.mkdtemp(prefix=TEMPORARY)).resolve()),
     )
     state.store(folder)
     return folder
