@@ -141,13 +141,6 @@ def together() -> list[float]:
     return [100 * float((ms[False] / ms[True] - 1).abs().max())]
 
 
-def power() -> list[float]:
-    """By how much, in percent, cuBLAS called directly and by PyTorch differ."""
-    chosen = "dtype == 'bfloat16' and n == 4096 and b_layout == 'rows' and kernel in ('cublas', 'torch')"
-    ms = cases(TENSOR).query(chosen).set_index("kernel").ms
-    return [100 * abs(ms["cublas"] / ms["torch"] - 1)]
-
-
 def limits() -> list[float]:
     """Of each line of the table: the size, the rate of the best kernel, and what it is over."""
     found: list[float] = []
@@ -200,7 +193,7 @@ FIGURES: dict[str, Callable[[], Sequence[float]]] = {
     "covered-alone": covered,
     "together": together,
     "false-nights": lambda: nights("N1p"),
-    "power": power,
+    "power": lambda: over(TENSOR, 4096, "cublas", "torch"),
     "limits": limits,
     "thousand": thousand,
 }
