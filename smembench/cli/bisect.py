@@ -12,7 +12,7 @@ from smembench.cli import complete
 from smembench.cli.options import PERCENT, Cases, Outputs
 from smembench.cli.output import opened
 from smembench.cli.signature import takes
-from smembench.model.errors import UsageError
+from smembench.model.errors import SmembenchError, UsageError
 
 
 @takes(outputs=Outputs)
@@ -24,11 +24,20 @@ def bisect(
     *,
     good: Annotated[str | None, typer.Option("--good", metavar="REV", help="A commit that is fast.")] = None,
     bad: Annotated[str, typer.Option("--bad", metavar="REV", help="A later one that is slow.")] = "HEAD",
+    versions: Annotated[
+        str | None,
+        typer.Option(
+            "--versions",
+            metavar="PACKAGE=A,B,…",
+            help="In place of commits: versions of a package, the good one first, each installed by pip into an "
+            "environment of its own.",
+        ),
+    ] = None,
     case: Cases = None,
     build: Annotated[
-        str,
+        str | None,
         typer.Option("--build", metavar="COMMAND", help="What to run in each commit's checkout before it is measured."),
-    ] = "",
+    ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -63,32 +72,45 @@ def bisect(
 
       smembench bisect --good HEAD~40 mine.toml --build make
 
+      smembench bisect nightly --versions numba=0.60,0.61,0.62 --case "*Pad*"
+
       smembench bisect --resume results/20260101T020000Z-mine-bisect
     """
     from smembench.cli.measure import Interrupted
     from smembench.run.config import from_toml
     from smembench.run.shipped import shipped
-    from smembench.studies.bisect.run import begin
+    from smembench.store.files import locked
     from smembench.studies.bisect.run import bisect as search
+    from smembench.studies.bisect.state import begin
     from smembench.views.bisect import exit_code, result
     from smembench.views.console import notes, say
 
     target = opened(outputs)
     if resume is not None:
-        if config is not None or good is not None:
-            raise UsageError(f"--resume {resume}: goes on with what it has; leave CONFIG and --good out")
+        if config is not None or good is not None or versions is not None:
+            raise UsageError(f"--resume {resume}: goes on with what it has; leave CONFIG, --good and --versions out")
         folder = resume
-    elif config is None or good is None:
-        raise UsageError("give CONFIG and --good REV, or --resume DIR")
+    elif config is None or (good is None) == (versions is None):
+        raise UsageError("give CONFIG and --good REV, or --versions, or --resume DIR")
     else:
         path = shipped().get(str(config), config).resolve()
         flags = {} if threshold is None else {"threshold": threshold}
-        folder = begin(from_toml(path, (), flags), path, (good, bad), case, build, output)
+        along = versions or (good or "", bad)
+        folder = begin(from_toml(path, (), flags), path, along, case, build or "", output)
     try:
-        found = search(folder, lambda line: say(notes, line))
+        with locked(folder):
+            found = search(folder, lambda line: say(notes, line))
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; continue with: smembench bisect --resume {quote(str(folder))}") from None
+        raise Interrupted(f"interrupted{_continue(folder)}") from None
+    except UsageError:
+        raise
+    except SmembenchError as error:
+        raise type(error)(f"{error}{_continue(folder)}") from None
     target.show(result(found))
     say(notes, f"wrote {folder}")
     if code := exit_code(found):
         raise typer.Exit(code)
+
+
+def _continue(folder: Path) -> str:
+    return f"; continue with: smembench bisect --resume {quote(str(folder))}"

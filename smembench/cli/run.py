@@ -74,8 +74,10 @@ def run(
     from smembench.store.run_folder import RunFolder, made
 
     if deciding.decide is not None:
-        if config is not None or resume is not None:
-            raise UsageError(f"--decide {deciding.decide}: takes the run's own config; leave CONFIG and --resume out")
+        if config is not None or resume is not None or set_ or sampling.config():
+            raise UsageError(
+                f"--decide {deciding.decide}: takes the run's own config; leave CONFIG, --resume and --set out"
+            )
         deciding.measured(deciding.decide, nights, running)
         return
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})

@@ -20,6 +20,7 @@ from smembench.report.figures.history import over_runs
 from smembench.report.figures.roofline import rooflines, without_roof
 from smembench.report.figures.samples import strips
 from smembench.report.figures.sizes import over_sizes
+from smembench.report.figures.under_load import under_load
 from smembench.report.headline import Headline, headline
 from smembench.report.selection import by_time, whole
 from smembench.store.run import Run
@@ -42,6 +43,7 @@ from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
 from smembench.views.sections import Section, groups, sections, subject
 from smembench.views.summary import gpus, usual
+from smembench.views.sustained import sustained
 
 _SERIES = 3
 """Fewest runs of a case that make a series."""
@@ -147,6 +149,7 @@ def _of_run(stored: Run, name: str) -> Chapter:
     topics = [
         _ladders(stored),
         Topic("Over sizes", (), [*limits(stored), *where_it_pays(stored)], over_sizes(stored)),
+        Topic("Under load", (), sustained(stored), _known(under_load(stored))),
         Topic("Rooflines", without_roof(stored), charts=rooflines(stored)),
         _documents(stored),
         _data_sheet(stored),

@@ -60,7 +60,8 @@ def section(found: Bisected) -> Section:
         "subject": lambda row: str(row["subject"]),
     }
     rows = records(found)
-    heading = f"{found.state.name}: {len(found.measured.times)} of {len(found.state.commits)} commits measured"
+    of = f"{len(found.state.commits)} {'versions' if found.state.package else 'commits'}"
+    heading = f"{found.state.name}: {len(found.measured.times)} of {of} measured"
     notes = [note for place in range(len(found.result.culprits)) for note in _notes(found, place)]
     notes += [f"skipped {_commit(found, commit)}: {why}" for commit, why in found.state.skipped.items()]
     notes += [
@@ -100,6 +101,8 @@ def _notes(found: Bisected, place: int) -> list[str]:
 
 
 def _commit(found: Bisected, commit: int) -> str:
+    if found.state.package:
+        return found.state.subjects[commit]
     return f"{found.state.commits[commit][:_SHORT]} {found.state.subjects[commit]}"
 
 

@@ -85,10 +85,9 @@ def summarise(found: Finished, folder: Path) -> Summary:
     ]
     for asked, comparison in found.compared:
         lines += _happened(asked, comparison, name)
-    lines += _first(found.problems, _FEW)
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}{alone}",
-        lines=[*lines, *_first(found.held.notes, max(_MOST - len(lines), 2))],
+        lines=_first([*lines, *_first(found.problems, _FEW), *found.held.notes], _MOST),
         steps=next_steps(found, folder),
     )
 

@@ -12,7 +12,7 @@ import pytest
 from nights.simulator import N0, Nights, write
 
 from smembench.store.run import Run
-from smembench.studies.nightly.finish import Plan, finish
+from smembench.studies.nightly.finish import AGAIN, Plan, finish
 from smembench.views.nightly import summarise
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -140,3 +140,24 @@ def test_a_night_with_sixty_slower_cases_is_told_on_forty_lines_by_cause(program
     assert "driver was 580, is 590" in page[slower[0]]
     of_clock = [page[place] for place in slower if "SM clock in MHz was 1980, is 17" in page[place]]
     assert len(of_clock) == 1  # though there are two clocks
+
+
+def test_whatever_a_night_has_to_tell_is_told_on_forty_lines(tmp_path: Path) -> None:
+    """Two comparisons and one of cases measured again, each with causes of their own for every case."""
+    nights = Nights(N0, 6)
+    for _ in range(4):
+        write(with_causes(nights.next(), "580", 32, {}), tmp_path)
+    slow = dict.fromkeys(nights.cases[:60], 0.3) | dict.fromkeys(nights.cases[60:70], -0.3)
+    night = with_causes(nights.next(slow), "590", 32, {})
+    rows = [replace(row, registers=place) for place, row in enumerate(night.rows)]
+    rows[80:100] = [replace(row, status="failed", reason=f"reason {row.case_id}") for row in rows[80:100]]
+    rows[100:110] = [replace(row, throttle_reasons=f"sw_{row.case_id}") for row in rows[100:110]]
+    folder = write(replace(night, rows=rows), tmp_path)
+    found = finish(Plan("last:3"), tmp_path, folder)
+    found.held.compared.extend([("baseline", found.compared[0][1]), (AGAIN, found.compared[0][1])])
+    found.held.notes.extend(f"note {number}" for number in range(20))
+    found.held.problems.extend(f"problem {number}" for number in range(20))
+    page = summarise(found, folder).markdown().splitlines()
+    assert len(page) <= 40
+    assert "60 slower than the last 3 runs" in page[0]
+    assert sum(line.startswith("- next: ") for line in page) >= 5

@@ -173,12 +173,12 @@ def test_transposes_next_to_the_copy_are_those_of_the_run() -> None:
 
 
 def test_the_limits_are_those_of_the_run() -> None:
-    rows = load(LIMITS).rows
+    run = load(LIMITS)
     block = TEXT.partition("<!-- limits -->")[2].partition("<!-- end -->")[0]
     lines = re.findall(r"(\d+) \| (\w+), ([\d.]+) (?:TFLOP|GB)/s \| (.*) \|", block)
     assert len(lines) == 11
     for n, kernel, rate, over in lines:
-        here = [row for row in rows if row.n == row.m == int(n) and row.dtype == "float32"]
+        here = [row for row in run.rows if row.n == row.m == int(n) and row.dtype == "float32"]
         best = min(
             (row for row in here if row.kernel == kernel and row.compiler == "numba"),
             key=lambda row: row.elapsed_ms or 0.0,
@@ -187,14 +187,14 @@ def test_the_limits_are_those_of_the_run() -> None:
         of_problem = [row for row in ours if row.problem == best.problem]
         assert best.elapsed_ms == min(row.elapsed_ms or 0.0 for row in of_problem)
         assert rate == (f"{best.gflop_s / 1e3:.1f}" if best.gflop_s else f"{best.effective_gb_s:.0f}")
-        for times_as_fast, name in re.findall(r"([\d.]+) × (\w+)", over):
+        for times_as_fast, name in re.findall(r"([\d.]+ ±[\d.]+ %) × (\w+)", over):
             (other,) = [
                 row
                 for row in here
                 if row.kernel == {"PyTorch": "torch", "cuBLAS": "cublas"}.get(name, name)
                 and row.problem == best.problem
             ]
-            assert f"{(other.elapsed_ms or 0.0) / (best.elapsed_ms or 1.0):.3f}" == times_as_fast
+            assert shown(ratio(run, other, best)) == times_as_fast
 
 
 @pytest.mark.parametrize(("mark", "run"), [("h200", LIMITS), ("h100", LIMITS_H100)])
@@ -258,11 +258,8 @@ def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:
 
 
 def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
-    rows = [row for row in load(TENSOR).rows if row.kernel in ("cublas", "torch") and row.n == 4096]
-    direct, by_torch = (
-        row.elapsed_ms or 0.0 for row in rows if row.dtype == "bfloat16" and "columns" not in row.case_id
-    )
-    says("power", f"{100 * abs(direct / by_torch - 1):.2f}")
+    found = rows_of(TENSOR, "bfloat16", 4096, BY_ROWS)
+    says("power", shown(ratio(load(TENSOR), found["cublas"], found["torch"])))
 
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from time import monotonic, sleep
+from zipfile import ZipFile
 
 import pytest
 
@@ -151,6 +153,72 @@ def test_the_commit_is_found_though_the_search_is_killed_and_the_checkout_is_as_
     assert "machine code changed" in shown
     assert "or what was skipped between them: " in shown
     assert ended(fake_driver("smembench", "history", runs, kernels=kernels), 2)  # other commits' runs are in none
+
+
+def test_ctrl_c_removes_the_worktrees_and_says_how_to_go_on(
+    fake_driver: FakeDriver, kernels: Path, repository: tuple[Git, dict[str, str]], tmp_path: Path
+) -> None:
+    git, named = repository
+    before = git.state
+    built = tmp_path / "built"
+    command = ("smembench", "bisect", "--good", named["good"], git.top / "work.toml", "-o", tmp_path / "runs")
+    stopped = fake_driver(*command, "--build", f"pwd > {built}; exec sleep 60", kernels=kernels)
+    begun = monotonic()
+    while not built.exists() and monotonic() - begun < 60:
+        sleep(0.05)
+    stopped.send_signal(signal.SIGINT)
+    _, err = ended(stopped, 130)
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert f"interrupted; continue with: smembench bisect --resume {folder}" in err
+    assert git.state == before
+    assert not Path(built.read_text().strip()).parent.exists()
+
+
+def wheel(folder: Path, version: str, passes: int) -> None:
+    """A package of one module, as pip installs it."""
+    made = f"copier-{version}.dist-info"
+    with ZipFile(folder / f"copier-{version}-py3-none-any.whl", "w") as file:
+        file.writestr("copier.py", f"PASSES = {passes}\n")
+        file.writestr(f"{made}/METADATA", f"Metadata-Version: 2.1\nName: copier\nVersion: {version}\n")
+        file.writestr(f"{made}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{made}/RECORD", "")
+
+
+BY_PACKAGE = """
+import copier
+from cuda.bindings import driver
+
+def copy(out, given, stream):
+    (to, source) = (each.__cuda_array_interface__["data"][0] for each in (out, given))
+    for _ in range(copier.PASSES):
+        driver.cuMemcpyAsync(to, source, 4 * given.shape[0], stream)
+"""
+
+
+def test_the_version_of_a_package_is_found(
+    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if run_pip().returncode:
+        pytest.skip("needs pip 22.3 or later")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    for version, passes in (("1.0", 1), ("2.0", 9)):
+        wheel(tmp_path, version, passes)
+    (tmp_path / "mine.py").write_text(BY_PACKAGE)
+    launched = 'kernel = "mine.py:copy"\narg = ["float32[100000]", "float32[100000]"]\nout = 0\ncheck = "none"\n'
+    (tmp_path / "work.toml").write_text(CONFIG.partition("kernel")[0] + launched)
+    command = ("smembench", "bisect", tmp_path / "work.toml", "-o", tmp_path / "runs", "--export", "-.json")
+    out, _ = ended(fake_driver(*command, "--versions", "copier=1.0,2.0"))
+    (culprit,) = json.loads(out)["culprits"]
+    assert (culprit["subject"], culprit["before"]) == ("copier 2.0", "1.0")
+    _, err = ended(fake_driver(*command, "--versions", "copier=1.0,3.0"), 2)
+    assert "copier 3.0: cannot be installed: " in err
+    _, err = ended(fake_driver(*command, "--versions", "copier"), 2)
+    assert "write a package and two or more versions" in err
+
+
+def run_pip() -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "pip", "--python", sys.executable, "--version"], capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ladder
@@ -14,6 +15,7 @@ from on_gpu import launched, samples
 from programs import assert_right
 from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
 from smembench.kernels import registry
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case
 from smembench.model.measurement import Resources
 from smembench.run.sampling import BATCH_SECONDS
@@ -53,6 +55,41 @@ def test_samples_are_positive_and_close_together(gpu: CudaDevice, cache: str, n:
 def test_cold_takes_longer_than_warm_where_the_cache_helps(gpu: CudaDevice) -> None:
     warm, cold = (median(samples(gpu, replace(COPY, cache=cache, m=1024, n=1024), 31)) for cache in ("warm", "cold"))
     assert cold > 1.2 * warm
+
+
+def test_rotated_launches_find_their_arrays_where_cold_ones_do(gpu: CudaDevice) -> None:
+    """Each launch also writes back what those before it left in the L2."""
+    warm, cold, rotated = (
+        median(samples(gpu, replace(COPY, cache=cache, m=1024, n=1024), 31)) for cache in ("warm", "cold", "rotated")
+    )
+    assert rotated > 1.2 * warm
+    assert 0.8 < rotated / cold < 1.6
+
+
+def test_every_copy_of_the_arrays_is_right_after_timed_launches(gpu: CudaDevice) -> None:
+    case = replace(COPY, cache="rotated", m=1024, n=1024)
+    (inputs,) = PROBLEMS["transpose"].inputs(case, seed=1)
+    with launched(gpu, case, (inputs,)) as prepared:
+        sampler = prepared.sampler(0.0)
+        prepared.poison()
+        sampler.take()
+        outputs = [output for output in prepared.outputs() if np.array_equal(output, inputs)]
+    assert len(outputs) > 2 * (gpu.info.l2_bytes or 0) / (2 * inputs.nbytes)
+
+
+def test_a_load_has_no_pauses_and_takes_energy(gpu: CudaDevice) -> None:
+    alone = median(samples(gpu, COPY, 11))
+    with launched(gpu, COPY) as prepared:
+        load = prepared.load()
+        assert load is not None
+        before = gpu.conditions().energy_j
+        batches = list(load.batches(2.0))
+        after = gpu.conditions().energy_j
+        load.close()
+    assert sum(launches * elapsed_ms for launches, elapsed_ms in batches) >= 2000
+    assert 0.7 * alone < median(elapsed_ms for _, elapsed_ms in batches) < 1.1 * alone
+    if before is not None and after is not None:
+        assert 50 < (after - before) / 2 < 1500  # watts
 
 
 @pytest.mark.untimed

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from conftest import ROOT, Rows
 from smembench.model.case import Block
+from smembench.model.sustained import Moment
 from smembench.report.charts import THEMES, Chart, file_name, rendered
 from smembench.report.contents import contents
 from smembench.report.figures.roofline import spread
@@ -389,6 +390,21 @@ def test_a_strip_says_how_wide_its_samples_spread(stored: Run) -> None:
         in values(chart)
     )
     assert ["naiveGmem 16x16", "6", "3", "4.0000", "4.0000", "4.0000", "4.0300", "4.0800"] in chart.data.cells
+
+
+def test_a_load_is_a_line_over_its_seconds(stored: Run) -> None:
+    row = next(row for row in stored.rows if row.ok and row.kernel == "naiveGmem")
+    loaded = replace(row, burst_ms=1.0, burst_uncertainty=0.01, steady_ms=1.25, steady_uncertainty=0.01, energy_mj=5.0)
+    moments = [Moment(second, 1000, 1.0 + second / 40, 1980 - second, 40 + second, 700.0) for second in range(1, 11)]
+    run = replace(stored, rows=[loaded], moments={row.case_id: moments})
+    (topic,) = (topic for topic in contents([run]).topics if topic.heading == "Under load")
+    assert topic.sections[0].heading.endswith("sustained load of 10 s")
+    assert topic.sections[0].cells[0][1:4] == ["1.000 ±1.0 %", "1.250 ±1.0 %", "1979–1970"]
+    chart = charts([run])["under-load"]
+    (line,) = json.loads(chart.json)["layer"]
+    assert [point["times"] for point in line["data"]["values"]][-1] == 1.25
+    assert rendered(chart, "png").startswith(b"\x89PNG")
+    assert not any(topic.heading == "Under load" for topic in contents([stored]).topics)
 
 
 def test_a_single_chart_is_a_titled_picture_on_white(stored: Run) -> None:

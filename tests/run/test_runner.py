@@ -12,6 +12,7 @@ from smembench.devices.base import GUARD_BYTES
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.measurement import Conditions, Status, Trial
+from smembench.model.sustained import Moment
 from smembench.run.plan import Planned
 from smembench.run.runner import Runner
 from smembench.run.stop_rule import MAX_EXTRA_ROUNDS, StopRule
@@ -105,6 +106,26 @@ def test_extra_rounds_grow_unless_the_device_was_throttled(throttled: bool) -> N
     for _ in resumed.run(done):
         pass
     assert {request.round: request.samples for request in log} == {at: sizes[at] for at in sizes if at >= 4}
+
+
+def test_loads_follow_all_rounds_once_per_case_and_a_resumed_run_makes_those_that_are_missing() -> None:
+    batch = Moment(6.0, 100, 60.0)
+
+    def answer(request: Request) -> Trial:
+        if request.case is CASES[1]:
+            return replace(steady(request), status=Status.FAILED, samples=())
+        return replace(steady(request), samples=(), moments=(batch,)) if request.sustained else steady(request)
+
+    rule = StopRule(sustained=6.0)
+    subject, log, _ = runner(answer, rule=rule)
+    trials = list(subject.run())
+    loads = [request for request in log if request.sustained]
+    assert [request.sustained for request in log[: -len(loads)]] == [0.0] * (len(log) - len(loads))
+    assert {request.case for request in loads} == {CASES[0], CASES[2]}
+    assert {request.round for request in loads} == {3}
+    resumed, log, _ = runner(answer, rule=rule)
+    (last,) = resumed.run(trials[:-1])
+    assert (last.case, last.round, [request.sustained for request in log]) == (loads[-1].case, 4, [6.0])
 
 
 def test_sampling_time_ends_a_case_too() -> None:

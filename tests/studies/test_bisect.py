@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from nights.simulator import N1P
 
+from smembench.model.errors import UsageError
+from smembench.studies.bisect.run import bisect
 from smembench.studies.bisect.search import MOST, Measured, Result, Times, next_step
+from smembench.studies.bisect.state import State
 from smembench.studies.compare import Rules
 
 COMMITS = 16
@@ -132,3 +135,22 @@ def test_history_leaves_the_runs_of_other_commits_out(tmp_path: Path) -> None:
     assert len(read_nights(tmp_path)[0]) == 1
     (tmp_path / "bisect/bisect.json").write_text("{}")
     assert read_nights(tmp_path) == ([], [])
+
+
+def test_a_state_that_names_a_folder_of_somebody_else_removes_nothing(tmp_path: Path) -> None:
+    (mine := tmp_path / "mine/kept").mkdir(parents=True)
+    state = State(
+        commits=["a", "b"],
+        subjects=["", ""],
+        name="x",
+        threshold=0.005,
+        cases=[],
+        keys={},
+        sweeps=[],
+        build="",
+        worktrees=str(mine.parent),
+    )
+    state.store(tmp_path)
+    with pytest.raises(UsageError, match="damaged: worktrees: "):
+        bisect(tmp_path, print)
+    assert mine.exists()

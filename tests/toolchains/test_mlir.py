@@ -258,6 +258,8 @@ def as_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
         ("access", "setRowReadColPad", 70, "float32"),
         ("transpose", "transposeSmem", 70, "float32"),
         ("transpose", "transposePaired", 70, "float32"),
+        ("transpose", "transposeVectorized", 70, "float16"),
+        ("transpose", "transposeDown", 70, "float16"),
         ("reduction", "sumShuffled", 70, "float32"),
         ("reduction", "sumShuffled", 70, "float64"),
         ("reduction", "sumPersistent", 70, "float32"),

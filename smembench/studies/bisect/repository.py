@@ -1,12 +1,18 @@
-"""A git repository that is only read, and worktrees of its own that are removed again."""
+"""What a search goes along: commits of a git repository that is only read, or versions of a package.
+
+Each is made ready in a folder of its own, and removed again.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
@@ -91,3 +97,40 @@ class Repository:
             said = (error.stderr.strip().splitlines() or ["it failed"])[-1]
             raise UsageError(f"{self.top}: git {arguments[0]}: {said}") from None
         return done.stdout.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """Versions of a package, each in a folder with what it needs other than what is installed here."""
+
+    name: str
+
+    def add(self, version: str, path: Path) -> None:
+        """Install a version into an environment that shares all packages of this one; of it only the folder is used.
+
+        Raises:
+            UsageError: if pip cannot install it.
+        """
+        run = partial(subprocess.run, capture_output=True, text=True, errors="replace", check=False)
+        made = run([sys.executable, "-m", "venv", "--without-pip", str(path)])
+        if not made.returncode:
+            shared = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+            (packages(path) / "shared.pth").write_text(shared)
+            pip = ("pip", "--python", str(path / "bin/python"), "install", "--quiet", f"{self.name}=={version}")
+            made = run([sys.executable, "-m", *pip])
+        if made.returncode:
+            said = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise UsageError(f"{self.name} {version}: cannot be installed: {said}")
+
+    def remove(self, path: Path) -> None:
+        """Remove an environment."""
+        rmtree(path, ignore_errors=True)
+
+    def worktrees(self, folder: Path) -> list[Path]:
+        """None that the folder does not have."""
+        return []
+
+
+def packages(path: Path) -> Path:
+    """The folder of an environment that goes in front of the path of modules."""
+    return next(path.glob("lib/python*/site-packages"))

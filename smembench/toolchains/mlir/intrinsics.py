@@ -52,10 +52,7 @@ def counterpart(intrinsic: Intrinsic) -> Callable[..., Any]:
         values = [value_of(kind, compiler.load_var(arg)) for kind, arg in zip(kinds, args, strict=True)]
         returned = ours(compiler.get_numba_type(target.name))
         signature = SimpleNamespace(args=kinds, return_type=returned)
-        result = lower(intrinsic, _CONTEXT, _Builder(), signature, values)
-        if returned == types.float16:
-            result = operation("bitcast", _number_type(returned), result)
-        compiler.store_var(target, _mlir(result))
+        compiler.store_var(target, _given(returned, lower(intrinsic, _CONTEXT, _Builder(), signature, values)))
 
     typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     extending.type_callable(copy)(lambda context: typer)
@@ -106,6 +103,11 @@ def value_of(kind: Any, given: Any) -> Any:
     number = Value(private("numba_cuda_mlir.lowering_utilities.convert")(given, _type(_number_type(kind))), None)
     held = value_type(kind)
     return operation("bitcast", held, number) if kind == types.float16 else number._replace(type=held)
+
+
+def _given(kind: Any, value: Any) -> Any:
+    """What an intrinsic gives, as MLIR has values of this type."""
+    return _mlir(operation("bitcast", _number_type(kind), value) if kind == types.float16 else value)
 
 
 def _number_type(kind: Any) -> ir.Type:
@@ -227,7 +229,7 @@ _CONTEXT = SimpleNamespace(
     make_array=lambda kind: lambda context, builder: SimpleNamespace(),
     populate_array=populate,
     get_constant=lambda kind, number: value_type(kind)(int(number)),
-    make_tuple=lambda builder, kind, values: tuple(map(_mlir, values)),
+    make_tuple=lambda builder, kind, values: tuple(_given(kind.dtype, value) for value in values),
 )
 """Of Numba's compiler what the lowering asks for."""
 

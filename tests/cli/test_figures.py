@@ -1,0 +1,52 @@
+"""README's figures by pandas alone: all are those of the CSVs, and one that is changed is noticed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import figures
+import pytest
+
+
+def test_every_figure_is_that_of_the_stored_csvs() -> None:
+    assert list(figures.wrong(figures.pages())) == []
+
+
+def test_nothing_of_the_package_is_imported() -> None:
+    tree = ast.parse(Path(figures.__file__).read_text(encoding="utf-8"))
+    modules = {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+    modules |= {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}
+    assert not any(module.startswith("smembench") for module in modules)
+
+
+@pytest.mark.parametrize("mark", figures.FIGURES)
+def test_a_marked_figure_that_is_changed_is_noticed(mark: str) -> None:
+    changed, count = re.subn(
+        rf"(<!-- {mark} -->[^<]*?)(\d)(?=[^<\d]*<!-- end -->)",
+        lambda found: found[1] + str((int(found[2]) + 1) % 10),
+        re.sub(r"\s±[\d.]+ %", "", figures.pages()),
+    )
+    assert count
+    assert any(each.startswith(f"{mark}: ") for each in figures.wrong(changed))
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("| copyGmem | 16x16 | 0.05927 |", "| copyGmem | 16x16 | 0.05928 |"),
+        ("| memcpy |  | 0.03426 | ±0.5 % | 3918 |", "| memcpy |  | 0.03426 | ±0.5 % | 3919 |"),
+        ("| 2264 | 100.0 | 57.8 |", "| 2264 | 100.0 | 57.9 |"),
+        ("| 14200× |", "| 14300× |"),
+        ("| 1.55<br>±0.9 % |", "| 1.56<br>±0.9 % |"),
+        ("| 1000000 | 0.323 | 0.44 ±14.7 % |", "| 1000000 | 0.323 | 0.45 ±14.7 % |"),
+        ("both global sides coalesced | 1.834 ±0.3 % |", "both global sides coalesced | 1.835 ±0.3 % |"),
+        ("blocks of 16x16 | yes: 1.84×", "blocks of 16x16 | yes: 1.85×"),
+        ("runs that drift | 0.7 % of 600 |", "runs that drift | 0.8 % of 600 |"),
+    ],
+)
+def test_a_figure_of_a_table_that_is_changed_is_noticed(line: str, changed: str) -> None:
+    text = figures.pages()
+    assert line in text
+    assert list(figures.wrong(text.replace(line, changed)))
