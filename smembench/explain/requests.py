@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 NOWHERE = -1
 """In place of the address of an inactive lane."""
 
-UNSERVED = ("barrier", "branch", "fence", "mbarrier")
+UNSERVED = ("barrier", "branch", "mbarrier")
 """The spaces of an access site that are no memory."""
 
 
@@ -34,7 +34,8 @@ class AccessSite:
         line: in the kernel's file.
         space: ``shared``, ``constant`` or ``global``, or ``distributed`` for the shared memory of another block of the
             cluster. No memory serves the others, but a launch counts them: ``barrier`` for the barriers of a block,
-            and ``branch`` for warps that come to an access which none of their lanes makes.
+            ``branch`` for warps that come to an access which none of their lanes makes, ``mbarrier`` for the use of a
+            barrier in shared memory.
         kind: ``load``, ``store`` or ``atomic``; for the others as the space.
         array: the problem's name for it, or shared0, shared1, constant0 …
         width: bytes per lane.
