@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 NOWHERE = -1
 """In place of the address of an inactive lane."""
 
-UNSERVED = ("barrier", "branch", "mbarrier")
+UNSERVED = ("barrier", "branch", "fence", "mbarrier")
 """The spaces of an access site that are no memory."""
 
 

@@ -68,8 +68,9 @@ def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_or
 
 @pytest.mark.parametrize(("compiler", "loads"), [("nvrtc", False), ("triton", False), ("numba", True)])
 def test_numba_cuda_is_loaded_for_what_numba_compiles_and_for_nothing_else(
-    fake_driver: FakeDriver, kernels: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, loads: bool
+    fake_driver: FakeDriver, kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, loads: bool
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # or what was compiled before is read
     if compiler == "triton":
         pytest.importorskip("triton", reason="needs the extra triton")
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # every process says on stderr what it imports
