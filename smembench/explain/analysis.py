@@ -95,6 +95,7 @@ def explain(
     multiprocessors: int | None = None,
     *,
     quick: bool = False,
+    whole: bool = False,
 ) -> Explanation:
     """Trace the PTX of a CUDA case and add up what its accesses cost.
 
@@ -104,6 +105,7 @@ def explain(
         code: what ptxas makes of it, if known: it tells registers, and which accesses are merged.
         multiprocessors: of the GPU, whose persistent grid is launched; None for a block per tile.
         quick: whether to run few blocks, and not to look for mistakes.
+        whole: whether to run all blocks of a persistent grid, which can take minutes, not some that stand for others.
 
     Raises:
         UsageError: for a kernel that is not Numba's, an unknown compute capability, and without NVIDIA's compilers.
@@ -116,6 +118,7 @@ def explain(
         grid, kinds = (prod(grid), 1), kinds_of_tiles(program.tile_of, grid, program.cluster, program.parts)
     elif program.persistent_blocks is not None and multiprocessors is not None:
         grid, persistent = program.on(multiprocessors).grid, True
+        few = prod(grid) if whole else few
     if capability is not None:
         resident_blocks(capability, prod(program.block), 0)  # or it is unknown, and nothing compiles for it
     pad = f", pad {case.pad}" if case.pad is not None else ""

@@ -124,7 +124,9 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     return [
         found
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(explain(case, capability, machine_code(case, capability), multiprocessors), reading)
+        for found in _compare(
+            explain(case, capability, machine_code(case, capability), multiprocessors, whole=True), reading
+        )
     ]
 
 
