@@ -28,7 +28,7 @@ class Missing(StrEnum):
     NOT_IN_RUN = "not in this run"
     NO_TIME = "no time in this run"
     NOT_MEASURED = "not measured"
-    NEEDS_PROBE = "needs smembench probe"
+    NEEDS_PROBE = "not probed"
 
 
 @dataclass(frozen=True, slots=True)
