@@ -73,6 +73,11 @@ def counted(name: str) -> list[float]:
     return [int((judged.astype(str).str.lower() == "true").sum()), len(judged)]
 
 
+def unjudged(name: str) -> int:
+    """How many rows of a table are not judged."""
+    return int(pd.read_csv(REFERENCE / name).agrees.isna().sum())
+
+
 def ports(kernels: Sequence[str]) -> list[float]:
     """Times of ports in CUDA C over those of the same cases in Numba."""
     rows = cases(LIMITS)[lambda run: run.kernel.isin(kernels)]
@@ -172,6 +177,9 @@ FIGURES: dict[str, Callable[[], Sequence[float]]] = {
     "timing": lambda: counted("h200-timing.csv"),
     "foreign": lambda: counted("h200-time.csv"),
     "explain": lambda: counted("h200-explain.csv"),
+    "explain-unjudged": lambda: [unjudged("h200-explain.csv")],
+    "ladders-unjudged": lambda: [sum(map(unjudged, LADDERS))],
+    "odd-unjudged": lambda: [unjudged("h100-explain-odd.csv")],
     "explain-odd": lambda: counted("h100-explain-odd.csv"),
     "explain-ladders": lambda: [*map(sum, zip(*map(counted, LADDERS), strict=True))],
     "public-figures": lambda: counted("h200-public-kernels.csv"),

@@ -23,6 +23,7 @@ def list_(
         typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}. (default: all of them)"),
     ] = None,
     *,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configs, for editors.")] = False,
     outputs: Outputs,
 ) -> None:
     """List kernels, compilers, lessons, configs, GPUs' data sheets and devices.
@@ -32,13 +33,21 @@ def list_(
       smembench list
       smembench list configs
       smembench list kernels --json
+      smembench list --schema > smembench.schema.json
     """
     from smembench.devices.cuda import why_unusable
     from smembench.kernels import registry
+    from smembench.store.run_folder import to_json
     from smembench.views import list as parts
     from smembench.views.console import notes, say
 
     target = opened(outputs, but=only_json("lists have lines, not tables; give .json"))
+    if schema:
+        from smembench.run.config import Config
+
+        made = Config.model_json_schema()
+        target.show_lines([to_json(made).rstrip()], **made)
+        return
     for mistake in registry.mistakes():
         say(notes, mistake)
     chosen = [what] if what else get_args(What)

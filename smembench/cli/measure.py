@@ -64,7 +64,7 @@ def measure(
         SmembenchError: from ``studies.run.run``, for what ended the run, and for a CSV that cannot be written.
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
-    target = opened(running)
+    target = opened(running, of_run=True)
     if running.dry_run:  # before what it does not need is imported
         _show_plan(config, resume, force=running.force, json=target.printed == "json")
         return

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from smembench.store.files import Output
     from smembench.views.export import Result
 
-_FORMS: dict[str, str] = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex", ".html": "html"}
-"""The form of an exported file by its suffix."""
+_DASHBOARDS: dict[str, str] = {".gbench.json": "gbench", ".bmf.json": "bmf", ".smaller.json": "smaller"}
+_FORMS: dict[str, str] = {
+    **_DASHBOARDS,
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".html": "html",
+}
+"""The form of an exported file by its suffix, the longest first."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -62,12 +70,13 @@ class Opened:
             typer.echo("\t".join(plain(stdout, column) for column in line.split("\t")))
 
 
-def opened(asked: Outputs, *, but: Mapping[str, str] = _NONE) -> Opened:
+def opened(asked: Outputs, *, but: Mapping[str, str] = _NONE, of_run: bool = False) -> Opened:
     """The outputs that are asked for, checked now and written later.
 
     Args:
         asked: the user's options.
         but: forms that the command does not have, with the reason.
+        of_run: whether the result is a run, which dashboards take.
 
     Raises:
         UsageError: for a file that is there or cannot be written, an unknown suffix, a form that the command does not
@@ -75,6 +84,8 @@ def opened(asked: Outputs, *, but: Mapping[str, str] = _NONE) -> Opened:
     """
     from smembench.store.files import Output
 
+    if not of_run:
+        but = {**dict.fromkeys(_DASHBOARDS.values(), "a run has this form; smembench show RUN writes it"), **but}
     every = list(_asked(asked, but))
     for option, path, form in every:
         if form in but:
@@ -109,11 +120,11 @@ def _asked(asked: Outputs, but: Mapping[str, str] = _NONE) -> Iterator[tuple[str
         to_stdout = str(asked.csv) == "-"
         yield "--csv -" if to_stdout else "--csv", None if to_stdout else asked.csv, "csv"
     if (path := asked.export) is not None:
-        form = _FORMS.get(path.suffix.lower(), "")
-        if not form:
+        suffix = next((suffix for suffix in _FORMS if path.name.lower().endswith(suffix)), "")
+        if not suffix:
             known = [suffix for suffix, form in _FORMS.items() if form not in but]
             raise UsageError(f"--export {path}: its suffix is none of {', '.join(known)}")
-        to_stdout = str(path) == f"-{path.suffix}"
+        form, to_stdout = _FORMS[suffix], str(path).lower() == f"-{suffix}"
         yield f"--export {path}" if to_stdout else "--export", None if to_stdout else path, form
 
 

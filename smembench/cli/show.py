@@ -67,7 +67,7 @@ def show(
     from smembench.views.reproduce import records, reproduction
     from smembench.views.summary import brief
 
-    target = opened(outputs)
+    target = opened(outputs, of_run=True)
     view = one_of(
         tables=tables, documents=documents, ladder=ladder, limits=limits, compilers=compilers, break_even=break_even
     )

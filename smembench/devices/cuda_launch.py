@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smembench.devices.base import GUARD_BYTES, POISON, Load, OutOfBounds, Prepared, Sampler, check_guards
-from smembench.devices.buffers import BufferPool, fill
+from smembench.devices.allocation import Allocation
+from smembench.devices.base import GUARD_BYTES, POISON, Load, Prepared, Sampler
+from smembench.devices.buffers import BufferPool
 from smembench.devices.cuda_events import EventTimer
 from smembench.devices.cuda_graph import Ahead, GraphTimer, nothing
 from smembench.devices.cuda_graph_parts import described
 from smembench.devices.cuda_load import GraphLoad
-from smembench.kernels.device_memory import DeviceArray, to_device
+from smembench.kernels.device_memory import DeviceArray
 from smembench.kernels.driver import copy
 from smembench.launches.arguments import typed_number
-from smembench.launches.array_argument import ArrayArgument
 from smembench.launches.contract import Contract, array_of
-from smembench.launches.placed_array import PlacedArray
 from smembench.launches.subject import Enqueue, Subject
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources
@@ -51,62 +50,6 @@ class Timing:
     busy: Callable[[float], Any]
 
 
-class _Allocation:
-    """An array's memory between guards."""
-
-    def __init__(self, whole: DeviceArray, argument: ArrayArgument, content: Array) -> None:
-        self.argument, self.content, self._filled, self._whole = argument, content, POISON, whole
-        self.memory = self._whole[GUARD_BYTES : GUARD_BYTES + argument.bytes]
-        self.placed = PlacedArray(self.memory.address + argument.begin, argument)
-
-    def poison(self, stream: int, byte: int = POISON) -> None:
-        """Fill the array and gaps between its rows with a byte, guards with poison."""
-        fill(stream, self._whole, POISON)
-        if byte != POISON and self.argument.bytes:
-            fill(stream, self.memory, byte)
-        self._filled = byte
-
-    def place(self, stream: int, content: Array) -> None:
-        """Poison guards and gaps, and write the elements."""
-        self.poison(stream)
-        self.memory.copy_from_host(self._laid_out(content))
-
-    def read(self, name: str) -> Array:
-        """The elements on the host; ``name`` is the array's in an error.
-
-        Raises:
-            OutOfBounds: if a byte of the guards, or of the gaps, is no longer what it was filled with.
-        """
-        host, each = self._whole.copy_to_host(), self.argument
-        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + each.bytes :], name)
-        memory = host[GUARD_BYTES : GUARD_BYTES + each.bytes]
-        if each.bytes != each.element_bytes:
-            gaps = np.ones(each.bytes, np.bool_)
-            np.ndarray((*each.shape, each.dtype.itemsize), np.bool_, gaps.data, each.begin, (*each.steps, 1))[...] = (
-                False
-            )
-            if (memory[gaps] != self._filled).any():
-                raise OutOfBounds(f"the kernel wrote outside {name}, between its elements")
-        return self._elements(memory).copy()
-
-    def bytes_on_host(self) -> Array:
-        """The memory with its guards."""
-        return self._whole.copy_to_host()
-
-    def saved(self, content: Array) -> DeviceArray:
-        """A copy on the device of what each launch is to find."""
-        return to_device(self._laid_out(content))
-
-    def _laid_out(self, content: Array) -> Array:
-        host = np.full(self.argument.bytes, POISON, np.uint8)
-        self._elements(host)[...] = content
-        return host
-
-    def _elements(self, memory: Array) -> Array:
-        each = self.argument
-        return np.ndarray(each.shape, each.dtype, memory.data, each.begin, each.steps)
-
-
 class LaunchPrepared(Prepared):
     """A launch of the user's, with its arrays on the device; see ``devices.base.Prepared``.
 
@@ -127,13 +70,13 @@ class LaunchPrepared(Prepared):
         self._subject, self._contract, self._timing = subject, contract, timing
         self._timer: GraphTimer | EventTimer | None = None
         self._notes: list[str] = []
-        self._copies: list[dict[int, _Allocation]] = [{} for _ in range(copies)]
+        self._copies: list[dict[int, Allocation]] = [{} for _ in range(copies)]
         for slot, (place, content) in enumerate(zip(contract.places, contents, strict=True)):
             argument = array_of(contract.arguments[place])
             assert argument is not None
             memory = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8, copies)
             for arrays, whole in zip(self._copies, memory, strict=True):
-                arrays[place] = _Allocation(whole, argument, content)
+                arrays[place] = Allocation(whole, argument, content)
         self._arrays, launch = self._copies[0], contract.launch
         self._restored = {place: self._arrays[place].content for place in map(self._place, launch.restored)}
         contract.filled = {self._place(name): self._filled(self._place(name), value) for name, value in launch.resets}

@@ -15,6 +15,11 @@ def child_command(module: str, *arguments: object) -> list[str]:
     return [sys.executable, *flags, __file__, module, *map(str, arguments)]
 
 
+def module_command(module: str, *arguments: object) -> list[str]:
+    """The command line that runs a module of another package, or of this one at another revision by PYTHONPATH."""
+    return [sys.executable, "-P", "-m", module, *map(str, arguments)]
+
+
 def _main() -> None:
     """Import the package that this file lies in, wherever that is, and run one of its modules."""
     import runpy

@@ -65,21 +65,43 @@ def git_revision() -> Git | None:
     Another repository may lie around an installation, have a copy in it, or be named by the environment.
     """
     root = _PACKAGE.parent
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-
-    def git(*arguments: str) -> str:
-        command = ["git", "--no-optional-locks", f"--git-dir={root / '.git'}", f"--work-tree={root}", *arguments]
-        return subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, check=True, timeout=10
-        ).stdout.strip()
-
+    own = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
     try:
         if tomllib.loads((root / _PROJECT).read_text())["project"]["name"] != _PACKAGE.name:
             return None
-        git("ls-files", "--error-unmatch", _PROJECT, f"{_PACKAGE.name}/__init__.py")
-        return Git(revision=git("rev-parse", "HEAD"), dirty=bool(git("status", "--porcelain", "--untracked-files=no")))
+        _git(root, *own, "ls-files", "--error-unmatch", _PROJECT, f"{_PACKAGE.name}/__init__.py")
+        return _state(root, *own)
     except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError):
         return None
+
+
+def kernels_revision(config: Config) -> Git | None:
+    """The same of the checkout that the kernel files from outside lie in; None if in none, or not all in one."""
+    found: dict[str, Path] = {}
+    for folder in {path.absolute().parent for path in _kernel_files(config)}:
+        try:
+            found[_git(folder, "rev-parse", "--show-toplevel")] = folder
+        except (OSError, subprocess.SubprocessError):
+            return None
+    try:
+        (folder,) = found.values()
+        return _state(folder)
+    except (OSError, ValueError, subprocess.SubprocessError):  # several repositories, or one without commits
+        return None
+
+
+def _state(folder: Path, *options: str) -> Git:
+    changes = _git(folder, *options, "status", "--porcelain", "--untracked-files=no")
+    return Git(revision=_git(folder, *options, "rev-parse", "HEAD"), dirty=bool(changes))
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git prints in a folder, whatever repository the environment names."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "--no-optional-locks", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=10
+    ).stdout.strip()
 
 
 def code_hash() -> str:
@@ -93,12 +115,16 @@ def code_hash() -> str:
 def kernel_hashes(config: Config) -> dict[str, str]:
     """Hashes of the files that ``SMEMBENCH_KERNELS`` and sweeps name, by file name; files of one name share one."""
     found: dict[str, str] = {}
-    extra = filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))
-    named = (path for sweep in config.sweep if isinstance(sweep, LaunchSweep) for path in sweep.files)
-    for path in map(Path, dict.fromkeys([*extra, *named])):
+    for path in _kernel_files(config):
         with suppress(OSError):  # a file that cannot be read declares no kernel
             found[path.name] = sha256(found.get(path.name, "").encode() + read_whole(path)).hexdigest()
     return found
+
+
+def _kernel_files(config: Config) -> list[Path]:
+    extra = filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))
+    named = (path for sweep in config.sweep if isinstance(sweep, LaunchSweep) for path in sweep.files)
+    return [*map(Path, dict.fromkeys([*extra, *named]))]
 
 
 def differences(begun: Description, here: Description) -> list[str]:
@@ -152,6 +178,7 @@ def describe_run(
         config=StoredConfig.model_validate(config.model_dump(mode="json")),
         versions=versions(cuda=any(info.kind == "cuda" for info in infos)),
         git=git_revision(),
+        kernels_git=kernels_revision(config),
         code=code_hash(),
         kernels=kernel_hashes(config),
         environment={name: _unplaced(value) if anonymous else visible(value) for name, value in settings().items()},

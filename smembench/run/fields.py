@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, ValidationInfo
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
@@ -16,6 +16,8 @@ from smembench.model.numbers import percent, seconds
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names, split, unknown
 from smembench.toolchains import registry as toolchains
 
+Written = int | str | list[int | str]
+"""What a file may have for values of a sweep, as its JSON schema says: ``8``, ``"1k:8k:*2"`` or a list of such."""
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 
@@ -54,7 +56,7 @@ def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool
         label = f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
         return parse(_as_text(value, label), label, problem)
 
-    return BeforeValidator(validate)
+    return BeforeValidator(validate, json_schema_input_type=Written)
 
 
 def _problem(value: Any) -> str:
@@ -95,7 +97,7 @@ def _names(allowed: Callable[[str], Sequence[str]], what: str, *, optional: bool
 
 
 Names = tuple[str, ...]
-Problem = Annotated[str, BeforeValidator(_problem)]
+Problem = Annotated[str, BeforeValidator(_problem), WithJsonSchema({"enum": list(PROBLEMS)})]
 Kernels = Annotated[Names, _values(_kernels, optional=True)]
 Devices = Annotated[Names, _values(_devices)]
 Dtypes = Annotated[Names, _names(lambda problem: PROBLEMS[problem].dtypes, "element type for {}")]
@@ -113,5 +115,5 @@ Blocks = Annotated[
     _values(lambda text, label, _: parse_blocks(text, name=label), optional=True),
     PlainSerializer(lambda blocks: [*map(str, blocks)]),
 ]
-Seconds = Annotated[float, BeforeValidator(seconds)]
-Percent = Annotated[float, BeforeValidator(percent)]
+Seconds = Annotated[float, BeforeValidator(seconds, json_schema_input_type=float | str)]
+Percent = Annotated[float, BeforeValidator(percent, json_schema_input_type=float | str)]

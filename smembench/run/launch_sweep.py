@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from smembench.kernels.time.problem import PROBLEM
 from smembench.run.axes import parse_ints
-from smembench.run.fields import CacheModes, Devices
+from smembench.run.fields import CacheModes, Devices, Written
 
 SUFFIXES = (".cu", ".ptx", ".cubin", ".py", ".npy")
 """Of files that a sweep names."""
@@ -44,9 +44,10 @@ def _sizes(value: Any) -> dict[str, tuple[int, ...]]:
     return {name: parse_ints(",".join(_texts(values)), name=name) for name, values in value.items()}
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Text = Annotated[str, BeforeValidator(_text)]
-Sizes = Annotated[dict[str, tuple[int, ...]], BeforeValidator(_sizes)]
+_Value = str | float
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts, json_schema_input_type=_Value | list[_Value])]
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_Value | list[_Value])]
+Sizes = Annotated[dict[str, tuple[int, ...]], BeforeValidator(_sizes, json_schema_input_type=dict[str, Written])]
 
 
 class LaunchSweep(BaseModel):

@@ -55,6 +55,7 @@ class Plan:
         Raises:
             UsageError: if a named kernel does not exist for the device or compiler, or there are more than
                 ``MOST_CASES`` cases.
+            SmembenchError: for a sustained load without a GPU, as ``needs_gpu``.
         """
         sweeps = tuple(
             place_launches(sweep, resolve, listed=listed) if isinstance(sweep, LaunchSweep) else place(sweep, resolve)
@@ -63,7 +64,10 @@ class Plan:
         count = sum(map(_count, sweeps))
         if count > MOST_CASES:
             raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
-        return cls(sweeps, count)
+        plan = cls(sweeps, count)
+        if config.sustained and not listed and plan.devices == (CPU,):
+            raise needs_gpu("sustained: a load of seconds runs", fell_back=any(placed.fell_back for placed in sweeps))
+        return plan
 
     @property
     def devices(self) -> tuple[str, ...]:

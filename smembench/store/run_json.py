@@ -60,7 +60,7 @@ class Part(BaseModel):
 
 
 class Git(Part):
-    """The checkout that smembench ran from, and whether it had uncommitted changes."""
+    """The commit of a checkout, and whether it had uncommitted changes."""
 
     revision: str = ""
     dirty: bool = False
@@ -94,7 +94,8 @@ class Description(Part):
     """A whole run.json.
 
     Attributes:
-        git, host: None if unknown, ``host`` also in an anonymous run.
+        git, host: None if unknown, ``host`` also in an anonymous run; ``git`` is of smembench's own checkout.
+        kernels_git: of the checkout that holds the kernel files from outside, if that is one.
         code: hash of smembench's own files.
         kernels: hashes of the kernel files from outside, by name.
         environment: settings that decide the code or its time, by variable (see ``toolchains.settings``).
@@ -110,6 +111,7 @@ class Description(Part):
     config: StoredConfig = StoredConfig()
     versions: dict[str, str] = {}
     git: Git | None = None
+    kernels_git: Git | None = None
     code: str = ""
     kernels: dict[str, str] = {}
     environment: dict[str, str] = {}
@@ -126,6 +128,11 @@ class Description(Part):
         """What decides the code besides versions and revision: kernel files, with short hashes, and settings."""
         files = {f"kernel file {name}": found[:_SHORT_HASH] for name, found in self.kernels.items()}
         return {**files, **self.environment}
+
+    @property
+    def measured_git(self) -> Git | None:
+        """The checkout of what was measured: that of the kernels from outside, or smembench's own."""
+        return self.kernels_git or self.git
 
     def device(self, name: str) -> DeviceInfo | None:
         """The device with that name; None if the run has none."""

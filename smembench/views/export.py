@@ -9,6 +9,7 @@ from smembench.store import schema
 from smembench.store.csv_files import table_text
 from smembench.store.run import Run
 from smembench.store.run_folder import to_json
+from smembench.views import dashboards
 from smembench.views.html import page
 from smembench.views.latex import latex
 from smembench.views.markdown import markdown
@@ -21,16 +22,19 @@ class Result:
     """A command's tables, and what makes its other forms, each called only if it is asked for.
 
     ``data`` are the parts of the JSON object, ``rows`` the records of the CSV or its text; ``html`` makes a page of
-    another kind than that of the tables.
+    another kind than that of the tables. ``run`` is what the formats of dashboards are made of.
     """
 
     sections: Sequence[Section]
     data: Callable[[], Mapping[str, object]]
     rows: Callable[[], Sequence[Record] | str] = tuple
     html: Callable[[], str] | None = None
+    run: Run | None = None
 
     def text(self, form: str) -> str:
-        """The result in a form: csv, json, markdown, latex or html."""
+        """The result in a form: csv, json, markdown, latex, html, or that of a dashboard."""
+        if self.run is not None and form in dashboards.FORMS:
+            return dashboards.FORMS[form](self.run)
         if form == "csv":
             rows = self.rows()
             return rows if isinstance(rows, str) else csv(rows)
@@ -52,4 +56,5 @@ def of_run(run: Run, sections: Sequence[Section], **parts: Sequence[Record]) -> 
         sections=sections,
         data=lambda: {"run": run.description.model_dump(mode="json"), "cases": cases(run), **parts},
         rows=lambda: table_text(schema.COLUMNS, map(schema.to_fields, run.rows)),
+        run=run,
     )

@@ -90,6 +90,7 @@ def test_the_explain_sentence_counts_the_table() -> None:
     rows = records((ROOT / "results/reference/h200-explain.csv").read_text())
     agrees = [row["agrees"] for row in rows if row["agrees"]]
     says("explain", f"{agrees.count('true')} of {len(agrees)}")
+    says("explain-unjudged", str(len(rows) - len(agrees)))
     assert f"over {len({row['case_id'] for row in rows})} combinations of kernel, block, dtype and pad" in UNFOLDED
 
 

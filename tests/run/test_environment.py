@@ -61,14 +61,13 @@ def test_settings_are_recorded_and_named_where_they_differ(tmp_path: Path, monke
     assert "/me/" not in described(NUMBA_CUDA_DRIVER="/me/libcuda.so").model_dump_json()
 
 
-def test_a_revision_is_that_of_the_own_checkout_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def git(folder: Path, *arguments: str) -> str:
-        options = ("-c", "user.name=name", "-c", "user.email=mail")
-        ran = subprocess.run(
-            ["git", "-C", str(folder), *options, *arguments], check=True, capture_output=True, text=True
-        )
-        return ran.stdout.strip()
+def git(folder: Path, *arguments: str) -> str:
+    options = ("-c", "user.name=name", "-c", "user.email=mail")
+    ran = subprocess.run(["git", "-C", str(folder), *options, *arguments], check=True, capture_output=True, text=True)
+    return ran.stdout.strip()
 
+
+def test_a_revision_is_that_of_the_own_checkout_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made(folder: Path, name: str) -> Path:
         package = folder / "smembench"
         package.mkdir(parents=True)
@@ -128,3 +127,29 @@ def test_a_damaged_salt_tells_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     (salt,) = (path for path in tmp_path.rglob("*") if path.is_file())
     salt.write_bytes(b"")
     assert pseudonym("GPU-1") is None
+
+
+def test_a_run_of_kernels_of_ones_own_has_their_repositorys_revision(tmp_path: Path) -> None:
+    def of(*files: str) -> Git | None:
+        sweep = {
+            "problem": "time",
+            "kernel": [f"{tmp_path / file}:scale" for file in files],
+            "grid": "1",
+            "block": "32",
+        }
+        return environments.kernels_revision(from_flags({"sweep": [sweep]}))
+
+    for folder in ("mine/kernels", "none", "empty"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "scale.cu").touch()
+    git(tmp_path / "empty", "init", "-q")
+    assert of("mine/kernels/scale.cu") is None
+    git(tmp_path / "mine", "init", "-q")
+    git(tmp_path / "mine", "add", "-A")
+    git(tmp_path / "mine", "commit", "-q", "-m", "one")
+    revision = git(tmp_path / "mine", "rev-parse", "HEAD")
+    assert of("mine/kernels/scale.cu") == Git(revision=revision, dirty=False)
+    (tmp_path / "mine/kernels/scale.cu").write_text("changed")
+    assert of("mine/kernels/scale.cu") == Git(revision=revision, dirty=True)
+    assert of("mine/kernels/scale.cu", "none/scale.cu") is None
+    assert of("empty/scale.cu") is None

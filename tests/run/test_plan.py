@@ -284,3 +284,9 @@ def test_layouts_that_there_are_not_are_refused() -> None:
         planned({"problem": "matmul", "b_layout": "diagonal"})
     with pytest.raises(UsageError, match="layout of transpose's second matrix"):
         planned({"b_layout": "columns"})
+
+
+def test_a_sustained_load_without_a_gpu_is_refused() -> None:
+    config = from_flags({"sweep": [{"problem": "transpose", "device": "cpu"}], "sustained": 2})
+    with pytest.raises(UsageError, match="sustained: a load of seconds runs only on a GPU, not on cpu"):
+        Plan.of(config, {"cpu": "cpu"})

@@ -59,7 +59,7 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
         dots["params"] = [
             {"name": "zoom", "select": {"type": "interval", "zoom": "wheel![event.ctrlKey]"}, "bind": "scales"}
         ]
-    point = "git revision of smembench" if revisions else "run"
+    point = "git revision" if revisions else "run"
     move = "" if revisions else " Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
     return Chart(
         name="history-by-revision" if revisions else "history",

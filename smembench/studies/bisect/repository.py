@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
+from smembench.model.child import module_command
 from smembench.model.errors import UsageError
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
@@ -112,12 +112,12 @@ class Package:
             UsageError: if pip cannot install it.
         """
         run = partial(subprocess.run, capture_output=True, text=True, errors="replace", check=False)
-        made = run([sys.executable, "-m", "venv", "--without-pip", str(path)])
+        made = run(module_command("venv", "--without-pip", path))
         if not made.returncode:
             shared = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
             (packages(path) / "shared.pth").write_text(shared)
-            pip = ("pip", "--python", str(path / "bin/python"), "install", "--quiet", f"{self.name}=={version}")
-            made = run([sys.executable, "-m", *pip])
+            options = ("--python", path / "bin/python", "install", "--quiet")
+            made = run(module_command("pip", *options, f"{self.name}=={version}"))
         if made.returncode:
             said = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise UsageError(f"{self.name} {version}: cannot be installed: {said}")

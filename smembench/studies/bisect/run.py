@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
 
-from smembench.model.child import child_command
+from smembench.model.child import child_command, module_command
 from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.interrupts import EXIT_CODES
 from smembench.model.text import visible
@@ -132,7 +131,7 @@ def _trial(state: State, folder: Path, worktrees: dict[int, Path], commit: int, 
     command = child_command("smembench", *options)
     if state.ours:
         environment["PYTHONPATH"] = str(path)
-        command = [sys.executable, "-P", "-m", "smembench", *options]
+        command = module_command("smembench", *options)
     elif state.package:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(packages(path)), os.environ.get("PYTHONPATH"))))
     done = _ran(command, path, environment)

@@ -17,7 +17,7 @@ from smembench.model.errors import NothingCompared, UsageError
 from smembench.model.measurement import CROWDED, Status
 from smembench.run.launch_sweep import LaunchSweep
 from smembench.store.run import Run
-from smembench.store.run_json import Description
+from smembench.store.run_json import Description, Git
 from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import MACHINE_CODE, Difference
 
@@ -244,7 +244,8 @@ def _text(value: object) -> str:
 
 def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
     code = f" {run.code[:_SHORT]}" if run.code and not (run.git and run.git.revision and not run.git.dirty) else ""
-    software = {"git revision": revision(run) + code, **run.versions, **run.deciding}
+    software = {"git revision": revision(run.git) + code, **run.versions, **run.deciding}
+    software |= {"git revision of the kernels": revision(run.kernels_git)} if run.kernels_git else {}
     software |= {f"kernel file {name}": found[:_SHORT] for name, found in run.kernels.items()}
     software |= {
         name.replace("_", " "): str(value)
@@ -261,8 +262,8 @@ def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
     return _Facts(software, machine)
 
 
-def revision(run: Description) -> str:
-    """The git revision a run was made from, short, with ``+`` if the checkout had changes; – if unknown."""
-    if run.git is None or not run.git.revision:
+def revision(git: Git | None) -> str:
+    """A git revision, short, with ``+`` if the checkout had changes; – if unknown."""
+    if git is None or not git.revision:
         return "–"
-    return f"{run.git.revision[:_SHORT]}{'+' if run.git.dirty else ''}"
+    return f"{git.revision[:_SHORT]}{'+' if git.dirty else ''}"

@@ -16,8 +16,8 @@ def by_revision(nights: Sequence[Night]) -> tuple[list[Night], int]:
 
     A checkout with changes is a point of its own, ``abc+``.
     """
-    known = [night for night in nights if (git := night.description.git) is not None and git.revision]
-    groups = grouped(known, lambda night: revision(night.description))
+    known = [night for night in nights if (git := night.description.measured_git) is not None and git.revision]
+    groups = grouped(known, lambda night: revision(night.description.measured_git))
     return [_point(name, runs) for name, runs in groups.items()], len(nights) - len(known)
 
 

@@ -29,8 +29,8 @@ class Missing(StrEnum):
     NOT_IN_RUN = "not in this run"
     NO_TIME = "no time in this run"
     NOT_MEASURED = "not measured"
-    NEEDS_PROBE = "needs smembench probe"
-    NEEDS_COMPILERS = "needs NVIDIA's compilers"
+    NEEDS_PROBE = "not probed"
+    NEEDS_COMPILERS = "needs NVIDIA\'s compilers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Shared memory",
         "shared memory limits a device's parallelism",
-        Limit(_parallelism, "times the blocks"),
+        Limit(_parallelism, "times"),
         "An SM's shared memory is shared out among its blocks: the more each takes, the fewer fit.",
         FASTER,
         assumed="blocks of 128 threads with 1 KiB, over those with 48 KiB",

@@ -1,0 +1,56 @@
+"""Runs in the formats of dashboards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import pytest
+
+from smembench.store.run import Run
+from smembench.store.schema import Row
+from smembench.views.export import of_run
+
+Rows = Callable[..., list[Row]]
+
+
+@pytest.fixture
+def run(rows: Rows) -> Run:
+    """Two cases, one of them without a time, and samples of two rounds."""
+    copy, naive = rows({"copyGmem": [2.0] * 3, "naiveGmem": []})
+    copy = replace(copy, uncertainty=0.01)
+    return Run([copy, naive], samples={copy.case_id: {0: [2.0, 2.2, 1.8], 1: [2.4]}})
+
+
+def exported(run: Run, form: str) -> Any:
+    return json.loads(of_run(run, []).text(form))
+
+
+def test_google_benchmark_has_a_repetition_per_round(run: Run) -> None:
+    found = exported(run, "gbench")
+    assert {"context", "benchmarks"} == {*found}
+    named = run.rows[0].case_id
+    assert [(each["run_name"], each["repetition_index"], each["iterations"]) for each in found["benchmarks"]] == [
+        (named, 0, 3),
+        (named, 1, 1),
+    ]
+    assert [each["real_time"] for each in found["benchmarks"]] == [1e6 * median([2.0, 2.2, 1.8]), 2.4e6]
+    assert {each["time_unit"] for each in found["benchmarks"]} == {"ns"}
+    assert [each["real_time"] for each in exported(replace(run, samples={}), "gbench")["benchmarks"]] == [2e6]
+
+
+def test_smaller_is_better_has_medians_with_their_interval(run: Run) -> None:
+    (found,) = exported(run, "smaller")
+    assert (found["name"], found["unit"], found["value"], found["range"]) == (run.rows[0].case_id, "µs", 2000.0, "± 20")
+
+
+def test_bencher_has_latency_in_ns_between_its_ends(run: Run) -> None:
+    (found,) = exported(run, "bmf").items()
+    latency = found[1]["latency"]
+    assert found[0] == run.rows[0].case_id
+    assert (latency["value"], latency["lower_value"], latency["upper_value"]) == pytest.approx((2e6, 1.98e6, 2.02e6))
+    bare = replace(run, rows=[replace(run.rows[0], uncertainty=None, precision=None)])
+    assert {*next(iter(exported(bare, "bmf").values()))["latency"]} == {"value"}
