@@ -30,7 +30,7 @@ class Missing(StrEnum):
     NO_TIME = "no time in this run"
     NOT_MEASURED = "not measured"
     NEEDS_PROBE = "not probed"
-    NEEDS_COMPILERS = "needs NVIDIA\'s compilers"
+    NEEDS_COMPILERS = "needs NVIDIA's compilers"
 
 
 @dataclass(frozen=True, slots=True)
