@@ -66,7 +66,7 @@ def _timing(target: Opened, config: Path | None) -> None:
     from smembench.run.config import from_toml
     from smembench.run.environment import versions
     from smembench.run.session import locked
-    from smembench.studies.doctor.timing import CASES, cases_of, compare
+    from smembench.studies.doctor.timing import CASES, Agreement, cases_of, compare
     from smembench.views.console import notes, say
     from smembench.views.doctor import section, timing_records
     from smembench.views.export import Result
@@ -74,9 +74,15 @@ def _timing(target: Opened, config: Path | None) -> None:
     with locked(["cuda:0"]):
         cases = CASES if config is None else cases_of(from_toml(config))
         info = open_device("cuda:0").info
-        found = list(compare(cases, partial(say, notes)))
-    records = timing_records(found)
-    data = {"device": info.known, "timings": records}
-    target.show(Result(sections=[section(found, info, versions())], data=lambda: data, rows=lambda: records))
+        found: list[Agreement] = []
+        try:
+            found.extend(compare(cases, partial(say, notes)))
+        finally:  # what was measured until then is written, also after Ctrl-C
+            if found:
+                records = timing_records(found)
+                data = {"device": info.known, "timings": records}
+                target.show(
+                    Result(sections=[section(found, info, versions())], data=lambda: data, rows=lambda: records)
+                )
     if others := sum(item.agrees is False for item in found):
         raise SmembenchError(f"{others} of {number_of(len(found), 'median')} differ from Nsight Compute's")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from smembench.cli.app import app
+from smembench.devices import select
 from smembench.explain import kernel_records
 from smembench.explain.kernel_records import KernelRecords, per_launch
 from smembench.explain.ncu import parse
 from smembench.model.device import DeviceInfo
+from smembench.run import session
 from smembench.studies.doctor import timing
 from smembench.studies.doctor.timing import CASES, METRIC, Agreement
 from smembench.views.doctor import section, timing_records
@@ -102,3 +109,16 @@ def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) 
     (found,) = timing.compare(CASES[:1], said.append)
     assert found == Agreement(CASES[0], 2.0, 1.9)
     assert said == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]
+
+
+def test_what_was_measured_before_ctrl_c_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def compared(*_: object) -> Iterator[Agreement]:
+        yield Agreement(CASES[0], 2.5, 2.4)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(timing, "compare", compared)
+    monkeypatch.setattr(session, "locked", lambda devices: nullcontext())
+    monkeypatch.setattr(select, "open_device", lambda name: SimpleNamespace(info=DeviceInfo(name="cuda:0")))
+    ended = CliRunner().invoke(app, ["doctor", "--timing", "--quiet", "--export", str(tmp_path / "timing.csv")])
+    assert ended.exit_code
+    assert (tmp_path / "timing.csv").read_text().count("copyGmem") == 1
