@@ -32,7 +32,7 @@ from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from smembench.toolchains import numba
-from smembench.toolchains.machine_code import variant
+from smembench.toolchains.kept_code import variant
 from smembench.toolchains.settings import settings as settings_of_compilers
 from warm import WarmPython
 

@@ -76,7 +76,7 @@ def test_rows_that_begin_anywhere_are_read_within_the_input_and_written_once(
     chosen = case(name, dtype, columns, rows, Block(8, max(wide, 4)))
     kernel, (across, down) = kernel_of(chosen), numba_kernel(chosen).grid
     with pytest.MonkeyPatch.context() as patch:
-        everywhere = dict.fromkeys(product(range(across), range(down), (0,)), 1)
+        everywhere: dict[tuple[int, ...], int] = dict.fromkeys(product(range(across), range(down), (0,)), 1)
         patch.setattr(analysis, "Chosen", lambda *_: Chosen(kinds=everywhere))
         traced = explain(chosen).trace
     every = range(rows * columns)

@@ -63,7 +63,7 @@ def test_predictions_are_those_of_nvvms_ptx_and_functions_of_libdevice_are_refus
 
 
 if __name__ == "__main__":
-    numba.cuda_libraries = lambda: {"NVVM": "", "nvJitLink": ""}
+    vars(numba)["cuda_libraries"] = lambda: {"NVVM": "", "nvJitLink": ""}
     try:
         explain_function(sines, grid=1, block=32, args=(np.zeros(1), np.zeros(1)), capability="9.0")
     except UsageError as error:
