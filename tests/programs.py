@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from smembench.kernels.kernel import Kernel
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 NUMBA = [kernel for kernel in kernels() if (kernel.kind, kernel.compiler) == ("cuda", "numba")]
+RAGGED = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]
+"""m, n and k: one element, ragged both ways, whole blocks with a ragged k, a row of several blocks."""
+SMALL_BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]
 PORTS = [kernel for kernel in kernels() if kernel.compiler == "nvrtc"]
 
 
@@ -57,6 +61,17 @@ def case_of(
     device, pad = ("cpu" if kernel.kind == "cpu" else "cuda:0"), None if kernel.pad is None else int(kernel.pad)
     case = Case(problem.name, kernel.name, device, dtype, m, n, k, block, pad, stride=stride, compiler=kernel.compiler)
     return replace(case, b_layout=problem.usual_b_layout(dtype))
+
+
+def ragged(kernel: Kernel) -> list[Case]:
+    """Those at ragged sizes that a kernel takes, for every element type of its problem, small block and two pads."""
+    pads = [None, 2] if kernel.pad else [None]
+    cases = [
+        replace(case, pad=case.pad if pad is None else pad)
+        for dtype, size, block, pad in product(PROBLEMS[kernel.problem].dtypes, RAGGED, SMALL_BLOCKS, pads)
+        if (kernel.blocks or block == SMALL_BLOCKS[0]) and (case := case_of(kernel, *size, dtype, block))
+    ]
+    return [case for case in cases if not kernel.refusal(case) and isinstance(kernel.build(case), NumbaKernel)]
 
 
 def numba_kernel(case: Case) -> NumbaKernel:

@@ -1,4 +1,7 @@
-"""Numba's CUDA simulator: runs Numba kernels without a GPU, for tests; never for timing."""
+"""Numba's CUDA simulator: runs Numba kernels without a GPU, for tests; never for timing.
+
+It shows what their PTX does not (``by_ptx``): Python bodies of intrinsics, hand-overs between blocks, and tensor cores.
+"""
 
 from __future__ import annotations
 

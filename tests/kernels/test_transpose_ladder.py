@@ -1,4 +1,4 @@
-"""The transposes of the ladder: what the model and the compiler say of them. Their results: tests/simulator."""
+"""The transposes of the ladder: what the model and the compiler say of them. Their results: tests/values."""
 
 from __future__ import annotations
 

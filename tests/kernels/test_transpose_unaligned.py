@@ -1,4 +1,4 @@
-"""Transposes of rows that begin anywhere: what the model and the compiler say. Their results: tests/simulator."""
+"""Transposes of rows that begin anywhere: what the model and the compiler say. Their results: tests/values."""
 
 from __future__ import annotations
 

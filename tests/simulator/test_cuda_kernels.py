@@ -1,16 +1,19 @@
-"""Every CUDA kernel in Numba's simulator; collected only where NUMBA_ENABLE_CUDASIM is set (see conftest.py)."""
+"""Kernels whose PTX does not tell their results, and the simulator itself: threads that meet, or fail to.
+
+Collected only where NUMBA_ENABLE_CUDASIM is set (see conftest.py). Most kernels' results: tests/values.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from operator import attrgetter
 from typing import Any
 
 import pytest
 
+import by_ptx
 import simulated
-from programs import NUMBA, assert_right, case_of, cuda_kernel
+from programs import NUMBA, assert_right, ragged
 from smembench.kernels import registry
 from smembench.kernels.common.grids import block_of, covering
 from smembench.kernels.intrinsics.warp_group import GROUP, meet_group
@@ -21,11 +24,8 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.transpose.problem import TRANSPOSE
 from smembench.model.case import Block, Case
 
-SIZES = [(1, 1, 1), (5, 7, 3), (9, 4, 6), (4, 8, 17), (1, 37, 2)]
-"""m, n and k: one element, ragged both ways, whole blocks with a ragged k, a row of several blocks."""
-BLOCKS = [Block(4, 4), Block(8, 2), Block(2, 8), Block(3, 3)]
-ONE_IN = {"access": 11, "constant": 11, "transpose": 11, "matmul": 3}
-"""Of problems with many kernels alike one case in so many, and what it takes for each axis to meet all its values."""
+ONE_IN = 3
+"""One case in so many, and what it takes for each axis to meet all its values."""
 AXES = (attrgetter("dtype"), attrgetter("block"), attrgetter("pad"), attrgetter("m", "n", "k"))
 
 
@@ -36,14 +36,8 @@ def verify(case: Case, kernel: Kernel | None = None) -> None:
 
 
 def cases_of(kernel: Kernel) -> list[Case]:
-    pads = [None, 2] if kernel.pad else [None]
-    cases = [
-        replace(case, pad=case.pad if pad is None else pad)
-        for dtype, size, block, pad in product(PROBLEMS[kernel.problem].dtypes, SIZES, BLOCKS, pads)
-        if (kernel.blocks or block == BLOCKS[0]) and (case := case_of(kernel, *size, dtype, block))
-    ]
-    allowed = [case for case in cases if not kernel.refusal(case) and isinstance(kernel.build(case), NumbaKernel)]
-    chosen = allowed[:: ONE_IN.get(kernel.problem, 1)]
+    allowed = [case for case in ragged(kernel) if not by_ptx.follows(kernel, case.dtype)]
+    chosen = allowed[::ONE_IN]
     for axis in AXES:
         chosen += {axis(case): case for case in allowed if axis(case) not in map(axis, chosen)}.values()
     return chosen
@@ -54,38 +48,6 @@ def test_every_kernel_is_right_on_ragged_sizes(case: Case) -> None:
     verify(case)
 
 
-PRODUCTS = [k for k in NUMBA if k.problem == "matmul" and k.strided and not k.default_blocks]
-"""Those whose tile is the block; see test_cuda_matmul_ladder.py for the others."""
-
-
-@pytest.mark.parametrize("stride", [17, 20, 49])
-@pytest.mark.parametrize("kernel", PRODUCTS, ids=lambda kernel: kernel.name)
-def test_products_of_sub_matrices_touch_nothing_around_them(kernel: Kernel, stride: int) -> None:
-    for m, n, k in [(5, 7, 17), (9, 17, 6)]:
-        verify(case_of(kernel, m, n, k, block=Block(4, 4), stride=stride))
-
-
-@pytest.mark.parametrize(
-    ("kernel", "stride"), [("strided", 3), ("strided", 12), ("strided", 32), ("broadcastAccess", None)]
-)
-def test_threads_in_a_line_do_not_meet(kernel: str, stride: int | None) -> None:
-    """In more than one block, the last of them ragged."""
-    verify(case_of(cuda_kernel("access", kernel), 2, 700, dtype="int32", stride=stride))
-
-
-def without_bounds(out: Any, inp: Any, nx: Any, ny: Any) -> None:
-    """A transpose that every thread of the grid takes part in."""
-    x, y = cuda.grid(2)
-    out[int(x * ny + y)] = inp[int(y * nx + x) % inp.size]
-
-
-def off_by_one(out: Any, inp: Any, nx: Any, ny: Any) -> None:
-    """A transpose whose bounds test leaves the last row out."""
-    x, y = cuda.grid(2)
-    if x < nx and y < ny - 1:
-        out[int(x * ny + y)] = inp[int(y * nx + x)]
-
-
 def as_kernel(function: Any) -> Kernel:
     def build(case: Case) -> NumbaKernel:
         return NumbaKernel(function, grid=covering(case.n, case.m, block_of(case)), block=block_of(case))
@@ -94,16 +56,6 @@ def as_kernel(function: Any) -> Kernel:
 
 
 WRONG = Case("transpose", "wrong", "cuda:0", "float32", 5, 7, None, Block(4, 4))
-
-
-def test_a_write_beside_the_output_is_caught() -> None:
-    with pytest.raises(IndexError, match="out of bounds"):
-        verify(WRONG, as_kernel(without_bounds))
-
-
-def test_rows_left_out_are_caught() -> None:
-    with pytest.raises(AssertionError, match="7 of 35 elements differ, the first at index 4"):
-        verify(WRONG, as_kernel(off_by_one))
 
 
 def test_an_error_before_a_barrier_ends_the_threads_that_wait_there() -> None:

@@ -16,7 +16,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.errors import DeviceUnavailable
 
-PARTS = 3
+PARTS = 2
 """Processes, so that several workers have a share of what takes longest."""
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 

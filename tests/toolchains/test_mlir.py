@@ -6,6 +6,7 @@ import re
 import struct
 import sys
 from collections import Counter
+from collections.abc import Generator
 from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
@@ -17,12 +18,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+import by_ptx
 from programs import NUMBA, assert_right, case_of, cuda_kernel, first_dtype, numba_kernel, planned
-from smembench.explain.ptx.content import GlobalArray
-from smembench.explain.ptx.memory import SPACING
-from smembench.explain.ptx.parse import parse
-from smembench.explain.ptx.registers import Launch
-from smembench.explain.ptx.trace import trace
 from smembench.kernels import registry
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
 from smembench.kernels.intrinsics.vector import load_vector, store_vector
@@ -31,7 +28,6 @@ from smembench.kernels.numba_cuda import INSTALL, INSTALLED, cuda, number, uint3
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
-from smembench.model.formats import carried
 from smembench.model.measurement import Status
 from smembench.run.config import Sweep
 from smembench.run.trial import Request, TrialRunner
@@ -241,15 +237,10 @@ def test_an_array_of_the_module_has_its_name_where_the_host_looks_for_it(
 
 
 @pytest.fixture
-def as_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
+def as_ptx() -> Generator[None]:
     """What is compiled is its PTX."""
-    compiler = pytest.importorskip("numba_cuda_mlir.compiler")
-
-    def ptx(function: Any, signature: Any, **options: Any) -> bytes:
-        options |= {"lto": False, "_compile_output": "ptx"}
-        return str(compiler._compile_and_optimize(function, signature, options).ptx).encode()
-
-    monkeypatch.setattr(compiler, "compile_cubin", ptx)
+    with by_ptx.mlir_as_ptx():
+        yield
 
 
 @pytest.mark.parametrize(
@@ -270,32 +261,12 @@ def as_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
         ("matmul", "streamK", 70, "float32"),
     ],
 )
-@pytest.mark.usefixtures("as_ptx")
+@needs_mlir
 def test_what_it_compiles_computes_the_reference(problem: str, name: str, m: int, dtype: str) -> None:
     """Its PTX, run on values at sides that no tile divides; 128 of serpentine leave a row of products over."""
-    case = case_of(by_mlir(problem, name), m, 4097 if m == 128 else 45, 33, dtype)
-    program = numba_kernel(case).on(1)
-    (kernel,) = parse(compiled(case, program, "9.0").decode()).kernels.values()
-
-    def run(inputs: tuple[Any, ...]) -> Any:
-        dtype, length = PROBLEMS[problem].array_types(case)[0], PROBLEMS[problem].lengths(case)[0]
-        arrays = [np.zeros(length, str(carried(dtype))), *(array.reshape(-1) for array in inputs)]
-        placed = [
-            GlobalArray(str(at), at * SPACING, array.nbytes, array.view(np.uint8), shape=array.shape, result=True)
-            for at, array in enumerate(arrays, 1)
-        ]
-        words = [
-            word for at, array in zip(placed, arrays, strict=True) for word in (at.begin, at.begin, 0, array.size, 1)
-        ]
-        words += PROBLEMS[problem].scalars(case)
-        parameters = {
-            each.name: int(word).to_bytes(each.bytes, "little")
-            for each, word in zip(kernel.parameters, words, strict=True)
-        }
-        trace(kernel, Launch((*program.grid, 1), (*program.block, 1), parameters), placed, "kernel.py")
-        return arrays[0]
-
-    assert_right(case, run)
+    kernel = by_mlir(problem, name)
+    case = case_of(kernel, m, 4097 if m == 128 else 45, 33, dtype)
+    assert_right(case, lambda inputs: by_ptx.run(case, kernel, PROBLEMS[problem], inputs, "mlir"))
 
 
 @pytest.mark.usefixtures("as_ptx")
