@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -104,17 +103,9 @@ def _compiled(case: Case, program: NumbaKernel, engine: str) -> PtxKernel:
     key = (engine, *variant(case, program, _CAPABILITY))
     if key not in _kernels:
         if engine == "numba":
-            if reason := _unavailable():
-                pytest.skip(reason)
-            code = numba.by_nvvm(case, program, _CAPABILITY)
-            text = code.decode() if program.constant else numba.linked_ptx(code, program.architecture(_CAPABILITY))
+            text = numba.kernel_ptx(case, program, _CAPABILITY)
         else:
             with mlir_as_ptx():
                 text = numba_cuda_mlir.compiled(case, program, _CAPABILITY).decode()
         (_kernels[key],) = parse(text).kernels.values()
     return _kernels[key]
-
-
-@cache
-def _unavailable() -> str | None:
-    return numba.TOOLCHAIN.unavailable()
