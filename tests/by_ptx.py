@@ -28,7 +28,7 @@ from smembench.model.case import Case
 from smembench.model.formats import carried
 from smembench.model.problem import Problem
 from smembench.toolchains import numba, numba_cuda_mlir
-from smembench.toolchains.machine_code import variant
+from smembench.toolchains.kept_code import variant
 
 if TYPE_CHECKING:
     from smembench.model.problem import Array
