@@ -42,10 +42,10 @@ _kernels: dict[tuple[object, ...], PtxKernel] = {}
 
 
 def follows(kernel: Kernel, dtype: str) -> bool:
-    """Whether a kernel's results are known from its PTX, in less time than in the simulator's.
+    """Whether a kernel's results are known from its PTX, in about a second.
 
     They are not known where it needs tensor cores or other blocks, where the host fills constant memory before a
-    launch, where PTX computes in bfloat16, and in some loops over tiles; several results per thread take seconds.
+    launch, where PTX computes in bfloat16, and in some loops over tiles. Several results per thread take seconds.
     """
     unknown = ("constantUniform", "constantDiverging", "tiled1D", "tiled2D")
     long = kernel.problem == "matmul" and kernel.default_blocks
