@@ -45,9 +45,9 @@ def follows(kernel: Kernel, dtype: str) -> bool:
     """Whether a kernel's results are known from its PTX, in about a second.
 
     They are not known where it needs tensor cores or other blocks, where the host fills constant memory before a
-    launch, where PTX computes in bfloat16, and in some loops over tiles. Several results per thread take seconds.
+    launch, and where PTX computes in bfloat16. Several results per thread take seconds.
     """
-    unknown = ("constantUniform", "constantDiverging", "tiled1D", "tiled2D")
+    unknown = ("constantUniform", "constantDiverging")
     long = kernel.problem == "matmul" and kernel.default_blocks
     return not (kernel.needs or long or kernel.name in unknown or dtype == "bfloat16")
 

@@ -95,3 +95,12 @@ def test_a_mistake_is_caught(function: Any, found: str) -> None:
     kernel = cuda_kernel("transpose", "naiveGmem")
     with pytest.raises(AssertionError, match=found):
         verify(case_of(kernel, 5, 7, block=Block(4, 4)), replace(kernel, build=build))
+
+
+@pytest.mark.parametrize(
+    ("name", "sides", "block"), [("tiled1D", (5, 3, 7), Block(4, 4)), ("tiled2D", (1, 1, 1), Block(2, 8))]
+)
+def test_a_loop_whose_values_cease_to_differ_between_threads_is_followed(
+    name: str, sides: tuple[int, int, int], block: Block
+) -> None:
+    verify(case_of(cuda_kernel("matmul", name), *sides, block=block))

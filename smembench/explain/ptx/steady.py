@@ -234,7 +234,7 @@ def _growth(first: Mapping[str, Any], one: Mapping[str, Any], two: Mapping[str, 
             return None
         else:
             growth = value - one[name]
-            if not np.array_equal(np.broadcast_to(one[name] - first[name], growth.shape), growth):
+            if not (growth == one[name] - first[name]).all():
                 return None
             found[name] = growth
     return found
