@@ -33,8 +33,9 @@ class Numba(Toolchain[NumbaKernel]):
     makers = ("numba", "numba-cuda", "nvjitlink")
 
     def libraries(self) -> dict[str, str]:
-        """nvJitLink, which NVVM's code is linked by."""
-        return {"nvjitlink": cuda_libraries()["nvJitLink"]}
+        """nvJitLink, which NVVM's code is linked by, if it is there."""
+        version = cuda_libraries()["nvJitLink"]
+        return {"nvjitlink": version} if version else {}
 
     @property
     def install(self) -> str:

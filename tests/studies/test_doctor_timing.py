@@ -119,6 +119,6 @@ def test_what_was_measured_before_ctrl_c_is_written(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(timing, "compare", compared)
     monkeypatch.setattr(session, "locked", lambda devices: nullcontext())
     monkeypatch.setattr(select, "open_device", lambda name: SimpleNamespace(info=DeviceInfo(name="cuda:0")))
-    ended = CliRunner().invoke(app, ["doctor", "--timing", "--quiet", "--export", str(tmp_path / "timing.csv")])
+    ended = CliRunner().invoke(app, ["doctor", "--timing", "--export", str(tmp_path / "timing.csv")])
     assert ended.exit_code
     assert (tmp_path / "timing.csv").read_text().count("copyGmem") == 1
