@@ -82,6 +82,7 @@ ENDS = {
     "probe": 4,
     "compilers": 4,
     "fleet run": 4,
+    "bisect": 2,  # there is no such config
     "run --resume": 2,  # there is no such run
     "compare": 3,
     "accept": 2,  # the newest run has no such case
