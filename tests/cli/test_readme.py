@@ -28,6 +28,7 @@ from smembench.store.schema import Row
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.compilers import measured
 from smembench.studies.difference import Ratio, ratio
+from smembench.studies.reproduce.judge import CLAIMS
 from smembench.views.columns import ratio_text
 
 TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
@@ -365,3 +366,7 @@ def test_ci_runs_the_test_command() -> None:
     run, check = ((ROOT / ".ci" / name).read_text(encoding="utf-8").splitlines() for name in ("run", "check"))
     assert " && ".join(install) in run
     assert f'"$python" -m {tests.removeprefix(".venv/bin/")} "$@"' in check
+
+
+def test_the_number_of_claims_is_that_of_reproduce() -> None:
+    assert f"check {sum(map(len, CLAIMS.values()))} published claims" in README.read_text()
