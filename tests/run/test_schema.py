@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from conftest import Program
 from smembench.run.config import Config
 
+jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
 ROOT = Path(__file__).parents[2]
-SCHEMA = Draft202012Validator(Config.model_json_schema())
+SCHEMA = jsonschema.Draft202012Validator(Config.model_json_schema())
 TRANSPOSE = '[[sweep]]\nproblem = "transpose"\n'
 
 
