@@ -1,18 +1,24 @@
 """PTX of a Numba kernel by LLVM, which comes with Numba, in the place of NVVM where that is not installed.
 
 LLVM has no functions of NVIDIA's libdevice, and no code is made of its PTX: registers stay unknown.
+
+It compiles in a fork. LLVM wants pointers without types, and Numba keeps the types that it makes: in this process, code
+for the CPU that it compiles afterwards would have both kinds.
 """
 
 from __future__ import annotations
 
+import os
+import pickle
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
 
 from smembench.model.errors import UsageError
 from smembench.model.install import CUDA
+from smembench.model.text import one_line
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _LAYOUT = (
@@ -39,6 +45,50 @@ def can_compile() -> bool:
         return bool(hasattr(_types(), "ir_layer_typed_pointers_enabled"))
     except Exception:  # llvmlite's own, and those of versions without what is asked for
         return False
+
+
+def in_a_fork(make: Callable[[], bytes]) -> bytes:
+    """What a function makes in a fork of this process, in which no other thread compiles at the time.
+
+    Raises:
+        Exception: the function's own; a UsageError with its text for one that cannot be pickled.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    from smembench.kernels.numba_cuda import private
+
+    reading, writing = os.pipe()
+    with global_compiler_lock, private("numba.cuda.core.compiler_lock.global_compiler_lock"):
+        if not (child := os.fork()):
+            _end_with(make, writing)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            sent = pipe.read()
+    finally:
+        os.waitpid(child, 0)
+    if not sent:
+        raise UsageError("the process in which LLVM compiles ended early")
+    made: bytes | Exception = pickle.loads(sent)
+    if isinstance(made, Exception):
+        raise made
+    return made
+
+
+def _end_with(make: Callable[[], bytes], writing: int) -> NoReturn:
+    """Write what a function makes, or its exception, and end this process at once."""
+    try:
+        try:
+            sent = pickle.dumps(make())
+        except Exception as error:
+            try:
+                pickle.loads(sent := pickle.dumps(error))
+            except Exception:  # whatever an exception's own pickling raises
+                sent = pickle.dumps(UsageError(one_line(error)))
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(sent)
+    finally:
+        os._exit(0)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-from smembench.toolchains.llvm import in_place_of_nvvm
+from smembench.toolchains.llvm import in_a_fork, in_place_of_nvvm
 
 
 def compiled(
@@ -46,19 +46,23 @@ def compiled(
     from smembench.kernels.numba_cuda import cuda
 
     output = "ltoir" if at_link_time else "ptx"
-    maker = in_place_of_nvvm(function.__name__) if by_llvm else nullcontext()
-    with compiling(function if unsigned else None), _lines_alone(), _a_device(capability), maker:
-        code, _ = cuda.compile(
-            function,
-            signature,
-            device=False,
-            abi="numba",
-            output=output,
-            cc=capability,
-            lineinfo=not options.get("debug"),
-            **options,
-        )
-    return code.encode() if isinstance(code, str) else bytes(code)
+
+    def made() -> bytes:
+        maker = in_place_of_nvvm(function.__name__) if by_llvm else nullcontext()
+        with compiling(function if unsigned else None), _lines_alone(), _a_device(capability), maker:
+            code, _ = cuda.compile(
+                function,
+                signature,
+                device=False,
+                abi="numba",
+                output=output,
+                cc=capability,
+                lineinfo=not options.get("debug"),
+                **options,
+            )
+        return code.encode() if isinstance(code, str) else bytes(code)
+
+    return in_a_fork(made) if by_llvm else made()
 
 
 @contextmanager

@@ -1,15 +1,17 @@
-"""LLVM's PTX in the place of NVVM's, in processes of their own: Numba keeps the types of one compiler."""
+"""LLVM's PTX in the place of NVVM's, and that the process's own Numba stays as it is."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 
 from smembench import UsageError, explain_function
 from smembench.explain.analysis import explain
@@ -17,6 +19,7 @@ from smembench.explain.record import costs_dict
 from smembench.studies.explain import Axes, cases
 from smembench.toolchains import numba
 from smembench.toolchains.cuda_libraries import cuda_libraries
+from smembench.toolchains.llvm import in_a_fork
 from smembench.views.explain import sentences
 
 ALIKE = (
@@ -62,9 +65,35 @@ def test_predictions_are_those_of_nvvms_ptx_and_functions_of_libdevice_are_refus
         assert "The PTX is that of llvmlite" in by_llvm[kernel][0]
 
 
+def summed(x: Any) -> Any:
+    y, total = x.copy(), 0.0
+    for each in x:
+        total += each
+    return total, y, [total]
+
+
+def test_errors_of_the_fork_are_the_functions_own() -> None:
+    class Local(Exception):
+        """One that cannot be pickled."""
+
+    def fails(error: Exception) -> bytes:
+        raise error
+
+    assert in_a_fork(lambda: b"made") == b"made"
+    with pytest.raises(ZeroDivisionError, match="by nought"):
+        in_a_fork(lambda: fails(ZeroDivisionError("by nought")))
+    with pytest.raises(UsageError, match="of its own"):
+        in_a_fork(lambda: fails(Local("of its own")))
+    with pytest.raises(UsageError, match="ended early"):
+        in_a_fork(lambda: os._exit(1))
+
+
 if __name__ == "__main__":
     vars(numba)["cuda_libraries"] = lambda: {"NVVM": "", "nvJitLink": ""}
     try:
         explain_function(sines, grid=1, block=32, args=(np.zeros(1), np.zeros(1)), capability="9.0")
     except UsageError as error:
-        print(json.dumps([str(error), {kernel: predictions(kernel) for kernel in ALIKE}]))
+        found = {kernel: predictions(kernel) for kernel in ALIKE}
+        # The first code for the CPU in this process: Numba makes its types now, as a program beside would.
+        assert njit(summed)(np.ones(4))[0] == 4
+        print(json.dumps([str(error), found]))
