@@ -90,6 +90,11 @@ def kernels_revision(config: Config) -> Git | None:
         return None
 
 
+def without_git() -> dict[str, str]:
+    """This process's environment without what names a repository."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
 def _state(folder: Path, *options: str) -> Git:
     changes = _git(folder, *options, "status", "--porcelain", "--untracked-files=no")
     return Git(revision=_git(folder, *options, "rev-parse", "HEAD"), dirty=bool(changes))
@@ -97,10 +102,9 @@ def _state(folder: Path, *options: str) -> Git:
 
 def _git(folder: Path, *arguments: str) -> str:
     """What git prints in a folder, whatever repository the environment names."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "--no-optional-locks", *arguments]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=10
+        command, cwd=folder, env=without_git(), capture_output=True, text=True, check=True, timeout=10
     ).stdout.strip()
 
 

@@ -5,7 +5,6 @@ Each is made ready in a folder of its own, and removed again.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sysconfig
 from collections.abc import Mapping
@@ -17,14 +16,10 @@ from shutil import rmtree
 
 from smembench.model.child import module_command
 from smembench.model.errors import UsageError
+from smembench.run.environment import without_git
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 """Settings with which no command runs a hook of the user's or tidies up."""
-
-
-def without_git() -> dict[str, str]:
-    """This process's environment without what names a repository."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 
 @dataclass(frozen=True, slots=True)

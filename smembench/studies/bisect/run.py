@@ -15,11 +15,12 @@ from smembench.model.child import child_command, module_command
 from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.interrupts import EXIT_CODES
 from smembench.model.text import visible
+from smembench.run.environment import without_git
 from smembench.run.narrowed import to_toml
 from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.run_json import read_json
-from smembench.studies.bisect.repository import Package, Repository, packages, without_git
+from smembench.studies.bisect.repository import Package, Repository, packages
 from smembench.studies.bisect.search import Measured, Result, Times, next_step
 from smembench.studies.bisect.state import TEMPORARY, State, Trial
 from smembench.studies.compare import CaseComparison, Rules, compare_runs
