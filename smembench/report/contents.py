@@ -69,6 +69,11 @@ class Chapter:
     heading: str
     topics: Sequence[Topic]
 
+    @property
+    def headings(self) -> list[str]:
+        """The headings of the topics."""
+        return [topic.heading for topic in self.topics]
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
