@@ -41,7 +41,7 @@ from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
-from smembench.views.sections import Section, groups, sections, subject
+from smembench.views.sections import Section, groups, sections, size_text, subject
 from smembench.views.summary import gpus, usual
 from smembench.views.sustained import sustained
 
@@ -60,6 +60,9 @@ class Topic:
     sections: Sequence[Section] = ()
     charts: Sequence[Chart] = ()
     folded: Sequence[Topic] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.sections or self.charts or self.folded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def _comparison(before: Run, stored: Run, name: str) -> Topic:
     said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in CHANGED:
-        said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
+        said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {size_text(most.case)}"
     text = f"Of {number_of(len(found.cases), 'case')} against {name}: {said}."
     return Topic(f"Against {name}", [text], comparison_sections(found), _known(changes(found)))
 
@@ -161,7 +164,7 @@ def _of_run(stored: Run, name: str) -> Chapter:
         _cases(stored),
         Topic("Environment", folded=[Topic(part.heading, (), [part]) for part in environment(stored.description)]),
     ]
-    return Chapter(name, [topic for topic in topics if topic.sections or topic.charts or topic.text or topic.folded])
+    return Chapter(name, [*filter(None, topics)])
 
 
 def _documents(stored: Run) -> Topic:
@@ -237,4 +240,4 @@ def _distinct(report: Report) -> Report:
         return replace(topic, charts=charts, folded=[of(part) for part in topic.folded])
 
     first = replace(report.headline, chart=renamed(top)) if top else report.headline
-    return Report(first, [replace(part, topics=[of(topic) for topic in part.topics]) for part in report.chapters])
+    return Report(first, [replace(part, topics=[*filter(None, map(of, part.topics))]) for part in report.chapters])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
@@ -239,7 +240,8 @@ def namer(cases: Sequence[Case]) -> Namer:
         # A library's kernel has the library's name and is compiled by it: say it once.
         unusual = [value for part, value in values.items() if value not in (usual[part][0][0], case.kernel)]
         parameters = (f"{name} {value}" for name, value in case.parameters)
-        parts = (case.kernel, case.block, pad, case.size, *parameters, stride, *unusual)
-        return " ".join(str(part) for part in parts if part is not None)
+        size = PROBLEMS[case.problem].texts.size(case) if case.m == 1 else case.size  # of a row only its length
+        parts = (case.kernel, case.block, pad, size, *parameters, stride, *unusual)
+        return " ".join(str(part) for part in parts if part)
 
     return name
