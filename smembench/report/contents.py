@@ -73,9 +73,9 @@ class Chapter:
     topics: Sequence[Topic]
 
     @property
-    def headings(self) -> list[str]:
-        """The headings of the topics."""
-        return [topic.heading for topic in self.topics]
+    def every(self) -> list[Topic]:
+        """The topics, each before those that are folded in it."""
+        return [part for topic in self.topics for part in (topic, *topic.folded)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class Report:
     @property
     def topics(self) -> list[Topic]:
         """Every topic, each before those that are folded in it."""
-        found = [topic for chapter in self.chapters for topic in chapter.topics]
-        return [part for topic in found for part in (topic, *topic.folded)]
+        return [topic for chapter in self.chapters for topic in chapter.every]
 
     @property
     def charts(self) -> list[Chart]:
@@ -125,7 +124,8 @@ def _comparison(before: Run, stored: Run, name: str) -> Topic:
     if most.ratio and most.verdict in CHANGED:
         said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {size_text(most.case)}"
     text = f"Of {number_of(len(found.cases), 'case')} against {name}: {said}."
-    return Topic(f"Against {name}", [text], comparison_sections(found), _known(changes(found)))
+    charts = _known(changes(found, f"Changes against {name}"))
+    return Topic(f"Against {name}", [text], comparison_sections(found), charts)
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
@@ -228,12 +228,20 @@ def _name(row: Row) -> str:
 
 
 def _distinct(report: Report) -> Report:
-    """The same, with a number added to repeated names of charts; the first screen's chart is shown there only."""
+    """The same, with charts of one name told apart; the first screen's chart is shown there only.
+
+    Of several with one name each has its chapter in its caption, and the later ones a number in their names.
+    """
     top, names = report.headline.chart, Counter[str]()
+    every = [(chart, part.heading) for part in report.chapters for topic in part.every for chart in topic.charts]
+    often = Counter(chart.name for chart, _ in every)
+    chapters = {id(chart): heading for chart, heading in every if often[chart.name] > 1}
 
     def renamed(chart: Chart) -> Chart:
         names[chart.name] += 1
-        return chart if names[chart.name] == 1 else replace(chart, name=f"{chart.name}-{names[chart.name]}")
+        name = chart.name if names[chart.name] == 1 else f"{chart.name}-{names[chart.name]}"
+        caption = f"{chart.caption} {chapters[id(chart)]}." if id(chart) in chapters else chart.caption
+        return replace(chart, name=name, caption=caption)
 
     def of(topic: Topic) -> Topic:
         charts = [renamed(chart) for chart in topic.charts if chart is not top]

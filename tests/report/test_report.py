@@ -564,6 +564,27 @@ def dots_of(history: Chart) -> list[dict[str, Any]]:
     return found
 
 
+def test_revisions_are_points_in_the_order_in_which_they_were_measured(nights: list[Run]) -> None:
+    """The last of a checkout with changes; a run without a revision is in the chart of runs only."""
+    states = [("f", False), ("f", False), ("a", False), ("a", False), ("a", True), ("a", True), ("a", True), None]
+    gits = [state and {"revision": 40 * state[0], "dirty": state[1]} for state in states]
+    runs = [
+        replace(run, description=Description.model_validate({**run.description.data, "git": git}))
+        for run, git in zip(nights, gits, strict=True)
+    ]
+    by_run, by_revision = (charts(runs)[name] for name in ("history", "history-by-revision"))
+    names = ["f" * 12, "a" * 12, "a" * 12 + "+"]
+    assert len(by_run.data.cells) == 8
+    assert [line[0] for line in by_revision.data.cells] == names
+    assert by_revision.data.columns[0].title == "revision"
+    assert {dot["at"] for dot in dots_of(by_revision)} == {*names}
+    assert all(x["sort"] == names for x in of_key(json.loads(by_revision.json), "x"))
+    place = [column.title for column in by_revision.data.columns].index(by_run.data.columns[1].title)
+    times = [float(line[1]) for line in by_run.data.cells]
+    medians = [fmean(times[:2]), fmean(times[2:4]), sorted(times[4:7])[1]]
+    assert [float(line[place]) for line in by_revision.data.cells] == pytest.approx(medians, rel=1e-4)
+
+
 def test_each_gpu_has_its_own_lines_and_the_counts_of_runs_agree() -> None:
     """Of twelve runs of two GPUs, two pairs began in the same second and have one id."""
     runs, _ = read_runs([ROOT / "results/reference/two-gpus"])
@@ -608,6 +629,8 @@ def test_runs_of_two_gpus_with_one_name_stay_apart(stored: Run) -> None:
         "cuda:0 GPU-1",
         "cuda:0 GPU-2",
     }
+    on = {chart.caption.rpartition(" on ")[2] for chart in report.charts if chart.name.startswith("roofline")}
+    assert on == {"cuda:0 GPU-1.", "cuda:0 GPU-2."}
     assert [topic.heading for topic in report.chapters[0].topics[1:]] == [
         "Against run7 on cuda:0 GPU-2",
         "Against run8 on cuda:0 GPU-1",

@@ -136,7 +136,7 @@ def _table(family: Family, own: Mapping[tuple[str, str], Row], heading: str) -> 
 
     sizes = {size_text(row.case): family.heading(row) for row in sorted(own.values(), key=family.size)}
     kernels = dict.fromkeys(kernel for kernel, _ in own)
-    columns = {"kernel": str, **{text: at(size) for size, text in sizes.items()}}
+    columns: dict[str, Callable[[str], str]] = {"kernel": str, **{text: at(size) for size, text in sizes.items()}}
     return table(heading, kernels, columns, words=("kernel",))
 
 
