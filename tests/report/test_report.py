@@ -679,3 +679,13 @@ def test_labels_are_apart_and_below_the_top(places: list[float], gap: float) -> 
 )
 def test_names_are_file_names(name: str, expected: str) -> None:
     assert file_name(name) == expected
+
+
+def test_a_dark_screens_page_is_printed_in_dark_ink(text: str) -> None:
+    """Browsers leave out backgrounds: what is light on a dark screen would not be seen on paper."""
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    assert re.findall(r"@media ([^{]*prefers-color-scheme: dark[^{]*) {", style) == [
+        "screen and (prefers-color-scheme: dark)"
+    ]
+    printed = dict(re.findall(r'\[fill="(.*?)"\] {fill: (.*?)}', style))
+    assert printed == dict(zip(THEMES["dark"].values(), THEMES["light"].values(), strict=True))
