@@ -228,14 +228,14 @@ def _name(row: Row) -> str:
 
 
 def _distinct(report: Report) -> Report:
-    """The same, with charts of one name told apart; the first screen's chart is shown there only.
+    """The same, with charts of one title or name told apart; the first screen's chart is shown there only.
 
-    Of several with one name each has its chapter in its caption, and the later ones a number in their names.
+    Of several with one title each has its chapter in its caption; later ones of a name have a number.
     """
     top, names = report.headline.chart, Counter[str]()
     every = [(chart, part.heading) for part in report.chapters for topic in part.every for chart in topic.charts]
-    often = Counter(chart.name for chart, _ in every)
-    chapters = {id(chart): heading for chart, heading in every if often[chart.name] > 1}
+    often = Counter(chart.title for chart, _ in every)
+    chapters = {id(chart): heading for chart, heading in every if often[chart.title] > 1}
 
     def renamed(chart: Chart) -> Chart:
         names[chart.name] += 1

@@ -585,6 +585,19 @@ def test_revisions_are_points_in_the_order_in_which_they_were_measured(nights: l
     assert [float(line[place]) for line in by_revision.data.cells] == pytest.approx(medians, rel=1e-4)
 
 
+def test_each_gpu_of_a_revision_has_its_name() -> None:
+    """Runs of two GPUs by turns: the newest of a revision has one of them."""
+    runs, _ = read_runs([ROOT / "results/reference/two-gpus"])
+    of_three = [
+        replace(run, description=Description.model_validate({**run.description.data, "git": {"revision": 40 * name}}))
+        for run, name in zip(runs, "aaaabbbbcccc", strict=True)
+    ]
+    drawn = charts(of_three)
+    lines = {name: {dot["case"] for dot in dots_of(drawn[name])} for name in ("history", "history-by-revision")}
+    assert {line.rpartition(" on ")[2] for line in lines["history-by-revision"]} == {"cuda:0", "cuda:1"}
+    assert lines["history-by-revision"] == lines["history"]
+
+
 def test_each_gpu_has_its_own_lines_and_the_counts_of_runs_agree() -> None:
     """Of twelve runs of two GPUs, two pairs began in the same second and have one id."""
     runs, _ = read_runs([ROOT / "results/reference/two-gpus"])

@@ -39,9 +39,8 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
     revisions = [night.revision for night in runs_of(shown) if night.revision]
     x = names_axis("at", revisions) if revisions else _moments()
     y = number_axis("of_first", "% from the oldest level", zero=False, padding=12)
-    colour = names_axis(
-        "case", names, scale={"domain": names, "range": SERIES}, legend={"columns": 1, "labelLimit": 320}
-    )
+    legend = {"columns": 1, "labelLimit": 320, "labelExpr": "split(datum.label, ' on ')"}
+    colour = names_axis("case", names, scale={"domain": names, "range": SERIES}, legend=legend)
     which = "cases that changed" if changed else "cases, none of which changed"
     left_out = f"; the first {len(shown)} of {len(changed or series)}" if len(changed or series) > len(shown) else ""
     lines = layer("line", points, {"strokeWidth": 1, "opacity": 0.6, "clip": True}, x=x, y=y, color=colour)
