@@ -7,7 +7,7 @@ from smembench.stats.summary import MIN_SAMPLES
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import figures, percentage, within
-from smembench.views.sections import Section, device_names, interval, label, notes, table
+from smembench.views.sections import Section, device_names, interval, label, notes, size_text, table
 
 
 def cases(run: Run) -> Section:
@@ -21,7 +21,7 @@ def cases(run: Run) -> Section:
     }
     columns = {
         "kernel": label,
-        "size": lambda row: problem.texts.size(row.case),
+        "size": lambda row: size_text(row.case),
         "elapsed ms": lambda row: within(row.elapsed_ms, row.interval) or row.status,
         **figures(problem, problem.texts.columns, run.rows),
         "95 % CI": interval,
@@ -33,7 +33,6 @@ def cases(run: Run) -> Section:
         run.rows,
         {name: text for name, text in columns.items() if any(map(text, run.rows))},
         words=("kernel", "size", *more),
-        wide=("by", "on"),
     ).below(notes=notes(run.rows))
 
 

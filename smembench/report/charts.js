@@ -15,18 +15,27 @@ const near = new IntersectionObserver((entries) => {
     draw(target);
   }
 }, { rootMargin: "400px" });
-const figures = [...document.querySelectorAll("figure")];
-for (const figure of figures) near.observe(figure);
+const figures = (root) => [...root.querySelectorAll("figure")];
+for (const figure of figures(document)) near.observe(figure);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(draw));
-addEventListener("beforeprint", () => figures.filter((figure) => figure.offsetParent && !drawn.has(figure)).forEach(draw));
+addEventListener("beforeprint", () =>
+  figures(document).filter((figure) => figure.offsetParent && !drawn.has(figure)).forEach(draw));
 
-for (const button of document.querySelectorAll("[data-save]")) {
-  button.addEventListener("click", async () => {
-    const figure = button.closest("figure");
-    if (!drawn.has(figure)) await draw(figure);
-    const link = document.createElement("a");
-    link.href = await drawn.get(figure).view.toImageURL(button.dataset.save, 2);
-    link.download = `${figure.id}.${button.dataset.save}`;
-    link.click();
-  });
-}
+// What is folded is text, which costs nothing, until it is opened.
+document.addEventListener("toggle", ({ target }) => {
+  const folded = target.querySelector(":scope > noscript");
+  if (!folded) return;
+  folded.outerHTML = folded.textContent;
+  for (const figure of figures(target)) near.observe(figure);
+  addFilters(target);
+}, true);
+
+document.addEventListener("click", async ({ target }) => {
+  if (!target.matches("[data-save]")) return;
+  const figure = target.closest("figure");
+  if (!drawn.has(figure)) await draw(figure);
+  const link = document.createElement("a");
+  link.href = await drawn.get(figure).view.toImageURL(target.dataset.save, 2);
+  link.download = `${figure.id}.${target.dataset.save}`;
+  link.click();
+});

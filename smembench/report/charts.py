@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,13 +38,17 @@ THEMES: Mapping[str, Mapping[str, str]] = {
     "dark": {name: dark for name, (_, dark) in _COLOURS.items()},
 }
 """Every colour but that of lines has a contrast of 4.5:1 on the theme's paper."""
-_DARK = "@media (prefers-color-scheme: dark) {{{}}}".format(
-    " ".join(
-        f'[{part}="{light}"] {{{part}: {dark}}}'
-        for light, dark in dict(_COLOURS.values()).items()
-        for part in ("fill", "stroke")
-    )
-)
+
+
+def _recoloured(media: str, colours: Iterable[tuple[str, str]]) -> str:
+    """CSS that gives marks of the first colour of each pair the second one."""
+    rules = (f'[{part}="{one}"] {{{part}: {other}}}' for one, other in colours for part in ("fill", "stroke"))
+    return f"@media {media} {{{' '.join(rules)}}}\n"
+
+
+_DARK = _recoloured("(prefers-color-scheme: dark)", _COLOURS.values())
+PRINTED = _recoloured("print", ((dark, light) for light, dark in _COLOURS.values()))
+"""CSS for a chart that was drawn on a dark screen."""
 SERIES = [f"var(--series-{place})" for place in range(6)]
 """Distinguishable with protanopia, deuteranopia and tritanopia."""
 _CONFIG = {

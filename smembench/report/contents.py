@@ -41,7 +41,7 @@ from smembench.views.ladder import ladder, ladders
 from smembench.views.limits import limits
 from smembench.views.probe import sections as data_sheet
 from smembench.views.reproduce import documented, figures, reproduction
-from smembench.views.sections import Section, groups, sections, subject
+from smembench.views.sections import Section, groups, sections, size_text, subject
 from smembench.views.summary import gpus, usual
 from smembench.views.sustained import sustained
 
@@ -61,6 +61,9 @@ class Topic:
     charts: Sequence[Chart] = ()
     folded: Sequence[Topic] = ()
 
+    def __bool__(self) -> bool:
+        return bool(self.text or self.sections or self.charts or self.folded)
+
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
@@ -68,6 +71,11 @@ class Chapter:
 
     heading: str
     topics: Sequence[Topic]
+
+    @property
+    def every(self) -> list[Topic]:
+        """The topics, each before those that are folded in it."""
+        return [part for topic in self.topics for part in (topic, *topic.folded)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +88,7 @@ class Report:
     @property
     def topics(self) -> list[Topic]:
         """Every topic, each before those that are folded in it."""
-        found = [topic for chapter in self.chapters for topic in chapter.topics]
-        return [part for topic in found for part in (topic, *topic.folded)]
+        return [topic for chapter in self.chapters for topic in chapter.every]
 
     @property
     def charts(self) -> list[Chart]:
@@ -115,9 +122,10 @@ def _comparison(before: Run, stored: Run, name: str) -> Topic:
     said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
     most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in CHANGED) if case.ratio else 0.0)
     if most.ratio and most.verdict in CHANGED:
-        said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {most.case.size}"
+        said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {size_text(most.case)}"
     text = f"Of {number_of(len(found.cases), 'case')} against {name}: {said}."
-    return Topic(f"Against {name}", [text], comparison_sections(found), _known(changes(found)))
+    charts = _known(changes(found, f"Changes against {name}"))
+    return Topic(f"Against {name}", [text], comparison_sections(found), charts)
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
@@ -156,7 +164,7 @@ def _of_run(stored: Run, name: str) -> Chapter:
         _cases(stored),
         Topic("Environment", folded=[Topic(part.heading, (), [part]) for part in environment(stored.description)]),
     ]
-    return Chapter(name, [topic for topic in topics if topic.sections or topic.charts or topic.text or topic.folded])
+    return Chapter(name, [*filter(None, topics)])
 
 
 def _documents(stored: Run) -> Topic:
@@ -220,16 +228,24 @@ def _name(row: Row) -> str:
 
 
 def _distinct(report: Report) -> Report:
-    """The same, with a number added to repeated names of charts; the first screen's chart is shown there only."""
+    """The same, with charts of one title or name told apart; the first screen's chart is shown there only.
+
+    Of several with one title each has its chapter in its caption; later ones of a name have a number.
+    """
     top, names = report.headline.chart, Counter[str]()
+    every = [(chart, part.heading) for part in report.chapters for topic in part.every for chart in topic.charts]
+    often = Counter(chart.title for chart, _ in every)
+    chapters = {id(chart): heading for chart, heading in every if often[chart.title] > 1}
 
     def renamed(chart: Chart) -> Chart:
         names[chart.name] += 1
-        return chart if names[chart.name] == 1 else replace(chart, name=f"{chart.name}-{names[chart.name]}")
+        name = chart.name if names[chart.name] == 1 else f"{chart.name}-{names[chart.name]}"
+        caption = f"{chart.caption} {chapters[id(chart)]}." if id(chart) in chapters else chart.caption
+        return replace(chart, name=name, caption=caption)
 
     def of(topic: Topic) -> Topic:
         charts = [renamed(chart) for chart in topic.charts if chart is not top]
         return replace(topic, charts=charts, folded=[of(part) for part in topic.folded])
 
     first = replace(report.headline, chart=renamed(top)) if top else report.headline
-    return Report(first, [replace(part, topics=[of(topic) for topic in part.topics]) for part in report.chapters])
+    return Report(first, [replace(part, topics=[*filter(None, map(of, part.topics))]) for part in report.chapters])

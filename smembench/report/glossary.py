@@ -12,7 +12,7 @@ CEILINGS = [problem.ceiling_kernel for problem in PROBLEMS.values() if problem.c
 WORDS = {
     "kernel": "The kernel's name, as --kernel takes it.",
     "block": "Threads of a block, across × down; +1 is a tile padded by one column.",
-    "size": "Rows × columns; of products m × n × k.",
+    "size": "Rows × columns; of products m × k × n; of kernels of your own, the sizes that were swept.",
     "elapsed ms": "Median time of one launch, in milliseconds.",
     "95 % CI": "Half of the width of the time's 95 % confidence interval, in %; of three rounds or more, between them.",
     "spread": "Half of the distance between the samples' quartiles, in % of the median.",

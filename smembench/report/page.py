@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from smembench.model.text import visible
 from smembench.model.version import VERSION
-from smembench.report.charts import THEMES
+from smembench.report.charts import PRINTED, THEMES
 from smembench.report.contents import Report
 from smembench.report.glossary import explained
 from smembench.studies.compare import Verdict
@@ -49,12 +49,12 @@ def document(template: str, script: str, tables: Iterable[Section], **context: o
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    dark = f"@media (prefers-color-scheme: dark) {{ {_theme('dark')} }}\n"
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ {_theme('dark')} }}\n"
     return environment.get_template(template).render(
         version=VERSION,
         verdicts=list(Verdict),
         words=explained(tables),
-        style=Markup(_theme("light") + dark + asset("report.css")),
+        style=Markup(_theme("light") + dark + PRINTED + asset("report.css")),
         script=Markup(script),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         **context,

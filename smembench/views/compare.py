@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
@@ -228,18 +229,21 @@ def _percent(fraction: float) -> str:
 
 
 def namer(cases: Sequence[Case]) -> Namer:
-    """Short names of cases: kernel, block, pad, size, parameters, stride, and whatever differs from most cases."""
+    """Short names of cases: kernel, block, pad, size, parameters, stride, which of several GPUs, what is unusual."""
     rest = ("dtype", "inputs", "b_layout", "cache", "device", "compiler")
-    usual = {part: Counter(getattr(case, part) for case in cases).most_common(1) for part in rest}
+    usual = {part: Counter(getattr(case, part) for case in cases).most_common(1)[0][0] for part in rest if cases}
+    if len({case.device for case in cases} - {"cpu"}) > 1:
+        usual["device"] = None
 
     def name(case: Case) -> str:
         pad = f"+{case.pad}" if case.pad else None
         stride = f"stride {case.stride}" if case.stride else None
         values = {part: getattr(case, part) for part in rest}
         # A library's kernel has the library's name and is compiled by it: say it once.
-        unusual = [value for part, value in values.items() if value not in (usual[part][0][0], case.kernel)]
+        unusual = [value for part, value in values.items() if value not in (usual[part], case.kernel)]
         parameters = (f"{name} {value}" for name, value in case.parameters)
-        parts = (case.kernel, case.block, pad, case.size, *parameters, stride, *unusual)
-        return " ".join(str(part) for part in parts if part is not None)
+        size = PROBLEMS[case.problem].texts.size(case) if case.m == 1 else case.size  # of a row only its length
+        parts = (case.kernel, case.block, pad, size, *parameters, stride, *unusual)
+        return " ".join(str(part) for part in parts if part)
 
     return name

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.time.problem import PROBLEM as TIME
+from smembench.model.case import Case
 from smembench.model.clauses import time
 from smembench.model.groups import grouped
 from smembench.model.problem import ITEMSIZE, Problem
@@ -17,7 +19,10 @@ from smembench.studies.difference import Ratio, ratio
 from smembench.toolchains.registry import is_port, named
 from smembench.views.columns import FIGURES, value
 from smembench.views.limits import is_own
-from smembench.views.sections import unusual_inputs
+from smembench.views.sections import size_text, unusual_inputs
+
+SIDE, OPERATIONS, BYTES = "side n", "floating-point operations per launch", "bytes per launch"
+"""What the sizes of matrices differ by."""
 
 LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
@@ -32,14 +37,15 @@ class Family:
         ratios: by row how many times as fast it is as ``beside`` at its size; None if either was not measured well.
         beside: the kernel that the others are compared with, the one measured at the most sizes; "" if none was.
         subject: ``matrix transpose float32, warm cache, cuda:0``.
-        square: whether all matrices are.
+        axis: what the sizes differ by: ``SIDE`` of square matrices, ``n`` of rows, a size of the user's launches, else
+            ``OPERATIONS`` of products or ``BYTES``.
     """
 
     best: Mapping[tuple[str, str], Row]
     ratios: Mapping[Row, Ratio | None]
     beside: str
     subject: str
-    square: bool
+    axis: str
 
     def ratio(self, row: Row) -> Ratio | None:
         """How many times as fast a row is as ``beside`` at its size, if that is known."""
@@ -78,49 +84,72 @@ class Family:
     def fastest(self) -> list[Row]:
         """Of each size that ``beside`` was measured at, the row of the fastest kernel written here, by size."""
         own = [row for row in self.best.values() if self.ratio(row) is not None and is_own(row)]
-        by_size = grouped(sorted(own, key=self.size), lambda row: row.case.size)
+        by_size = grouped(sorted(own, key=self.size), lambda row: size_text(row.case))
         return [min(rows, key=lambda row: (is_port(row.compiler), time(row))) for rows in by_size.values()]
 
     def size(self, row: Row) -> int:
-        """The position on the x axis: the side of square matrices, else a product's operations, else bytes."""
-        return row.n if self.square else row.flops if self.by_operations and row.flops else row.bytes
+        """The position on the x axis."""
+        if self.axis == OPERATIONS:
+            return row.flops or row.bytes
+        return row.bytes if self.axis == BYTES else dict(row.case.parameters).get(self.axis, row.n)
 
-    @property
-    def by_operations(self) -> bool:
-        """Whether the matrices are of products of different shapes."""
-        return not self.square and self.first.k is not None
+    def heading(self, row: Row) -> str:
+        """The size of a row beside the subject: ``4096×4096``, ``count 1024``."""
+        swept = self.axis in dict(row.case.parameters)
+        return f"{self.axis} {self.size(row)}" if swept else self.problem.texts.size(row.case)
 
 
 def families(run: Run) -> list[Family]:
     """The families of a run, GPUs before the CPU, those with the most sizes first."""
-    done = (row for row in run.rows if row.ok)
-    groups = grouped(done, lambda row: replace(row.case.setting, m=0, n=0, k=None)).values()
-    several = [members for members in groups if len({row.case.size for row in members}) > 1]
-    found = (_family(run, members) for members in several)
+    done = [row for row in run.rows if row.ok]
+    swept = _swept([row for row in done if row.problem == TIME.name])
+
+    def setting(row: Row) -> Case:
+        rest = tuple(one for one in row.case.parameters if row.problem != TIME.name or one[0] != swept)
+        return replace(row.case.setting, m=0, n=0, k=None, parameters=rest)
+
+    groups = grouped(done, setting).values()
+    several = [members for members in groups if len({size_text(row.case) for row in members}) > 1]
+    found = (_family(run, members, swept) for members in several)
     return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
 
 
-def _family(run: Run, rows: Sequence[Row]) -> Family:
-    first, problem = rows[0], PROBLEMS[rows[0].problem]
+def _swept(rows: Sequence[Row]) -> str:
+    """The size that launches of the user's are drawn over: n, or the first other that differs; "" without any."""
+    if len({row.n for row in rows}) > 1:
+        return "n"
+    values = dict.fromkeys(one for row in rows for one in row.case.parameters)
+    return next((name for name, often in Counter(name for name, _ in values).items() if often > 1), "")
+
+
+def _axis(rows: Sequence[Row], swept: str) -> str:
+    if rows[0].problem == TIME.name:
+        return swept
+    if all(row.m == row.n and row.k in (None, row.n) for row in rows):
+        return SIDE
+    return "n" if all(row.m == 1 and row.k is None for row in rows) else OPERATIONS if rows[0].k else BYTES
+
+
+def _family(run: Run, rows: Sequence[Row], swept: str) -> Family:
+    first, problem, axis = rows[0], PROBLEMS[rows[0].problem], _axis(rows, swept)
     best = {}
     for row in sorted(rows, key=time, reverse=True):
-        best[f"{row.kernel} {named(row.compiler)}".strip(), row.case.size] = row
+        best[f"{row.kernel} {named(row.compiler)}".strip(), size_text(row.case)] = row
     names = dict.fromkeys(row.kernel for row in rows)
     known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
     subject = [
         f"{problem.texts.title} {first.dtype}",
-        *(f"{name} {count}" for name, count in first.case.parameters),
+        *(f"{name} {count}" for name, count in first.case.parameters if name != axis),
     ]
     subject += unusual_inputs(first)
     subject += [f"stride {first.stride}"] if first.stride else []
     subject += [f"{first.cache} cache"] if "cache" in problem.texts.options else []
     often = Counter(kernel for kernel, _ in best if kernel in known)
     beside = max((kernel for kernel in known if kernel in often), key=lambda kernel: often[kernel or ""], default=None)
-    square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
     beside = beside or "" if len(names) > 1 else ""
-    limits = ((best.get((beside, row.case.size)), row) for row in best.values())
+    limits = ((best.get((beside, size_text(row.case))), row) for row in best.values())
     ratios = {row: ratio(run, limit, row) for limit, row in limits if limit}
-    return Family(best, ratios, beside, ", ".join([*subject, first.device]), square)
+    return Family(best, ratios, beside, ", ".join([*subject, first.device]), axis)
 
 
 def aligned(row: Row) -> str:

@@ -204,8 +204,8 @@ def _told(series: Series) -> Turn:
 
 def place(device: Device, nights: Sequence[Night]) -> str:
     """Where a device was in the newest run that had it: ``node7 cuda:3``; "" if the run does not say."""
-    for night in reversed(nights):
-        run = night.description
+    runs = [run.description for night in nights for run in night.runs or [night]]
+    for run in reversed(runs):
         for info in run.devices:
             if run.identity(info.name) == device.id:
                 return f"{run.host.name} {info.name}".strip() if run.host else info.name

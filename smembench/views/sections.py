@@ -97,16 +97,21 @@ def label(row: Row) -> str:
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """The labels of one table's rows, with size and element type if it has several, and the device where two are equal.
+    """The labels of one table's rows, with size, element type and cache mode where it has several.
 
-    ``streamK 16x16``, ``streamK 16x16 8192×8192×8192``.
+    Of two that are equal each has its device: ``streamK 16x16``, ``streamK 16x16 8192×8192×8192 on cuda:1``.
     """
-    sizes = [PROBLEMS[row.problem].texts.size(row.case) for row in rows]
-    dtypes = [row.dtype for row in rows]
-    apart = [part if len(set(part)) > 1 else [""] * len(rows) for part in (sizes, dtypes)]
+    parts = ([size_text(row.case) for row in rows], [row.dtype for row in rows], [row.cache for row in rows])
+    apart = [part if len(set(part)) > 1 else [""] * len(rows) for part in parts]
     plain = [" ".join(filter(None, (label(row), *parts))) for row, *parts in zip(rows, *apart, strict=True)]
     often = Counter(plain)
     return [f"{name} on {row.device}" if often[name] > 1 else name for name, row in zip(plain, rows, strict=True)]
+
+
+def size_text(case: Case) -> str:
+    """A case's size as tables show it, with the problem's parameters: ``4096×4096``, ``n 1024, BLOCK 128``."""
+    parameters = (f"{name} {number}" for name, number in case.parameters)
+    return ", ".join(filter(None, (PROBLEMS[case.problem].texts.size(case), *parameters)))
 
 
 def describe(run: Run) -> str:

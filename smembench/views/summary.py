@@ -135,6 +135,8 @@ def trust(run: Run) -> str:
         "disturbed by a throttling GPU or a busy host, so upper bounds": sum(row.disturbed for row in done),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
-    every = "all " if len(done) == len(run.rows) > 1 else ""
-    checked = f"the outputs of {every}{number_of(len(done), 'case')} were checked before timing"
+    verified = sum(row.verified for row in done)
+    every = "all " if verified == len(run.rows) > 1 else ""
+    some = number_of(verified, "case") if verified == len(done) else f"{verified} of {number_of(len(done), 'case')}"
+    checked = f"the outputs of {every}{some} were checked before timing" if verified else "no output was checked"
     return f"{checked}; {', '.join(said) or 'all times converged'}."

@@ -57,7 +57,7 @@ RUN: dict[str, Any] = {
 LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
 SLOWDOWN = ROOT / "results/reference/slowdown"
 TRANSPOSES = {"copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.0}
-HOSTILE = "</td></svg><script>alert(1)</script>&lt;$x^2$\x1b[31m\x00"
+HOSTILE = "</td></noscript></svg><script>alert(1)</script>&lt;$x^2$\x1b[31m\x00"
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
@@ -216,6 +216,16 @@ def test_a_page_of_three_hundred_cases_can_be_sent_by_mail(long: str) -> None:
     assert len(long.encode()) < 5e6
 
 
+def test_what_is_folded_is_text_until_it_is_opened(long: str) -> None:
+    """With a script the parser takes a noscript element for text: thousands of cases cost nothing to open."""
+    folded = re.findall(r"<details.*?<noscript>(.*?)</noscript>", long, flags=re.DOTALL)
+    whole, opened = Page(long), Page(re.sub(r"<noscript>.*?</noscript>", "", long, flags=re.DOTALL))
+    parts = [Page(part) for part in folded]
+    assert opened.tags["summary"] == len(parts) > 50
+    assert sum(part.tags["tr"] for part in parts) > 2 * opened.tags["tr"]
+    assert opened.tags["tr"] + sum(part.tags["tr"] for part in parts) == whole.tags["tr"]
+
+
 def luminance(colour: str) -> float:
     """Relative luminance (WCAG 2.2)."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
@@ -255,7 +265,7 @@ def test_the_first_screen_says_what_was_found(limits: Run) -> None:
         in top.sentences[0]
     )
     assert top.chart is not None
-    assert "streamK 16x16, 1536x1536x1536: 1.253 ±0.2 % times as fast as cublas" in values(top.chart)
+    assert "streamK 16x16, 1536×1536×1536: 1.253 ±0.2 % times as fast as cublas" in values(top.chart)
 
 
 def test_what_moved_comes_before_what_is(nights: list[Run], stored: Run) -> None:
@@ -270,7 +280,56 @@ def test_columns_are_explained(long: str) -> None:
     heads = re.findall(r'class="number ?w?i?d?e?"><button type="button"(.*?)>(.*?)</button>', long)
     unexplained = {heading for described, heading in heads if "aria-describedby" not in described}
     assert len(heads) > 100
-    assert {word for word in unexplained if not re.search(r"\d+x\d+|Tesla|machine|here| ms$|^over|H200", word)} == set()
+    assert {word for word in unexplained if not re.search(r"\d+×\d+|Tesla|machine|here| ms$|^over|H200", word)} == set()
+
+
+def of_users(rows: Rows, name: str, size: int, *, device: str = "cuda:0") -> list[Row]:
+    """Two kernels of a user's, unchecked, at a size of this name and one of TILE."""
+    found = []
+    n, others = (size, "/TILE=8") if name == "n" else (1, f"/{name}={size}/TILE=8")
+    for kernel, ms in {"scale.cu:scale": 1.0, "twice.cu:twice": 2.0}.items():
+        (row,) = rows({"copyGmem": [ms, ms, ms]}, device="cuda:0")
+        case_id = f"time/{kernel}/{device}/cuda/float32/1x{n}{others}/b128x1/warm"
+        own = replace(row, problem="time", kernel=kernel, device=device, compiler="cuda", case_id=case_id)
+        found.append(replace(own, m=1, n=n, block_x=128, block_y=1, verified=False))
+    return found
+
+
+@pytest.mark.parametrize("name", ["n", "count"])
+def test_kernels_of_a_user_are_drawn_over_the_size_that_they_were_swept_over(rows: Rows, name: str) -> None:
+    swept = [row for size in (1024, 2048, 4096) for row in of_users(rows, name, size)]
+    report = contents([Run(swept)])
+    (chart,) = [one for one in report.charts if one.name.startswith("sizes-")]
+    assert {x["title"] for x in of_key(json.loads(chart.json), "x")} == {name}
+    assert [column.title for column in chart.data.columns][1] == f"{name} 1024"
+    (every,) = next(topic for topic in report.topics if topic.heading == "Every case").sections
+    assert [line[:2] for line in every.cells][1] == ["twice.cu:twice 128x1", f"{name} 1024, TILE 8"]
+    assert all(any(line[place] for line in every.cells) for place in range(len(every.columns)))
+    assert report.headline.sentences[-1].startswith("No output was checked;")
+    assert "1x1024" not in Page(page(report)).text
+
+
+def test_a_topic_whose_chart_is_the_first_screens_is_left_out(rows: Rows) -> None:
+    swept = [row for size in (1024, 2048) for row in of_users(rows, "n", size)]
+    report = contents([Run(swept)])
+    assert report.headline.chart is not None
+    assert report.headline.chart.name.startswith("sizes-")
+    assert "Over sizes" not in [topic.heading for topic in report.topics]
+
+
+def test_devices_stay_apart_in_charts_and_tables_on_a_narrow_screen_too(rows: Rows) -> None:
+    devices, sizes = ("cuda:0", "cuda:1"), (1024, 2048)
+    swept = [row for device in devices for size in sizes for row in of_users(rows, "n", size, device=device)]
+    report = contents([Run(swept)])
+    over = [chart for chart in report.charts if chart.name.startswith("sizes-")]
+    assert sorted(chart.title.rpartition(", ")[2] for chart in over) == [*devices]
+    (every,) = next(topic for topic in report.topics if topic.heading == "Every case").sections
+    (on,) = [place for place, column in enumerate(every.columns) if column.title == "on"]
+    assert not every.columns[on].wide
+    assert {line[on] for line in every.cells} == {*devices}
+    for chart in report.charts:
+        if chart.name.startswith("rate-"):
+            assert len({said.rpartition(": ")[0] for said in values(chart)}) == 4
 
 
 def test_a_bare_csv_is_enough(stored: Run) -> None:
@@ -292,11 +351,11 @@ def test_the_rooflines_hold_every_kernel_under_the_devices_roof(stored: Run) -> 
     assert len(roof.data.cells) + len(bandwidth.data.cells) == len(on_gpu)
     assert len(values(roof)) == len(roof.data.cells)
     assert "4814 GB/s of memory, 66908 GFLOP/s float32" in roof.caption
-    (tiled,) = [line for line in roof.data.cells if line[:2] == ["tiled 32x32", "4096x4096x4096"]]
+    (tiled,) = [line for line in roof.data.cells if line[:2] == ["tiled 32x32", "4096×4096×4096"]]
     # 2·4096³ FLOP over 3·4096²·4 bytes, in 1 ms, under the arithmetic roof.
     assert tiled[4:] == ["682.7", "137439 GFLOP/s", "205"]
-    (copy,) = [line for line in bandwidth.data.cells if line[:2] == ["copyGmem 32x32", "4096x4096"]]
-    assert copy[4:] == ["0.00", "134.2 GB/s", "3"]
+    (copy,) = [line for line in bandwidth.data.cells if line[:2] == ["copyGmem 32x32", "4096×4096"]]
+    assert copy[4:] == ["134.2 GB/s", "3"]
 
 
 def test_a_ladder_says_the_gain_over_the_best_so_far(stored: Run, rows: Rows) -> None:
@@ -346,14 +405,14 @@ def test_the_data_sheet_in_a_runs_folder_is_part_of_its_report(limits: Run, tmp_
 
 def test_kernels_over_sizes_stand_beside_the_copy(stored: Run) -> None:
     chart = charts([stored])["sizes-transpose-float32-warm-cache-cuda-0-aligned"]
-    assert "naiveGmem 16x16, 512x512: 0.125 ±2.1 % times as fast as memcpy" in values(chart)
-    assert [column.heading for column in chart.data.columns] == ["kernel", "512x512", "4096x4096"]
+    assert "naiveGmem 16x16, 512×512: 0.125 ±2.1 % times as fast as memcpy" in values(chart)
+    assert [column.heading for column in chart.data.columns] == ["kernel", "512×512", "4096×4096"]
     assert ["transposeSmem", "0.250 ±2.1 %", "0.250 ±2.2 %"] in chart.data.cells
 
 
 def test_aligned_and_ragged_sizes_are_apart_on_the_same_axes(limits: Run) -> None:
     both = [charts([limits])[f"sizes-matmul-float32-warm-cache-cuda-0-{shape}"] for shape in ("aligned", "ragged")]
-    sides = [{int(column.heading.partition("x")[0]) for column in chart.data.columns[1:]} for chart in both]
+    sides = [{int(column.heading.partition("×")[0]) for column in chart.data.columns[1:]} for chart in both]
     assert {1024, 4096} <= sides[0] <= {side for side in sides[0] if side % 32 == 0}
     assert {1023, 1025, 2049} <= sides[1]
     scales = [[scale["domain"] for scale in of_key(json.loads(chart.json), "scale")] for chart in both]
@@ -505,6 +564,40 @@ def dots_of(history: Chart) -> list[dict[str, Any]]:
     return found
 
 
+def test_revisions_are_points_in_the_order_in_which_they_were_measured(nights: list[Run]) -> None:
+    """The last of a checkout with changes; a run without a revision is in the chart of runs only."""
+    states = [("f", False), ("f", False), ("a", False), ("a", False), ("a", True), ("a", True), ("a", True), None]
+    gits = [state and {"revision": 40 * state[0], "dirty": state[1]} for state in states]
+    runs = [
+        replace(run, description=Description.model_validate({**run.description.data, "git": git}))
+        for run, git in zip(nights, gits, strict=True)
+    ]
+    by_run, by_revision = (charts(runs)[name] for name in ("history", "history-by-revision"))
+    names = ["f" * 12, "a" * 12, "a" * 12 + "+"]
+    assert len(by_run.data.cells) == 8
+    assert [line[0] for line in by_revision.data.cells] == names
+    assert by_revision.data.columns[0].title == "revision"
+    assert {dot["at"] for dot in dots_of(by_revision)} == {*names}
+    assert all(x["sort"] == names for x in of_key(json.loads(by_revision.json), "x"))
+    place = [column.title for column in by_revision.data.columns].index(by_run.data.columns[1].title)
+    times = [float(line[1]) for line in by_run.data.cells]
+    medians = [fmean(times[:2]), fmean(times[2:4]), sorted(times[4:7])[1]]
+    assert [float(line[place]) for line in by_revision.data.cells] == pytest.approx(medians, rel=1e-4)
+
+
+def test_each_gpu_of_a_revision_has_its_name() -> None:
+    """Runs of two GPUs by turns: the newest of a revision has one of them."""
+    runs, _ = read_runs([ROOT / "results/reference/two-gpus"])
+    of_three = [
+        replace(run, description=Description.model_validate({**run.description.data, "git": {"revision": 40 * name}}))
+        for run, name in zip(runs, "aaaabbbbcccc", strict=True)
+    ]
+    drawn = charts(of_three)
+    lines = {name: {dot["case"] for dot in dots_of(drawn[name])} for name in ("history", "history-by-revision")}
+    assert {line.rpartition(" on ")[2] for line in lines["history-by-revision"]} == {"cuda:0", "cuda:1"}
+    assert lines["history-by-revision"] == lines["history"]
+
+
 def test_each_gpu_has_its_own_lines_and_the_counts_of_runs_agree() -> None:
     """Of twelve runs of two GPUs, two pairs began in the same second and have one id."""
     runs, _ = read_runs([ROOT / "results/reference/two-gpus"])
@@ -549,6 +642,8 @@ def test_runs_of_two_gpus_with_one_name_stay_apart(stored: Run) -> None:
         "cuda:0 GPU-1",
         "cuda:0 GPU-2",
     }
+    on = {chart.caption.rpartition(" on ")[2] for chart in report.charts if chart.name.startswith("roofline")}
+    assert on == {"cuda:0 GPU-1.", "cuda:0 GPU-2."}
     assert [topic.heading for topic in report.chapters[0].topics[1:]] == [
         "Against run7 on cuda:0 GPU-2",
         "Against run8 on cuda:0 GPU-1",
@@ -597,3 +692,13 @@ def test_labels_are_apart_and_below_the_top(places: list[float], gap: float) -> 
 )
 def test_names_are_file_names(name: str, expected: str) -> None:
     assert file_name(name) == expected
+
+
+def test_a_dark_screens_page_is_printed_in_dark_ink(text: str) -> None:
+    """Browsers leave out backgrounds: what is light on a dark screen would not be seen on paper."""
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    assert re.findall(r"@media ([^{]*prefers-color-scheme: dark[^{]*) {", style) == [
+        "screen and (prefers-color-scheme: dark)"
+    ]
+    printed = dict(re.findall(r'\[fill="(.*?)"\] {fill: (.*?)}', style))
+    assert printed == dict(zip(THEMES["dark"].values(), THEMES["light"].values(), strict=True))

@@ -404,6 +404,14 @@ def test_names_are_short_and_tell_cases_apart() -> None:
     assert {case: name(case) for case in others} == others
 
 
+def test_names_of_cases_have_the_gpu_where_there_are_several_and_of_a_row_its_length() -> None:
+    usual = Case("reduction", "sumSequential", "cuda:0", "float32", 1, 4096, block=Block(256, 1))
+    on_cpu, other = replace(usual, kernel="cpu", device="cpu", block=None), replace(usual, device="cuda:1")
+    assert [*map(namer([usual, usual, on_cpu]), (usual, on_cpu))] == ["sumSequential 256x1 4096", "cpu 4096"]
+    names = [*map(namer([usual, usual, other]), (usual, other))]
+    assert names == ["sumSequential 256x1 4096 cuda:0", "sumSequential 256x1 4096 cuda:1"]
+
+
 def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
     def runs(factor: float, count: int) -> list[Run]:
         return [make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}") for number in range(count)]

@@ -81,7 +81,7 @@ def launch_of(case: Case) -> UserLaunch:
 class TimeTexts(Texts):
     """Tables of the user's kernels."""
 
-    title = "time"
+    title = "user kernels"
     kernel_axes = ()
     options = ("device", "cache")
     columns = ("effective_gb_s", "gflop_s")

@@ -16,7 +16,7 @@ _LOOK = {
 }
 
 
-def changes(comparison: Comparison) -> Chart | None:
+def changes(comparison: Comparison, title: str) -> Chart | None:
     """The most important cases, as many as fit: changed ones first; None if no case has a ratio."""
     judged = [case for case in comparison.cases if case.ratio is not None and case.verdict in _LOOK]
     shown = sorted(judged, key=lambda case: list(_LOOK).index(case.verdict))[:_MOST]
@@ -45,7 +45,7 @@ def changes(comparison: Comparison) -> Chart | None:
     left_out = f" The first {len(shown)} of {len(judged)} cases." if len(judged) > len(shown) else ""
     return Chart(
         name=f"comparison-{file_name(' '.join(comparison.new))}",
-        title="What changed",
+        title=title,
         caption=(
             f"Change of each case's time in %, with its {100 * comparison.confidence:g} % interval; to the right is "
             f"slower. Dotted: the threshold of ±{threshold:g} %.{left_out}"
@@ -63,7 +63,7 @@ def changes(comparison: Comparison) -> Chart | None:
                 layer("point", values, {"filled": True, "size": 80, "opacity": 1}, x=x, y=y, color=colour, shape=shape),
             ],
         },
-        data=verdict_section(comparison, "What changed", every=True),
+        data=verdict_section(comparison, title, every=True),
     )
 
 

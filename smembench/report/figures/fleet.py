@@ -13,7 +13,7 @@ from smembench.views.sections import Section, table
 
 _BINS = 160
 """Places on an axis at which devices are drawn as one point."""
-_MARGIN, _ROOM = 0.03, 0.4
+_MARGIN, _ROOM = 0.03, 0.7
 """Shares of the axis to the left of the fastest device, and to the right of the slowest, for its name."""
 
 

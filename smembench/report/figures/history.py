@@ -39,9 +39,8 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
     revisions = [night.revision for night in runs_of(shown) if night.revision]
     x = names_axis("at", revisions) if revisions else _moments()
     y = number_axis("of_first", "% from the oldest level", zero=False, padding=12)
-    colour = names_axis(
-        "case", names, scale={"domain": names, "range": SERIES}, legend={"columns": 1, "labelLimit": 320}
-    )
+    legend = {"columns": 1, "labelLimit": 320, "labelExpr": "split(datum.label, ' on ')"}
+    colour = names_axis("case", names, scale={"domain": names, "range": SERIES}, legend=legend)
     which = "cases that changed" if changed else "cases, none of which changed"
     left_out = f"; the first {len(shown)} of {len(changed or series)}" if len(changed or series) > len(shown) else ""
     lines = layer("line", points, {"strokeWidth": 1, "opacity": 0.6, "clip": True}, x=x, y=y, color=colour)
@@ -59,11 +58,11 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
         dots["params"] = [
             {"name": "zoom", "select": {"type": "interval", "zoom": "wheel![event.ctrlKey]"}, "bind": "scales"}
         ]
-    point = "git revision" if revisions else "run"
+    point = "revision" if revisions else "run"
     move = "" if revisions else " Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
     return Chart(
         name="history-by-revision" if revisions else "history",
-        title="Time over revisions" if revisions else "Time over runs",
+        title=f"Time over {point}s",
         caption=(
             f"Time of the {which} relative to their first level{left_out}; one point per {point}. A dashed line marks "
             f"the first one after a change.{move}"
@@ -76,7 +75,7 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
                 dots,
             ],
         },
-        data=_table(shown),
+        data=_table(shown, point),
     )
 
 
@@ -94,12 +93,12 @@ def _moments() -> Spec:
     }
 
 
-def _table(series: Sequence[Series]) -> Section:
-    """A line per run and a column per case, in ms."""
+def _table(series: Sequence[Series], point: str) -> Section:
+    """A line per run or revision and a column per case, in ms."""
     times = [dict(zip(map(id, one.nights), one.times, strict=True)) for one in series]
     return Section(
-        heading="Time over runs, ms",
-        columns=[Column("run", numeric=False), *map(Column, series_names(series))],
+        heading=f"Time over {point}s, ms",
+        columns=[Column(point, numeric=False), *map(Column, series_names(series))],
         cells=[
             [night.run_id, *(milliseconds(of[id(night)]) if id(night) in of else "" for of in times)]
             for night in runs_of(series)

@@ -7,7 +7,7 @@ without arithmetic have I = 0, which has no place on a logarithmic axis: their r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor, log, log10
 from statistics import fmean
 
@@ -19,7 +19,7 @@ from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, file_name,
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import number
-from smembench.views.sections import Section, label, table, titled
+from smembench.views.sections import Section, label, size_text, table, titled
 
 _HEIGHT = 420
 _LINE = 14
@@ -177,7 +177,8 @@ def _labels(best: Sequence[Row], low: float, bottom: float, top: float) -> Value
 def _ticks(low: float, high: float) -> Spec:
     """An axis with 1, 2 and 5 of each decade."""
     decades = range(floor(log10(low)), floor(log10(high)) + 1)
-    return {"values": [digit * 10.0**power for power in decades for digit in (1, 2, 5)], "format": "~s"}
+    values = [digit * 10.0**power for power in decades for digit in (1, 2, 5)]
+    return {"values": values, "labelExpr": "format(datum.value, datum.value < 1 ? '~g' : '~s')"}
 
 
 def spread(places: Sequence[float], gap: float, top: float) -> list[float]:
@@ -199,7 +200,7 @@ def _intensity(row: Row) -> float:
 
 
 def _named(row: Row) -> str:
-    return f"{label(row)}, {row.case.size} {row.dtype}, {row.cache}"
+    return f"{label(row)}, {size_text(row.case)} {row.dtype}, {row.cache}"
 
 
 def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float, heading: str) -> Section:
@@ -210,17 +211,18 @@ def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float, heading: str
     def rate(row: Row) -> float | None:
         return row.gflop_s if row.flops else row.effective_gb_s
 
+    columns: dict[str, Callable[[Row], str]] = {
+        "case": label,
+        "size": lambda row: size_text(row.case),
+        "dtype": lambda row: row.dtype,
+        "cache": lambda row: row.cache,
+        "FLOP/byte": lambda row: number(_intensity(row)) if row.flops else "",
+        "rate": lambda row: f"{number(rate(row))} {'GFLOP/s' if row.flops else 'GB/s'}",
+        "% of roof": lambda row: "" if (found := rate(row)) is None else f"{100 * found / roof(row):.0f}",
+    }
     return table(
         f"{heading}: {info.model}",
         rows,
-        {
-            "case": label,
-            "size": lambda row: row.case.size,
-            "dtype": lambda row: row.dtype,
-            "cache": lambda row: row.cache,
-            "FLOP/byte": lambda row: number(_intensity(row)),
-            "rate": lambda row: f"{number(rate(row))} {'GFLOP/s' if row.flops else 'GB/s'}",
-            "% of roof": lambda row: "" if (found := rate(row)) is None else f"{100 * found / roof(row):.0f}",
-        },
+        {name: text for name, text in columns.items() if any(map(text, rows))},
         words=("case", "size", "dtype", "cache"),
     )

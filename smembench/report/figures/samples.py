@@ -29,7 +29,7 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
             summary = Summary.of(list(chain.from_iterable(rounds.values())))
             every = ceil(summary.count / _MOST)
             for turn, values in rounds.items():
-                lanes.append((case, turn, [100 * (value / summary.median - 1) for value in values][::every]))
+                lanes.append((case, turn, [round(100 * (value / summary.median - 1), 3) for value in values[::every]]))
             low, high = (100 * (value / summary.median - 1) for value in (summary.q1, summary.q3))
             says = (
                 f"{case}: median {milliseconds(summary.median)} ms, quartiles {milliseconds(summary.q1)} to "

@@ -13,7 +13,7 @@ from smembench.store.schema import Row
 from smembench.studies.difference import Ratio
 from smembench.views.columns import figures, ratio_text
 from smembench.views.families import LINE_BYTES, Family, aligned, families
-from smembench.views.sections import Section, label, table
+from smembench.views.sections import Section, label, size_text, table
 
 _APART = f"Aligned: the matrices' rows begin at cache lines of {LINE_BYTES} bytes."
 _MOST = 6
@@ -21,6 +21,8 @@ _MOST = 6
 _TICKS = 7
 _FAR = 1.5
 """Smallest ratio of the largest to the smallest size of a chart."""
+_LONG = 100_000
+"""From here on an axis has decimal prefixes."""
 _WIDE = 20
 """Above this ratio of the largest to the smallest value, an axis is logarithmic."""
 
@@ -52,7 +54,7 @@ def best_over_sizes(family: Family) -> Chart | None:
             f"The fastest kernel of each size: {family.subject}",
             rows,
             {
-                "size": lambda row: row.case.size,
+                "size": family.heading,
                 "kernel": label,
                 **figures(family.problem, ["elapsed_ms", family.problem.texts.columns[0]], rows),
                 f"over {family.beside}": lambda row: _text(family, row),
@@ -132,13 +134,14 @@ def _table(family: Family, own: Mapping[tuple[str, str], Row], heading: str) -> 
     def at(size: str) -> Callable[[str], str]:
         return lambda kernel: _text(family, own[kernel, size]) if (kernel, size) in own else ""
 
-    sizes = dict.fromkeys(row.case.size for row in sorted(own.values(), key=family.size))
+    sizes = {size_text(row.case): family.heading(row) for row in sorted(own.values(), key=family.size)}
     kernels = dict.fromkeys(kernel for kernel, _ in own)
-    return table(heading, kernels, {"kernel": str, **{size: at(size) for size in sizes}}, words=("kernel",))
+    columns: dict[str, Callable[[str], str]] = {"kernel": str, **{text: at(size) for size, text in sizes.items()}}
+    return table(heading, kernels, columns, words=("kernel",))
 
 
 def _said(family: Family, row: Row) -> str:
-    return f"{label(row)}, {row.case.size}: {_text(family, row)} {family.unit}"
+    return f"{label(row)}, {family.heading(row)}: {_text(family, row)} {family.unit}"
 
 
 def _one(y: Spec) -> Spec:
@@ -149,11 +152,9 @@ def _one(y: Spec) -> Spec:
 def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
     every = sorted({family.size(row) for row in family.best.values()})
     sizes = sorted({family.size(row) for row in rows})
-    per_launch = f"{'floating-point operations' if family.by_operations else 'bytes'} per launch"
-    form, title = ("d", "side n") if family.square else (".3~s", per_launch)
-    axis: Spec = {"values": _spaced(sizes), "format": form, "grid": False}
+    axis: Spec = {"values": _spaced(sizes), "format": "d" if sizes[-1] < _LONG else ".3~s", "grid": False}
     domain = [every[0] / 1.1, every[-1] * 1.1]
-    return number_axis("size", title, axis, type="log", base=2, domain=domain, nice=False)
+    return number_axis("size", family.axis, axis, type="log", base=2, domain=domain, nice=False)
 
 
 def _spaced(sizes: Sequence[int]) -> list[int]:

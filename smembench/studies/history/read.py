@@ -58,7 +58,7 @@ class Timed(NamedTuple):
 class Night:
     """A run: when it began, its run.json, the times that can be compared, and why others cannot.
 
-    With a ``revision`` it stands for all runs of one (``history.revisions``).
+    With a ``revision`` it stands for all ``runs`` of one (``history.revisions``).
     """
 
     path: Path
@@ -69,6 +69,7 @@ class Night:
     unusable: Mapping[tuple[str, Device], str]
     complete: bool = True
     revision: str = ""
+    runs: Sequence[Night] = ()
 
 
 @dataclass(frozen=True, slots=True)

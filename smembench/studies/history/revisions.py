@@ -32,6 +32,7 @@ def _point(name: str, runs: Sequence[Night]) -> Night:
         newest,
         run_id=name,
         revision=name,
+        runs=runs,
         started=runs[0].started,
         times={
             key: found[-1]._replace(elapsed_ms=median(one.elapsed_ms for one in found)) for key, found in times.items()
