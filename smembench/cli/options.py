@@ -229,7 +229,8 @@ class Outputs:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the result as its suffix says: .csv, .json, .md, .tex or .html; -.csv and so on print it.",
+            help="Write the result as its suffix says: .csv, .json, .md, .tex or .html; a run also .gbench.json, "
+            ".nvbench.json, .bmf.json or .smaller.json; -.csv and so on print it.",
         ),
     ] = None
     json: Json = False

@@ -1,11 +1,15 @@
-"""Runs in the formats of dashboards: Google Benchmark's JSON, github-action-benchmark's and Bencher's."""
+"""Runs in the formats of others: Google Benchmark's JSON, NVBench's, github-action-benchmark's and Bencher's."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from statistics import median
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from statistics import fmean, median, stdev
 
+from smembench.model.device import DeviceInfo
+from smembench.store import nvbench as names
 from smembench.store.run import Run
 from smembench.store.schema import Row
 
@@ -48,6 +52,83 @@ def bencher(run: Run) -> str:
     return _text({row.case_id: {"latency": of(row, elapsed_ms)} for row, elapsed_ms in _timed(run)})
 
 
+def nvbench(run: Run) -> str:
+    """NVBench's JSON: a benchmark per kernel, with a state per case on a GPU, as its ``nvbench_compare.py`` takes it.
+
+    Its times are means in s, and its noise is the relative standard deviation of all samples.
+    """
+    version = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
+    timed = [(row, elapsed_ms) for row, elapsed_ms in _timed(run) if row.device != "cpu"]
+    of_kernels = groupby(sorted(timed, key=_benchmark), _benchmark)
+    return _text(
+        {
+            "meta": {"argv": ["smembench", *run.description.argv], "version": {"json": version}},
+            "devices": [_device(device) for device in run.description.devices if device.kind == "cuda"],
+            "benchmarks": [_states(run, index, name, list(cases)) for index, (name, cases) in enumerate(of_kernels)],
+        }
+    )
+
+
+def _benchmark(timed: tuple[Row, float]) -> str:
+    return f"{timed[0].problem}/{timed[0].kernel}"
+
+
+def _index(device: str) -> int:
+    return int(device.partition(":")[2])
+
+
+def _device(device: DeviceInfo) -> dict[str, object]:
+    major, _, minor = (device.compute_capability or "0.0").partition(".")
+    return {
+        "id": _index(device.name),
+        "name": device.model,
+        "sm_version": 100 * int(major) + 10 * int(minor),
+        "number_of_sms": device.sm_count or 0,
+        "global_memory_size": device.memory_bytes,
+        "global_memory_bus_bandwidth": round(1e9 * (device.peak_gb_s or 0.0)),
+        "l2_cache_size": device.l2_bytes or 0,
+        "ecc_state": bool(device.ecc),
+    }
+
+
+def _states(run: Run, index: int, name: str, cases: Sequence[tuple[Row, float]]) -> dict[str, object]:
+    texts = {row.case_id: row.case_id.removeprefix(f"{name}/{row.device}/") for row, _ in cases}
+    axis = {"name": "case", "type": "string", "flags": ""}
+    values = [{"input_string": text, "description": "", "value": text} for text in dict.fromkeys(texts.values())]
+
+    def state(row: Row, elapsed_ms: float) -> dict[str, object]:
+        samples, text = run.values(row.case_id) or [elapsed_ms], texts[row.case_id]
+        mean, noise = fmean(samples), stdev(samples) if len(samples) > 1 else math.inf
+        numbers = {
+            names.SAMPLES: len(samples),
+            f"{names.GPU}mean": mean / 1e3,
+            names.NOISE: noise / mean,
+            f"{names.GPU}median": elapsed_ms / 1e3,
+            **({names.RATE: 1e3 * row.bytes / mean} if row.bytes else {}),
+            **({names.CLOCK: 1e6 * row.sm_clock_mhz} if row.sm_clock_mhz else {}),
+        }
+        return {
+            "name": f"Device={_index(row.device)} case={text}",
+            "device": _index(row.device),
+            "type_config_index": 0,
+            "axis_values": [{"name": "case", "type": "string", "value": text}],
+            "summaries": [{"tag": tag, "name": tag, "data": [_number(value)]} for tag, value in numbers.items()],
+            "is_skipped": False,
+        }
+
+    return {
+        "name": name,
+        "index": index,
+        "devices": sorted({_index(row.device) for row, _ in cases}),
+        "axes": [{**axis, "values": values}],
+        "states": [state(*each) for each in cases],
+    }
+
+
+def _number(value: float) -> dict[str, str]:
+    return {"name": "value", "type": "int64" if isinstance(value, int) else "float64", "value": repr(value)}
+
+
 def _text(content: object) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -82,5 +163,10 @@ def _repetitions(run: Run) -> Iterator[dict[str, object]]:
             }
 
 
-FORMS: Mapping[str, Callable[[Run], str]] = {"gbench": google, "smaller": smaller_is_better, "bmf": bencher}
+FORMS: Mapping[str, Callable[[Run], str]] = {
+    "gbench": google,
+    "nvbench": nvbench,
+    "smaller": smaller_is_better,
+    "bmf": bencher,
+}
 """By the names of their forms."""
