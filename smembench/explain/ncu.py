@@ -173,7 +173,7 @@ def read_report(path: Path, metrics: Sequence[str]) -> list[Profiled]:
         raise UsageError(f"{path}: needs NVIDIA's package ncu-report: {extra('ncu')}")
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; ncu --export writes one")
-    import ncu_report  # type: ignore[import-not-found, unused-ignore]
+    import ncu_report
 
     launches: dict[tuple[str, int, int], list[dict[str, float]]] = {}
     try:
