@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from warnings import warn
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from smembench.kernels.time.problem import NO_DTYPE
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Conditions, Measurement, Sample, Status
 from smembench.model.ranges import Count
 from smembench.stats.summary import MIN_SAMPLES, ci_width
@@ -156,6 +157,7 @@ def _samples(path: Path, state: _State) -> list[float]:
     try:
         found = np.frombuffer(read_whole(beside), "<f4")
     except (OSError, ValueError):
+        warn(f"{beside.parent}: has not all samples, whose summaries are used", Dropped, stacklevel=2)
         return []
     times = found[(found > 0) & (found < math.inf)]
     if str(len(times)) != (size := state.text(TIMES, "size")):
@@ -179,7 +181,6 @@ def _measurement(case: Case, state: _State, samples: Sequence[float]) -> Measure
         rounds=1,
         ci_width=ci_width(values) if len(values) >= MIN_SAMPLES else None,
         conditions=Conditions(sm_clock_mhz=round(clock / 1e6) if clock else None),
-        notes=None if samples else "of NVBench's summaries, without its samples",
     )
 
 

@@ -130,7 +130,7 @@ def trust(run: Run) -> str:
     done = [row for row in run.rows if row.ok]
     checked = [row for row in done if row.verified]
     counts = {
-        "not checked": len(done) - len(checked),
+        "not checked": len(done) - len(checked) if checked else 0,
         "failed": len(run.failed),
         "skipped": sum(row.status == "skipped" for row in run.rows),
         "did not converge": sum(row.converged is False for row in done),

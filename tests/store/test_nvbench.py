@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.store.load import load
 from smembench.store.nvbench import read_nvbench
 from smembench.studies.compare.comparison import compare_runs
@@ -50,6 +50,8 @@ def test_summaries_are_read_where_there_are_no_samples(tmp_path: Path) -> None:
 def test_samples_are_read_from_the_file_that_the_json_names(tmp_path: Path) -> None:
     times = summary("nv/json/bin:nv/cold/sample_times", filename="elsewhere/a.json-bin/0.bin", size=4)
     file = written(tmp_path / "a.json", state(9.0, times))
+    with pytest.warns(Dropped, match="has not all samples"):
+        assert read_nvbench(file).rows[0].elapsed_ms == pytest.approx(9000.0)
     (tmp_path / "a.json-bin").mkdir()
     (tmp_path / "a.json-bin/0.bin").write_bytes(np.array([2e-3, 3e-3, 4e-3, 3e-3], "<f4").tobytes())
     run = read_nvbench(file)
