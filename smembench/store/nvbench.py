@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from warnings import warn
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from smembench.kernels.time.problem import NO_DTYPE
@@ -155,14 +155,14 @@ def _samples(path: Path, state: _State) -> list[float]:
         return []
     beside = path.parent.joinpath(*Path(name).parts[-2:])  # older ones have the folder of the JSON, too
     try:
-        found = np.frombuffer(read_whole(beside), "<f4")
+        found = array("f", read_whole(beside))
     except (OSError, ValueError):
         warn(f"{beside.parent}: has not all samples, whose summaries are used", Dropped, stacklevel=2)
         return []
-    times = found[(found > 0) & (found < math.inf)]
+    times = [1e3 * value for value in found if 0 < value < math.inf]
     if str(len(times)) != (size := state.text(TIMES, "size")):
         raise UsageError(f"{beside}: holds {len(times)} times, and {path} says {size}; measure again")
-    return [float(value) for value in 1e3 * times.astype(float)]
+    return times
 
 
 def _measurement(case: Case, state: _State, samples: Sequence[float]) -> Measurement:
