@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean, median, stdev
 
 from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.model.groups import grouped
 from smembench.store import nvbench as names
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -53,24 +54,35 @@ def bencher(run: Run) -> str:
 
 
 def nvbench(run: Run) -> str:
-    """NVBench's JSON: a benchmark per kernel, with a state per case on a GPU, as its ``nvbench_compare.py`` takes it.
+    """NVBench's JSON of the cases on a GPU, in s, with the relative standard deviation of all samples as noise.
 
-    Its times are means in s, and its noise is the relative standard deviation of all samples.
+    A case is a benchmark of its own, with a state per GPU: NVBench's ``nvbench_compare.py`` leaves out benchmarks that
+    one side lacks, and fails for states.
+
+    Raises:
+        UsageError: for a run without times of a GPU.
     """
-    version = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
     timed = [(row, elapsed_ms) for row, elapsed_ms in _timed(run) if row.device != "cpu"]
-    of_kernels = groupby(sorted(timed, key=_benchmark), _benchmark)
+    if not timed:
+        raise UsageError("--export: NVBench's JSON has times of a GPU only, and this run has none; take another suffix")
+    version = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
+    benchmarks = grouped(timed, lambda each: each[0].case_id.replace(f"/{each[0].device}/", "/", 1))
     return _text(
         {
             "meta": {"argv": ["smembench", *run.description.argv], "version": {"json": version}},
             "devices": [_device(device) for device in run.description.devices if device.kind == "cuda"],
-            "benchmarks": [_states(run, index, name, list(cases)) for index, (name, cases) in enumerate(of_kernels)],
+            "benchmarks": [
+                {
+                    "name": name,
+                    "index": index,
+                    "devices": [_index(row.device) for row, _ in cases],
+                    "axes": None,
+                    "states": [_state(run, row, elapsed_ms) for row, elapsed_ms in cases],
+                }
+                for index, (name, cases) in enumerate(benchmarks.items())
+            ],
         }
     )
-
-
-def _benchmark(timed: tuple[Row, float]) -> str:
-    return f"{timed[0].problem}/{timed[0].kernel}"
 
 
 def _index(device: str) -> int:
@@ -91,37 +103,25 @@ def _device(device: DeviceInfo) -> dict[str, object]:
     }
 
 
-def _states(run: Run, index: int, name: str, cases: Sequence[tuple[Row, float]]) -> dict[str, object]:
-    texts = {row.case_id: row.case_id.removeprefix(f"{name}/{row.device}/") for row, _ in cases}
-    axis = {"name": "case", "type": "string", "flags": ""}
-    values = [{"input_string": text, "description": "", "value": text} for text in dict.fromkeys(texts.values())]
-
-    def state(row: Row, elapsed_ms: float) -> dict[str, object]:
-        samples, text = run.values(row.case_id) or [elapsed_ms], texts[row.case_id]
-        mean, noise = fmean(samples), stdev(samples) if len(samples) > 1 else math.inf
-        numbers = {
-            names.SAMPLES: len(samples),
-            f"{names.GPU}mean": mean / 1e3,
-            names.NOISE: noise / mean,
-            f"{names.GPU}median": elapsed_ms / 1e3,
-            **({names.RATE: 1e3 * row.bytes / mean} if row.bytes else {}),
-            **({names.CLOCK: 1e6 * row.sm_clock_mhz} if row.sm_clock_mhz else {}),
-        }
-        return {
-            "name": f"Device={_index(row.device)} case={text}",
-            "device": _index(row.device),
-            "type_config_index": 0,
-            "axis_values": [{"name": "case", "type": "string", "value": text}],
-            "summaries": [{"tag": tag, "name": tag, "data": [_number(value)]} for tag, value in numbers.items()],
-            "is_skipped": False,
-        }
-
+def _state(run: Run, row: Row, elapsed_ms: float) -> dict[str, object]:
+    samples = run.values(row.case_id) or [elapsed_ms]
+    mean, noise = fmean(samples), stdev(samples) if len(samples) > 1 else math.inf
+    quantiles = {name: getattr(row, f"elapsed_ms_{name}") for name in ("min", "q1", "q3", "max")}
+    times = {"mean": mean, "median": elapsed_ms, **{name: value for name, value in quantiles.items() if value}}
+    numbers = {
+        names.SAMPLES: len(samples),
+        **{f"{names.GPU}{name}": value / 1e3 for name, value in times.items()},
+        names.NOISE: noise / mean,
+        **({names.RATE: 1e3 * row.bytes / mean} if row.bytes else {}),
+        **({names.CLOCK: 1e6 * row.sm_clock_mhz} if row.sm_clock_mhz else {}),
+    }
     return {
-        "name": name,
-        "index": index,
-        "devices": sorted({_index(row.device) for row, _ in cases}),
-        "axes": [{**axis, "values": values}],
-        "states": [state(*each) for each in cases],
+        "name": f"Device={_index(row.device)}",
+        "device": _index(row.device),
+        "type_config_index": 0,
+        "axis_values": None,
+        "summaries": [{"tag": tag, "name": tag, "data": [_number(value)]} for tag, value in numbers.items()],
+        "is_skipped": False,
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
 from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -66,10 +67,15 @@ def test_nvbench_has_a_state_per_gpu_case_and_is_read_back(run: Run, tmp_path: P
     (bench,) = json.loads(file.read_text())["benchmarks"]
     (state,) = bench["states"]
     row, back = run.rows[0], load(file)
-    assert f"{bench['name']}/cuda:0/{state['axis_values'][0]['value']}" == row.case_id
+    assert bench["name"] == row.case_id.replace("/cuda:0/", "/")
     values = {each["tag"]: each["data"][0]["value"] for each in state["summaries"]}
     assert float(values["nv/cold/time/gpu/mean"]) == pytest.approx(fmean([2.0, 2.2, 1.8, 2.4]) / 1e3)
     assert [(each.elapsed_ms, each.samples, each.bytes) for each in back.rows] == [(2.0, 4, row.bytes)]
     device = back.description.device("cuda:0")
     assert device is not None
     assert device.compute_capability == "9.0"
+
+
+def test_nvbench_takes_no_run_without_a_gpu(run: Run) -> None:
+    with pytest.raises(UsageError, match="NVBench's JSON has times of a GPU only"):
+        exported(replace(run, rows=[replace(run.rows[0], device="cpu")]), "nvbench")
