@@ -169,7 +169,7 @@ def compare(
         str | None,
         typer.Argument(
             metavar="BASE[,…]|last[:N]|baseline",
-            help="A run's folder or a cases.csv; several are pooled. Or the runs before NEW.",
+            help="A run's folder, a cases.csv or NVBench's JSON; several are pooled. Or the runs before NEW.",
         ),
     ] = None,
     new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
@@ -201,6 +201,8 @@ def compare(
       smembench compare monday,tuesday wednesday --fail-on ambiguous
 
       smembench compare results/h100 results/h200 --across device --all
+
+      smembench compare a1.json,a2.json b1.json,b2.json --across device
 
       smembench compare last:7 results/20260102T020000Z-nightly
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from smembench.cli import complete
 from smembench.cli.explain_file import explain_file
 from smembench.cli.explain_lanes import Layout, explain_layout, refuse_others
 from smembench.cli.explain_options import Chosen, Launch, Pages, Task
-from smembench.cli.explain_package import explain_package
+from smembench.cli.explain_package import explain_package, explain_report
 from smembench.cli.options import changed
 from smembench.cli.signature import takes
 from smembench.model.errors import UsageError
@@ -23,7 +24,7 @@ def explain(
         typer.Argument(
             metavar="KERNEL",
             help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
-            "path.ptx:name, or path.py:name of Numba, Triton or CuPy.",
+            "path.ptx:name, or path.py:name of Numba, Triton or CuPy. Or a report of ncu: path.ncu-rep.",
             autocompletion=complete.kernels,
         ),
     ] = None,
@@ -70,7 +71,9 @@ def explain(
       smembench explain mine.cu:ring --grid 8 --block 128 --cluster 4 --arg float32[1024]
       smembench explain --layout "lane % 16 * 64" --itemsize 2 --vector 8
       smembench explain transposeSmem,transposeSmemPad --pad-width 1,2 --measure
+      smembench explain profile.ncu-rep
     """
+    from smembench.explain.ncu import REPORTS
     from smembench.launches.cuda_file import is_cuda_file
     from smembench.launches.python_file import is_in_file
     from smembench.views.console import say, stderr
@@ -83,6 +86,12 @@ def explain(
         raise UsageError(f"{wrong[0]}: goes with --layout or --store")
     if kernel is None:
         raise UsageError("KERNEL: name a kernel, such as transposeSmem or path.cu:name, or give --layout")
+    if kernel.endswith(REPORTS):
+        old = ["--html"] if outputs.html is not None else []
+        if wrong := [*changed(launch), *changed(chosen), *changed(task), *old]:
+            raise UsageError(f"{wrong[0]}: goes with a kernel, not with a report of ncu")
+        explain_report(Path(kernel), outputs)
+        return
     if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
         others = [*changed(chosen), *(["--measure"] if task.measure else []), *old]

@@ -101,11 +101,24 @@ def _heading(case: Case) -> str:
     return f"{case.kernel} · block {case.block} · {case.dtype}"
 
 
+def explain_report(path: Path, outputs: Pages) -> None:
+    """Show the counters in a report of ncu."""
+    from smembench.explain.counters import counted_in
+    from smembench.views.explain_counters import profiled, profiled_records
+    from smembench.views.export import Result
+
+    target = outputs.opened("report")
+    found = counted_in(path)
+    records = profiled_records(found)
+    table = profiled(found, f"Counted by the hardware: {path.name}")
+    target.show(Result(sections=[table], data=lambda: {"figures": records}, rows=lambda: records))
+
+
 def _measure(asked: Asked, target: Opened) -> None:
     """Compare the predictions with the hardware's counters."""
     from smembench.model.text import number_of
     from smembench.studies.explain import counted
-    from smembench.views.explain import comparison, counter_records
+    from smembench.views.explain_counters import comparison, counter_records
     from smembench.views.export import Result
 
     device = asked.device

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,10 +66,12 @@ def measure(
         typer.Exit: when a case failed, or ``after`` returned an exit code.
     """
     target = opened(running, of_run=True)
+    running.check_nvtx()
     if running.dry_run:  # before what it does not need is imported
         _show_plan(config, resume, force=running.force, json=target.printed == "json")
         return
     from smembench.model.interrupts import held
+    from smembench.run.worker import Worker
     from smembench.studies.run import Storage, run
     from smembench.views.break_even import tables
     from smembench.views.console import stderr, stdout
@@ -83,6 +86,7 @@ def measure(
             lock=not running.no_lock,
             wait=running.wait,
             watch=watch(verbose=running.verbose),
+            hire=partial(Worker, nvtx=running.nvtx),
         )
         shown = (draw or tables)(outcome.run)
         result = of_run(outcome.run, shown, **parts())

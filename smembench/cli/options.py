@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -14,6 +15,7 @@ from smembench.cli import complete
 from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import ENGINES
 from smembench.model.errors import UsageError
+from smembench.model.install import extra
 from smembench.model.numbers import capability, percent, seconds, size
 from smembench.toolchains.registry import names
 
@@ -229,7 +231,8 @@ class Outputs:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the result as its suffix says: .csv, .json, .md, .tex or .html; -.csv and so on print it.",
+            help="Write the result as its suffix says: .csv, .json, .md, .tex or .html; a run also .gbench.json, "
+            ".nvbench.json, .bmf.json or .smaller.json; -.csv and so on print it.",
         ),
     ] = None
     json: Json = False
@@ -254,6 +257,16 @@ class Running(Outputs):
     )
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses the GPU.")] = False
+    nvtx: Annotated[
+        bool, typer.Option("--nvtx", help="Mark each case in each round as a range for nsys and ncu; needs nvtx.")
+    ] = False
+
+    def check_nvtx(self, other: str = "") -> None:
+        """Raise UsageError if --nvtx is given and nvtx is missing, or ``other``, an option that leaves no ranges."""
+        if self.nvtx and other:
+            raise UsageError(f"--nvtx: does not go with {other}")
+        if self.nvtx and not find_spec("nvtx"):
+            raise UsageError(f"--nvtx: needs the package nvtx: {extra('nvtx')}")
 
 
 def help_alone(context: typer.Context) -> None:

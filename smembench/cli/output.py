@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from smembench.store.files import Output
     from smembench.views.export import Result
 
-_DASHBOARDS: dict[str, str] = {".gbench.json": "gbench", ".bmf.json": "bmf", ".smaller.json": "smaller"}
+_DASHBOARDS: dict[str, str] = {f".{form}.json": form for form in ("gbench", "nvbench", "bmf", "smaller")}
 _FORMS: dict[str, str] = {
     **_DASHBOARDS,
     ".csv": "csv",

@@ -74,6 +74,7 @@ def run(
     from smembench.store.run_folder import RunFolder, made
 
     if deciding.decide is not None:
+        running.check_nvtx("--decide")
         if config is not None or resume is not None or set_ or sampling.config():
             raise UsageError(
                 f"--decide {deciding.decide}: takes the run's own config; leave CONFIG, --resume and --set out"

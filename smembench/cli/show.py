@@ -15,7 +15,9 @@ from smembench.model.errors import UsageError
 
 @takes(outputs=Outputs)
 def show(
-    path: Annotated[Path, typer.Argument(metavar="DIR|cases.csv", help="A run's folder, a CSV of cases, or last.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="DIR|FILE", help="A run's folder, a cases.csv, NVBench's JSON, or last.")
+    ],
     *,
     tables: Annotated[
         bool, typer.Option("--tables", help="All tables; without it a run of many is summarised.")

@@ -217,6 +217,7 @@ def time(
     cases = [*launch_cases(swept, "cuda:0")]  # bad usage is reported first, with a GPU and without
     try:
         if counts.tune and not running.dry_run:
+            running.check_nvtx("--tune")
             find_fastest(partial(launches, swept), sampling, running)
         else:
             measure(config, running)

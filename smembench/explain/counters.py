@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from smembench.explain.analysis import Explanation, explain
-from smembench.explain.ncu import profile
+from smembench.explain.ncu import Profiled, profile, read_report
 from smembench.explain.ncu_child import Work
 from smembench.explain.tiles import TileTraffic
 from smembench.model.case import Case
+from smembench.model.errors import UsageError
 from smembench.model.hardware import SECTOR_BYTES
 from smembench.toolchains.machine_code import machine_code
 
@@ -161,6 +163,44 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
     yield Comparison(case, "DRAM bytes", compulsory, reading[_DRAM])
     resident = None if explained.occupancy is None else 100 * explained.occupancy.fraction
     yield Comparison(case, "occupancy %", resident, reading[_WARPS])
+
+
+_OF_SETS = {each.wavefronts.replace("smsp__sass_l1tex_", "l1tex__"): f"{each.name} wavefronts" for each in PLAIN}
+"""Counters of ncu's own sets, which have no requests to shared memory."""
+_READ_OR_WRITTEN = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+_TIME = "gpu__time_duration.sum"
+
+
+def counted_in(path: Path) -> list[tuple[Profiled, str, float]]:
+    """What the counters in a report of ncu say of its kernels: each kernel with the name of a figure, and the figure.
+
+    Raises:
+        UsageError: as ``read_report``, and for a report without any of the counters.
+    """
+    metrics = [*METRICS, *OPTIONAL, *_OF_SETS, *_READ_OR_WRITTEN, _TIME]
+    found = [(kernel, *figure) for kernel in read_report(path, metrics) for figure in _figures(kernel.counters)]
+    if not found:
+        raise UsageError(f"{path}: has none of the counters; profile with: ncu --metrics {','.join(METRICS)}")
+    return found
+
+
+def _figures(reading: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """The figures of ``compare`` as far as they are counted."""
+    per_request = [(f"wavefronts per {each.name}", each.wavefronts, each.requests) for each in (*PLAIN, *OTHER)]
+    per_request += [
+        (f"sectors per global {kind}", _SECTORS.format(short), _GLOBAL_REQUESTS.format(short))
+        for kind, short in _SHORT.items()
+    ]
+    for figure, total, requests in per_request:
+        if reading.get(requests) and total in reading:
+            yield figure, reading[total] / reading[requests]
+    totals = {_ALL: "shared wavefronts", _GLOBAL_REQUESTS.format("ld"): "global load requests", _DRAM: "DRAM bytes"}
+    totals |= _OF_SETS | {tiles.total: tiles.name for tiles in TILES} | {_WARPS: "occupancy %"}
+    if {*_READ_OR_WRITTEN} <= reading.keys():
+        reading = {_DRAM: sum(reading[name] for name in _READ_OR_WRITTEN), **reading}
+    yield from ((figure, reading[name]) for name, figure in totals.items() if name in reading)
+    if _TIME in reading:
+        yield "time µs", reading[_TIME] / 1e3
 
 
 def _judged(case: Case, figure: str, predicted: float | None, total: float, requests: float) -> Iterator[Comparison]:

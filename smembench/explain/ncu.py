@@ -1,5 +1,7 @@
 """Hardware counters from Nsight Compute: a child process launches cases under ``ncu``, whose CSV is read back.
 
+Of a report that ncu stored they are read through NVIDIA's package ``ncu-report``.
+
 Without ``ncu`` the same child samples the cases with our own timer, so that the two can be compared.
 """
 
@@ -9,14 +11,31 @@ import csv
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from smembench.explain.ncu_child import WORK, Work
 from smembench.model.child import child_command
 from smembench.model.errors import UsageError
+from smembench.model.install import extra
 
 _SECONDS = 900
+_SIZES = ("launch__grid_size", "launch__block_size")
+REPORTS = (".ncu-rep", ".ncu-repz")
+"""How the names of stored reports end."""
+
+
+class Profiled(NamedTuple):
+    """Launches of a kernel in a report, alike in grid and block, with the median of each counter in base units."""
+
+    kernel: str
+    grid: int
+    block: int
+    launches: int
+    counters: Mapping[str, float]
 
 
 def profile(
@@ -142,3 +161,33 @@ def parse(output: str) -> dict[str, list[float]]:
         if (value := record["Metric Value"].replace(",", "")) != "n/a":
             found.setdefault(record["Metric Name"], []).append(float(value))
     return found
+
+
+def read_report(path: Path, metrics: Sequence[str]) -> list[Profiled]:
+    """The kernels of a report, each with those of the metrics that it has.
+
+    Raises:
+        UsageError: if ``ncu-report`` is not installed, or the file cannot be read or holds no kernel.
+    """
+    if not find_spec("ncu_report"):
+        raise UsageError(f"{path}: needs NVIDIA's package ncu-report: {extra('ncu')}")
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file; ncu --export writes one")
+    import ncu_report
+
+    launches: dict[tuple[str, int, int], list[dict[str, float]]] = {}
+    try:
+        for action in (action for part in ncu_report.load_report(str(path)) for action in part):
+            found = {
+                name: float(action[name].value() or 0.0) for name in {*metrics, *_SIZES} & {*action.metric_names()}
+            }
+            grid, block = (int(found.get(name, 0.0)) for name in _SIZES)
+            launches.setdefault((action.name(), grid, block), []).append(found)
+    except (RuntimeError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}); is it a report of ncu?") from None
+    if not launches:
+        raise UsageError(f"{path}: holds no kernel; give a report that ncu --export wrote")
+    return [
+        Profiled(*key, len(all_), {name: median([each.get(name, 0.0) for each in all_]) for name in all_[0]})
+        for key, all_ in launches.items()
+    ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -44,7 +44,7 @@ _RAISED = {"unavailable": DeviceUnavailable, "refused": UsageError, "failed": Wo
 
 
 class Worker:
-    """A child process with open devices.
+    """A child process with open devices; with ``nvtx`` each trial is an NVTX range of the domain smembench.
 
     Raises:
         DeviceUnavailable: if a device does not exist.
@@ -52,13 +52,13 @@ class Worker:
         UsageError: for settings with which kernels are not compiled or not optimised.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, nvtx: bool = False) -> None:
         self._connection, theirs = Pipe()
         # A second pipe, so that a stop is seen while the child is busy with a request.
         listener, self._stop = Pipe(duplex=False)
         fds = (theirs.fileno(), listener.fileno())
         self._process = subprocess.Popen(
-            child_command("smembench.run.worker", *fds),
+            child_command("smembench.run.worker", *fds, *["nvtx"] * nvtx),
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             stdout=2,
@@ -146,7 +146,16 @@ class Worker:
         self.kill()
 
 
-def _serve(connection: Connection, listener: Connection) -> None:
+def _ranges(names: Sequence[str]) -> Callable[[Request], AbstractContextManager[object]]:
+    """What a trial runs in: a range with its case and round if ``names`` has nvtx, else nothing."""
+    if not names:
+        return lambda request: nullcontext()
+    from nvtx import annotate
+
+    return lambda request: annotate(f"{request.case.id} round {request.round}", domain="smembench")
+
+
+def _serve(connection: Connection, listener: Connection, marked: Sequence[str]) -> None:
     """Open the devices named in the first message, then answer requests until None or the end of the pipe."""
     from smembench.devices.select import open_device
 
@@ -170,10 +179,12 @@ def _serve(connection: Connection, listener: Connection) -> None:
             connection.send(("failed", f"the device cannot be opened: {one_line(error)} ({place(error)})"))
             return
     connection.send(("opened", (infos, limits)))
-    runner = TrialRunner(devices, stopped=listener.poll)
+    runner, within = TrialRunner(devices, stopped=listener.poll), _ranges(marked)
     while (request := connection.recv()) is not None:
         try:
-            connection.send(("trial", runner.run(request)))
+            with within(request):
+                trial = runner.run(request)
+            connection.send(("trial", trial))
         except BaseException as error:  # a benchmark must outlive any kernel
             connection.send(("failed", _reason(error)))
     for device in devices.values():
@@ -194,7 +205,7 @@ def main() -> None:
     ignore()  # the parent's to handle; systemd and Slurm send SIGTERM to every process of a service or job
     connection, listener = (Connection(int(fd)) for fd in sys.argv[1:3])
     with suppress(EOFError, ConnectionError):
-        _serve(connection, listener)
+        _serve(connection, listener, sys.argv[3:])
     # Devices are released, or the parent is gone. Skip the clean-up, in which a broken CUDA context can hang.
     sys.stderr.flush()
     os._exit(0)

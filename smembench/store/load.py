@@ -18,6 +18,7 @@ from smembench.store.assemble import Predict, assemble, ci_widths
 from smembench.store.csv_files import CASES, SAMPLES, SUSTAINED, Samples, read_moments, read_rows, read_samples
 from smembench.store.files import there
 from smembench.store.fleet_json import FLEET
+from smembench.store.nvbench import read_nvbench
 from smembench.store.run import Run
 from smembench.store.run_folder import JOURNAL, RUN, read_description
 from smembench.store.run_json import ahead
@@ -31,7 +32,7 @@ Predictor = Callable[[Sequence[Case]], Predict]
 
 
 def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) -> Run:
-    """Read a run's folder, a cases.csv with what lies beside it, or the run that ``last`` names.
+    """Read a run's folder, a cases.csv with what lies beside it, NVBench's JSON, or the run that ``last`` names.
 
     A journal has every trial, so where there is one it is read. What it has of damages is a ``Dropped`` warning.
 
@@ -48,7 +49,10 @@ def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) 
     if not there(path):
         raise UsageError(f"{path}: there is no such file or folder; give a run's folder or a cases.csv")
     if not path.is_dir() and path.name != CASES:
-        return Run(read_rows(path), path=path)  # files beside a CSV written by --csv belong to another run
+        json = path.suffix.lower() == ".json"
+        return (
+            read_nvbench(path) if json else Run(read_rows(path), path=path)
+        )  # files beside a CSV written by --csv belong to another run
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
         return _from_journal(folder, predictor)

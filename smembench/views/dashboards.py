@@ -1,11 +1,16 @@
-"""Runs in the formats of dashboards: Google Benchmark's JSON, github-action-benchmark's and Bencher's."""
+"""Runs in the formats of others: Google Benchmark's JSON, NVBench's, github-action-benchmark's and Bencher's."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
-from statistics import median
+from statistics import fmean, median, stdev
 
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.model.groups import grouped
+from smembench.store import nvbench as names
 from smembench.store.run import Run
 from smembench.store.schema import Row
 
@@ -48,6 +53,82 @@ def bencher(run: Run) -> str:
     return _text({row.case_id: {"latency": of(row, elapsed_ms)} for row, elapsed_ms in _timed(run)})
 
 
+def nvbench(run: Run) -> str:
+    """NVBench's JSON of the cases on a GPU, in s, with the relative standard deviation of all samples as noise.
+
+    A case is a benchmark of its own, with a state per GPU: NVBench's ``nvbench_compare.py`` leaves out benchmarks that
+    one side lacks, and fails for states.
+
+    Raises:
+        UsageError: for a run without times of a GPU.
+    """
+    timed = [(row, elapsed_ms) for row, elapsed_ms in _timed(run) if row.device != "cpu"]
+    if not timed:
+        raise UsageError("--export: NVBench's JSON has times of a GPU only, and this run has none; take another suffix")
+    version = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
+    benchmarks = grouped(timed, lambda each: each[0].case_id.replace(f"/{each[0].device}/", "/", 1))
+    return _text(
+        {
+            "meta": {"argv": ["smembench", *run.description.argv], "version": {"json": version}},
+            "devices": [_device(device) for device in run.description.devices if device.kind == "cuda"],
+            "benchmarks": [
+                {
+                    "name": name,
+                    "index": index,
+                    "devices": [_index(row.device) for row, _ in cases],
+                    "axes": None,
+                    "states": [_state(run, row, elapsed_ms) for row, elapsed_ms in cases],
+                }
+                for index, (name, cases) in enumerate(benchmarks.items())
+            ],
+        }
+    )
+
+
+def _index(device: str) -> int:
+    return int(device.partition(":")[2])
+
+
+def _device(device: DeviceInfo) -> dict[str, object]:
+    major, _, minor = (device.compute_capability or "0.0").partition(".")
+    return {
+        "id": _index(device.name),
+        "name": device.model,
+        "sm_version": 100 * int(major) + 10 * int(minor),
+        "number_of_sms": device.sm_count or 0,
+        "global_memory_size": device.memory_bytes,
+        "global_memory_bus_bandwidth": round(1e9 * (device.peak_gb_s or 0.0)),
+        "l2_cache_size": device.l2_bytes or 0,
+        "ecc_state": bool(device.ecc),
+    }
+
+
+def _state(run: Run, row: Row, elapsed_ms: float) -> dict[str, object]:
+    samples = run.values(row.case_id) or [elapsed_ms]
+    mean, noise = fmean(samples), stdev(samples) if len(samples) > 1 else math.inf
+    quantiles = {name: getattr(row, f"elapsed_ms_{name}") for name in ("min", "q1", "q3", "max")}
+    times = {"mean": mean, "median": elapsed_ms, **{name: value for name, value in quantiles.items() if value}}
+    numbers = {
+        names.SAMPLES: len(samples),
+        **{f"{names.GPU}{name}": value / 1e3 for name, value in times.items()},
+        names.NOISE: noise / mean,
+        **({names.RATE: 1e3 * row.bytes / mean} if row.bytes else {}),
+        **({names.CLOCK: 1e6 * row.sm_clock_mhz} if row.sm_clock_mhz else {}),
+    }
+    return {
+        "name": f"Device={_index(row.device)}",
+        "device": _index(row.device),
+        "type_config_index": 0,
+        "axis_values": None,
+        "summaries": [{"tag": tag, "name": tag, "data": [_number(value)]} for tag, value in numbers.items()],
+        "is_skipped": False,
+    }
+
+
+def _number(value: float) -> dict[str, str]:
+    return {"name": "value", "type": "int64" if isinstance(value, int) else "float64", "value": repr(value)}
+
+
 def _text(content: object) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -82,5 +163,10 @@ def _repetitions(run: Run) -> Iterator[dict[str, object]]:
             }
 
 
-FORMS: Mapping[str, Callable[[Run], str]] = {"gbench": google, "smaller": smaller_is_better, "bmf": bencher}
+FORMS: Mapping[str, Callable[[Run], str]] = {
+    "gbench": google,
+    "nvbench": nvbench,
+    "smaller": smaller_is_better,
+    "bmf": bencher,
+}
 """By the names of their forms."""

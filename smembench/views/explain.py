@@ -13,7 +13,6 @@ from rich.text import Text
 
 from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
-from smembench.explain.counters import Comparison
 from smembench.model.groups import grouped
 from smembench.model.install import CUDA
 from smembench.views.columns import Column, compact, number, scaled
@@ -21,8 +20,8 @@ from smembench.views.console import plain
 from smembench.views.explain_banks import picture
 from smembench.views.explain_cure import cure_sections
 from smembench.views.explain_tiles import tiles
-from smembench.views.records import Record, values
-from smembench.views.sections import Section, block, table
+from smembench.views.records import Record
+from smembench.views.sections import Section, table
 from smembench.views.table import draw
 
 _SITE: dict[str, Callable[[Access], str]] = {
@@ -268,32 +267,6 @@ def _registers(explained: Costs) -> str:
     return f", at {explained.code.registers} registers per thread" + (
         f" and {spilled} bytes spilled" if spilled else ""
     )
-
-
-def comparison(found: Sequence[Comparison], heading: str) -> Section:
-    """Predictions and counters side by side."""
-    judged = [item for item in found if item.agrees is not None]
-    agreeing = sum(item.agrees is True for item in judged)
-    return table(
-        heading,
-        found,
-        {
-            "kernel": lambda item: item.case.kernel,
-            "block": lambda item: block(item.case),
-            "dtype": lambda item: item.case.dtype,
-            "figure": lambda item: item.figure,
-            "predicted": lambda item: number(item.predicted),
-            "counted": lambda item: number(item.counted),
-            "agrees": lambda item: {True: "yes", False: "NO", None: ""}[item.agrees],
-        },
-        words=("kernel", "block", "dtype", "figure", "agrees"),
-    ).below(sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.")
-
-
-def counter_records(found: Sequence[Comparison]) -> list[Record]:
-    """The same for programs."""
-    names = ("figure", "predicted", "counted", "agrees")
-    return [{"case_id": item.case.id, **values(item, names)} for item in found]
 
 
 def pad_records(tried: Sequence[tuple[int, float, float]]) -> list[Record]:

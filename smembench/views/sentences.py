@@ -13,6 +13,7 @@ from functools import partial
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Case
 from smembench.model.text import capital
+from smembench.store.nvbench import NVBENCH
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import UNSURE, comparable, difference, ratio
@@ -28,6 +29,7 @@ _NEAR = 0.1
 def sentence(run: Run) -> str:
     """The problem's summary of a run of one size, GPU by GPU; "" if there is nothing to compare."""
     done = [row for row in run.rows if row.ok and not row.disturbed and not is_port(row.compiler)]
+    done = [row for row in done if row.compiler != NVBENCH]  # whose benchmarks are of one thing each
     gpus = dict.fromkeys(row.device for row in done if row.case.kind == "cuda")
     if len(gpus) > 1:
         of_gpu = {gpu: sentence(run.only([row for row in done if row.device in ("cpu", gpu)])) for gpu in gpus}

@@ -128,15 +128,15 @@ def _beside(family: Family) -> str:
 def trust(run: Run) -> str:
     """How far the times can be trusted."""
     done = [row for row in run.rows if row.ok]
+    checked = [row for row in done if row.verified]
     counts = {
+        "not checked": len(done) - len(checked) if checked else 0,
         "failed": len(run.failed),
         "skipped": sum(row.status == "skipped" for row in run.rows),
         "did not converge": sum(row.converged is False for row in done),
         "disturbed by a throttling GPU or a busy host, so upper bounds": sum(row.disturbed for row in done),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
-    verified = sum(row.verified for row in done)
-    every = "all " if verified == len(run.rows) > 1 else ""
-    some = number_of(verified, "case") if verified == len(done) else f"{verified} of {number_of(len(done), 'case')}"
-    checked = f"the outputs of {every}{some} were checked before timing" if verified else "no output was checked"
-    return f"{checked}; {', '.join(said) or 'all times converged'}."
+    every = "all " if len(checked) == len(run.rows) > 1 else ""
+    of = f"the outputs of {every}{number_of(len(checked), 'case')} were" if checked else "no output was"
+    return f"{of} checked before timing; {', '.join(said) or 'all times converged'}."

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
+from smembench.explain.counters import counted_in
 from smembench.explain.ncu import profile
 from smembench.explain.ncu_child import Work
 from smembench.model.errors import UsageError
@@ -59,3 +63,74 @@ def measured(metrics: list[str], optional: list[str]) -> list[dict[str, float]]:
     """Of the second of two launches."""
     work = Work([case("copyGmem")], launches=2)
     return profile(work, metrics, optional=optional, cache_control="all", uncounted=1)
+
+
+class Metric(NamedTuple):
+    number: float | None
+
+    def value(self) -> float | None:
+        return self.number
+
+
+class Action(dict[str, Metric]):
+    """A launch in a report, as ncu-report has it."""
+
+    def name(self) -> str:
+        return "scale"
+
+    def metric_names(self) -> list[str]:
+        return [*self]
+
+
+def reported(monkeypatch: pytest.MonkeyPatch, *launches: dict[str, float]) -> None:
+    actions = [Action({name: Metric(value) for name, value in each.items()}) for each in launches]
+    module = ModuleType("ncu_report")
+    module.__spec__ = ModuleSpec("ncu_report", None)
+    setattr(module, "load_report", lambda path: [actions])  # noqa: B010 - mypy knows no such attribute
+    monkeypatch.setitem(sys.modules, "ncu_report", module)
+
+
+def test_a_reports_counters_are_those_of_its_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, global_ = "_op_ld.sum", "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
+    launch = {
+        f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared{load}": 320.0,
+        "smsp__inst_executed_op_shared_ld.sum": 10.0,
+        global_.format("sectors"): 40.0,
+        global_.format("requests"): 10.0,
+        "dram__bytes_read.sum": 64.0,
+        "dram__bytes_write.sum": 32.0,
+        "launch__grid_size": 4.0,
+        "launch__block_size": 128.0,
+        "gpu__time_duration.sum": 2000.0,
+    }
+    reported(monkeypatch, launch, {**launch, "gpu__time_duration.sum": 4000.0}, {**launch, "launch__grid_size": 8.0})
+    path = tmp_path / "a.ncu-rep"
+    path.touch()
+    found = counted_in(path)
+    assert {(kernel.kernel, kernel.grid, kernel.block, kernel.launches) for kernel, *_ in found} == {
+        ("scale", 4, 128, 2),
+        ("scale", 8, 128, 1),
+    }
+    assert {figure: value for kernel, figure, value in found if kernel.grid == 4} == {
+        "wavefronts per shared load": 32.0,
+        "sectors per global load": 4.0,
+        "global load requests": 10.0,
+        "DRAM bytes": 96.0,
+        "time µs": 3.0,
+    }
+
+
+def test_a_report_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("smembench.explain.ncu.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"needs NVIDIA's package ncu-report: pip install 'smembench\[ncu\]'"):
+        counted_in(tmp_path / "a.ncu-rep")
+
+
+@pytest.mark.parametrize(("launches", "why"), [([], "holds no kernel"), ([{"other": 1.0}], "has none of the counters")])
+def test_a_report_without_figures_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: list[dict[str, float]], why: str
+) -> None:
+    reported(monkeypatch, *launches)
+    (tmp_path / "a.ncu-rep").touch()
+    with pytest.raises(UsageError, match=why):
+        counted_in(tmp_path / "a.ncu-rep")

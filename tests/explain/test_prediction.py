@@ -31,7 +31,7 @@ from smembench.store.relations import relate
 from smembench.store.run import Run
 from smembench.store.schema import row_of
 from smembench.toolchains import numba
-from smembench.views.explain import comparison, counter_records
+from smembench.views.explain_counters import comparison, counter_records
 from smembench.views.records import csv as as_csv
 from smembench.views.sections import Section, sections
 from smembench.views.sentences import sentence

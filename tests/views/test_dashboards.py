@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median
+from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 import pytest
 
+from smembench.model.device import DeviceInfo
+from smembench.model.errors import UsageError
+from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.export import of_run
@@ -54,3 +58,24 @@ def test_bencher_has_latency_in_ns_between_its_ends(run: Run) -> None:
     assert (latency["value"], latency["lower_value"], latency["upper_value"]) == pytest.approx((2e6, 1.98e6, 2.02e6))
     bare = replace(run, rows=[replace(run.rows[0], uncertainty=None, precision=None)])
     assert {*next(iter(exported(bare, "bmf").values()))["latency"]} == {"value"}
+
+
+def test_nvbench_has_a_state_per_gpu_case_and_is_read_back(run: Run, tmp_path: Path) -> None:
+    described = run.description.model_copy(update={"devices": [DeviceInfo(name="cuda:0", compute_capability="9.0")]})
+    file = tmp_path / "run.nvbench.json"
+    file.write_text(of_run(replace(run, description=described), []).text("nvbench"))
+    (bench,) = json.loads(file.read_text())["benchmarks"]
+    (state,) = bench["states"]
+    row, back = run.rows[0], load(file)
+    assert bench["name"] == row.case_id.replace("/cuda:0/", "/")
+    values = {each["tag"]: each["data"][0]["value"] for each in state["summaries"]}
+    assert float(values["nv/cold/time/gpu/mean"]) == pytest.approx(fmean([2.0, 2.2, 1.8, 2.4]) / 1e3)
+    assert [(each.elapsed_ms, each.samples, each.bytes) for each in back.rows] == [(2.0, 4, row.bytes)]
+    device = back.description.device("cuda:0")
+    assert device is not None
+    assert device.compute_capability == "9.0"
+
+
+def test_nvbench_takes_no_run_without_a_gpu(run: Run) -> None:
+    with pytest.raises(UsageError, match="NVBench's JSON has times of a GPU only"):
+        exported(replace(run, rows=[replace(run.rows[0], device="cpu")]), "nvbench")
