@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -23,27 +24,32 @@ LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Family:
     """Rows of at least two sizes that differ by nothing else but kernel and block, the fastest block of each.
 
     Attributes:
+        run: the run of the rows.
         best: by kernel and size.
-        ratios: by row how many times as fast it is as ``beside`` at its size; None if either was not measured well.
         beside: the kernel that the others are compared with, the one measured at the most sizes; "" if none was.
         subject: ``matrix transpose float32, warm cache, cuda:0``.
         square: whether all matrices are.
     """
 
+    run: Run
     best: Mapping[tuple[str, str], Row]
-    ratios: Mapping[Row, Ratio | None]
     beside: str
     subject: str
     square: bool
 
+    @cached_property
+    def _ratios(self) -> Mapping[Row, Ratio | None]:
+        limits = ((self.best.get((self.beside, row.case.size)), row) for row in self.best.values())
+        return {row: ratio(self.run, limit, row) for limit, row in limits if limit}
+
     def ratio(self, row: Row) -> Ratio | None:
-        """How many times as fast a row is as ``beside`` at its size, if that is known."""
-        return self.ratios.get(row)
+        """How many times as fast a row is as ``beside`` at its size, if both were measured well."""
+        return self._ratios.get(row)
 
     def figure(self, row: Row) -> Ratio | None:
         """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
@@ -118,9 +124,7 @@ def _family(run: Run, rows: Sequence[Row]) -> Family:
     beside = max((kernel for kernel in known if kernel in often), key=lambda kernel: often[kernel or ""], default=None)
     square = all(row.m == row.n and row.k in (None, row.n) for row in rows)
     beside = beside or "" if len(names) > 1 else ""
-    limits = ((best.get((beside, row.case.size)), row) for row in best.values())
-    ratios = {row: ratio(run, limit, row) for limit, row in limits if limit}
-    return Family(best, ratios, beside, ", ".join([*subject, first.device]), square)
+    return Family(run, best, beside, ", ".join([*subject, first.device]), square)
 
 
 def aligned(row: Row) -> str:
