@@ -139,7 +139,7 @@ class Loop:
     def _is_unknown(self, name: str, mask: Mask) -> bool:
         """Whether no thread of a mask knows what a register holds."""
         unknown = self._registers.unknown_in([name])
-        return unknown is not None and bool(unknown[mask].all())
+        return unknown is self._registers.everyone or (unknown is not None and bool(unknown[mask].all()))
 
     def _check(self, records: Sequence[Record]) -> None:
         """Whether the first period behind passed iterations is what it has to be."""
