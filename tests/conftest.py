@@ -47,8 +47,9 @@ Ptx = Callable[[Case], str]
 # These need NUMBA_ENABLE_CUDASIM before numba is imported: test_simulator.py runs them in a process that has it.
 collect_ignore_glob = [] if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else ["simulator/test_cuda_*.py"]
 
-# The many processes that tests start would otherwise compile every module anew.
+# The many processes that tests start, and pytest's own, would otherwise compile every module anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Compilers leave so much garbage that looking for it as often as Python usually does takes a quarter of their time.
 gc.set_threshold(20_000, 10, 20)
 

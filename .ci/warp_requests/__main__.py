@@ -11,7 +11,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from random import SystemRandom
 
-from smembench.devices.cuda import gpu_info, why_unusable
+from smembench.devices.cuda_description import gpu_info, why_unusable
 from smembench.model.errors import SmembenchError
 from smembench.model.text import number_of
 from smembench.run.session import locked

@@ -35,7 +35,7 @@ def list_(
       smembench list kernels --json
       smembench list --schema > smembench.schema.json
     """
-    from smembench.devices.cuda import why_unusable
+    from smembench.devices.cuda_description import why_unusable
     from smembench.kernels import registry
     from smembench.store.run_folder import to_json
     from smembench.views import list as parts
@@ -59,7 +59,7 @@ def list_(
 
 
 def _devices() -> list[DeviceInfo]:
-    from smembench.devices.cuda import gpu_count
+    from smembench.devices.cuda_description import gpu_count
     from smembench.devices.select import open_device
 
     return [open_device(name).info for name in (*(f"cuda:{index}" for index in range(gpu_count())), "cpu")]

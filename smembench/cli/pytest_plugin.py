@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Result]]:
     """Time a kernel as ``smembench.time`` does; the case is named after the test."""
-    from smembench.devices.cuda import why_unusable
+    from smembench.devices.cuda_description import why_unusable
     from smembench.model.errors import SmembenchError
     from smembench.report.notebook import Result
     from smembench.studies.time_call import time_call

@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device as Gpu
-from cuda.pathfinder import DynamicLibNotFoundError
 
 from smembench.devices.base import Prepared, copies_of, with_copies
 from smembench.devices.buffers import (
@@ -26,22 +24,28 @@ from smembench.devices.buffers import (
     place_input,
     pooled_outputs,
 )
-from smembench.devices.cuda_description import attribute, compute_capability, describe, model
+from smembench.devices.cuda_description import (
+    attribute,
+    compute_capability,
+    describe,
+    gpu_count,
+    gpu_uuid,
+    why_unusable,
+)
 from smembench.devices.cuda_graph import Ahead, calibrate
 from smembench.devices.cuda_helpers import launcher
 from smembench.devices.cuda_launch import LaunchPrepared, Timing
 from smembench.devices.cuda_prepared import CudaPrepared
 from smembench.devices.nvml import Nvml
 from smembench.kernels.device_memory import to_device
-from smembench.kernels.driver import checked, latest
+from smembench.kernels.driver import checked
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.numba_cuda import SIMULATED
 from smembench.kernels.program import GpuKernel, HostFunction, MemoryKind, Program
 from smembench.launches.contract import Contract
 from smembench.launches.subject import Subject
 from smembench.launches.subjects import subject_of
 from smembench.model.case import Case
-from smembench.model.device import DeviceInfo, Limits
+from smembench.model.device import Limits
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.formats import carried
 from smembench.model.hardware import STATIC_SHARED_BYTES
@@ -62,38 +66,6 @@ _BUSY_ROUNDS = 2000
 _BUSY_ROUNDS_PER_SECOND, _MOST_BUSY_ROUNDS = 0.5e9, 2**31
 """At the clocks of today's GPUs, 2 GHz at most; and a few seconds."""
 _L2_GUESS, _SM_GUESS = 2**26, 128
-
-
-def why_unusable() -> str | None:
-    """Why no GPU can be used here, in one line; None if one can."""
-    if SIMULATED:
-        return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
-    try:
-        checked(driver.cuInit(0))
-        return None if checked(driver.cuDeviceGetCount()) else "no CUDA device was found"
-    except DynamicLibNotFoundError:
-        return "no CUDA driver was found; without NVIDIA's driver only the CPU is measured"
-    except RuntimeError as error:
-        return str(error)
-
-
-def gpu_count() -> int:
-    """The number of usable GPUs that CUDA sees."""
-    return 0 if why_unusable() else int(checked(driver.cuDeviceGetCount()))
-
-
-def gpu_uuid(index: int) -> str | None:
-    """The UUID of a GPU or of a MIG instance as NVML writes it, without creating a context; None without such a GPU."""
-    if index >= gpu_count():
-        return None
-    found = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
-    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(found.bytes))}"
-
-
-def gpu_info(index: int) -> DeviceInfo | None:
-    """A GPU's properties, without creating a context; None if there is no such GPU."""
-    uuid = gpu_uuid(index)
-    return None if uuid is None else describe(index, uuid, Nvml(uuid))
 
 
 class CudaDevice:

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from cuda.bindings import driver
+from cuda.pathfinder import DynamicLibNotFoundError
 
 from smembench.devices.nvml import Nvml
-from smembench.kernels.driver import checked
+from smembench.kernels.driver import checked, latest
 from smembench.model.device import DeviceInfo
+from smembench.toolchains.settings import settings
 
 _NAME_BYTES = 256
+
+
+def why_unusable() -> str | None:
+    """Why no GPU can be used here, in one line; None if one can."""
+    if "NUMBA_ENABLE_CUDASIM" in settings():  # Numba itself takes longer to import than the driver
+        return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
+    try:
+        checked(driver.cuInit(0))
+        return None if checked(driver.cuDeviceGetCount()) else "no CUDA device was found"
+    except DynamicLibNotFoundError:
+        return "no CUDA driver was found; without NVIDIA's driver only the CPU is measured"
+    except RuntimeError as error:
+        return str(error)
+
+
+def gpu_count() -> int:
+    """The number of usable GPUs that CUDA sees."""
+    return 0 if why_unusable() else int(checked(driver.cuDeviceGetCount()))
+
+
+def gpu_uuid(index: int) -> str | None:
+    """The UUID of a GPU or of a MIG instance as NVML writes it, without creating a context; None without such a GPU."""
+    if index >= gpu_count():
+        return None
+    found = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
+    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(found.bytes))}"
+
+
+def gpu_info(index: int) -> DeviceInfo | None:
+    """A GPU's properties, without creating a context; None if there is no such GPU."""
+    uuid = gpu_uuid(index)
+    return None if uuid is None else describe(index, uuid, Nvml(uuid))
 
 
 def attribute(index: int, name: str) -> int:

@@ -38,7 +38,7 @@ def resolve(name: str) -> tuple[str, str | None]:
         return _of_uuid(name), None
     if name != AUTO:
         return name, None
-    from smembench.devices.cuda import why_unusable
+    from smembench.devices.cuda_description import why_unusable
 
     if why_unusable():
         return CPU, "no GPU is usable, so this runs on the CPU (see: smembench doctor)"
@@ -46,7 +46,7 @@ def resolve(name: str) -> tuple[str, str | None]:
 
 
 def _of_uuid(name: str) -> str:
-    from smembench.devices.cuda import gpu_count, gpu_uuid
+    from smembench.devices.cuda_description import gpu_count, gpu_uuid
 
     uuids = [gpu_uuid(index) or "" for index in range(gpu_count())]
     found = [f"cuda:{index}" for index, uuid in enumerate(uuids) if uuid.lower().startswith(name)]
@@ -60,7 +60,7 @@ def uuid_of(name: str) -> str | None:
     """The UUID of a GPU, found without opening it; None for the CPU and if there is no such GPU."""
     if name == CPU:
         return None
-    from smembench.devices.cuda import gpu_uuid
+    from smembench.devices.cuda_description import gpu_uuid
 
     return gpu_uuid(_index(name))
 

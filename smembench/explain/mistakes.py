@@ -26,8 +26,8 @@ CLUSTER_SYNCS = WARP_SYNCS * 2**20
 NEVER = CLUSTER_SYNCS * 2**22
 """The order of what does not happen: behind all that does."""
 
-_MOST_UNITS, _PLACES = 2**16, 2**22
-"""Units of memory, about as many as a block can have; and units after a barrier that are told apart, modulo that."""
+_PLACES = 2**22
+"""Units of memory after a barrier that are told apart, modulo that."""
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _KINDS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
@@ -235,11 +235,13 @@ def _at_several_sites(tables: Sequence[_Touched], syncs: int) -> _Touched:
 
     ``syncs`` is what such a barrier counts.
     """
-    places = [(table.order // syncs * _MOST_UNITS + table.unit) % _PLACES for table in tables]
-    last = np.full(_PLACES, -1, np.int32)
+    units = 1 + max(int(table.unit.max(initial=0)) for table in tables)
+    places = [(table.order // syncs * units + table.unit) % _PLACES for table in tables]
+    size = 1 + max(int(place.max(initial=0)) for place in places)
+    last = np.full(size, -1, np.int32)
     for number, place in enumerate(places):
         last[place] = number
-    several = np.zeros(_PLACES, np.bool_)
+    several = np.zeros(size, np.bool_)
     for number, place in enumerate(places):
         several[place[last[place] != number]] = True
     chosen = [table.rows(several[place]) for table, place in zip(tables, places, strict=True)]

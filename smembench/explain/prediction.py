@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -145,6 +146,7 @@ def _start(cases: Sequence[Case], output: int) -> Popen[bytes]:
 
 def main() -> None:
     """Trace the cases on standard input."""
+    gc.set_threshold(1_000_000)  # as in smembench.__main__
     answers = os.dup(1)
     os.dup2(2, 1)  # what a file of the user's prints when it is imported, by whatever means, is no answer
     for case in _CASES.validate_json(sys.stdin.read()):

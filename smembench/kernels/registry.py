@@ -90,6 +90,7 @@ def _place(kernel: Kernel) -> int:
     return ladder.index(kernel.name) if kernel.name in ladder else len(ladder)
 
 
+@cache
 def ladder_of(problem: str) -> tuple[str, ...]:
     """The names in the problem's ``LADDER``."""
     ladder: tuple[str, ...] = getattr(import_module(f"smembench.kernels.{problem}"), "LADDER", ())
@@ -113,7 +114,12 @@ def check_files() -> None:
 
 def of_problem(problem: str, kind: str = "") -> tuple[Kernel, ...]:
     """The problem's kernels on any kind of device, or on one, in the order of the lesson."""
-    return tuple(sorted((kernel for kernel in kernels(kind) if kernel.problem == problem), key=_place))
+    return _of_problem(problem, kind, os.environ.get(EXTRA_KERNELS, ""))
+
+
+@cache
+def _of_problem(problem: str, kind: str, paths: str) -> tuple[Kernel, ...]:
+    return tuple(sorted((kernel for kernel in _kernels(kind, paths) if kernel.problem == problem), key=_place))
 
 
 def names(problem: str, kind: str = "") -> tuple[str, ...]:

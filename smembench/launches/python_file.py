@@ -14,7 +14,6 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from smembench.kernels.files import importable
-from smembench.kernels.numba_cuda import INSTALLED, cuda
 from smembench.launches.cuda_file import declared
 from smembench.launches.raw_kernel import raw_kernel, source_of
 from smembench.model.errors import UsageError
@@ -130,6 +129,8 @@ _importing = Lock()
 @contextmanager
 def _without_signatures() -> Iterator[None]:
     """Let ``cuda.jit`` compile at the first launch, whatever its signature, for what this thread imports."""
+    from smembench.kernels.numba_cuda import INSTALLED, cuda
+
     if not INSTALLED:  # a file of Triton's or CuPy's does without
         yield
         return

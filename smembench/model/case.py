@@ -132,4 +132,6 @@ class Case:
 
 def parameters_of(case_id: str) -> tuple[tuple[str, int], ...]:
     """The parameters in a case's id; cases.csv has no columns for them."""
+    if "=" not in case_id:
+        return ()
     return tuple((name, int(value)) for name, value in re.findall(r"/([A-Za-z][A-Za-z0-9_]*)=(\d{1,30})(?=/)", case_id))

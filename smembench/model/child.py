@@ -22,6 +22,7 @@ def module_command(module: str, *arguments: object) -> list[str]:
 
 def _main() -> None:
     """Import the package that this file lies in, wherever that is, and run one of its modules."""
+    import gc
     import runpy
     from importlib.util import module_from_spec, spec_from_file_location
     from pathlib import Path
@@ -40,6 +41,9 @@ def _main() -> None:
         from smembench.model.text import one_line, place
 
         sys.exit(f"smembench: {sys.argv[0]}: {one_line(error)} ({place(error)})")
+    finally:
+        if "triton" not in sys.modules:
+            gc.freeze()  # as in smembench.__main__
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from importlib.resources import files
 
 from smembench.model.text import visible
@@ -18,12 +19,17 @@ from smembench.views.sections import Section
 
 def page(report: Report) -> str:
     """A report. Vega, Vega-Lite and Vega-Embed, which draw the charts, are in its script."""
-    import vl_convert
-
-    script = vl_convert.javascript_bundle(asset("charts.js") + asset("tables.js"))
     tables = [section for topic in report.topics for section in topic.sections]
     tables += [chart.data for chart in report.charts]
-    return document("report.html.j2", script, tables, report=report)
+    return document("report.html.j2", _script(), tables, report=report)
+
+
+@cache
+def _script() -> str:
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle(asset("charts.js") + asset("tables.js"))
+    return bundle
 
 
 def document(template: str, script: str, tables: Iterable[Section], **context: object) -> str:

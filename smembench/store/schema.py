@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
+from operator import attrgetter
 from reprlib import repr as shortened
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
@@ -214,10 +215,11 @@ class Row:
     @property
     def case(self) -> Case:
         """The case of this row, without the launch of a kernel of the user's, which run.json has."""
-        return Case(**{field.name: getattr(self, field.name) for field in fields(Case) if field.name != "launch"})
+        return Case(*_of_case(self))
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
+_of_case = attrgetter(*(field.name for field in fields(Case) if field.name != "launch"))
 REQUIRED = COLUMNS[: COLUMNS.index("started_at_utc") + 1]
 """The columns of every schema-1 file; later columns are additions."""
 _OPTIONAL = frozenset(name for name, hint in get_type_hints(Row).items() if NoneType in get_args(hint))

@@ -168,7 +168,7 @@ def capability_of(device: DeviceInfo | None) -> str | None:
 
 def _device(run: Path | None, capability: str | None) -> DeviceInfo | None:
     if run is None:
-        from smembench.devices.cuda import gpu_info
+        from smembench.devices.cuda_description import gpu_info
 
         return None if capability else gpu_info(0)
     if capability:

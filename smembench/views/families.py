@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
@@ -28,28 +29,33 @@ LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Family:
     """Rows of at least two sizes that differ by nothing else but kernel and block, the fastest block of each.
 
     Attributes:
+        run: the run of the rows.
         best: by kernel and size.
-        ratios: by row how many times as fast it is as ``beside`` at its size; None if either was not measured well.
         beside: the kernel that the others are compared with, the one measured at the most sizes; "" if none was.
         subject: ``matrix transpose float32, warm cache, cuda:0``.
         axis: what the sizes differ by: ``SIDE`` of square matrices, ``n`` of rows, a size of the user's launches, else
             ``OPERATIONS`` of products or ``BYTES``.
     """
 
+    run: Run
     best: Mapping[tuple[str, str], Row]
-    ratios: Mapping[Row, Ratio | None]
     beside: str
     subject: str
     axis: str
 
+    @cached_property
+    def _ratios(self) -> Mapping[Row, Ratio | None]:
+        limits = ((self.best.get((self.beside, size_text(row.case))), row) for row in self.best.values())
+        return {row: ratio(self.run, limit, row) for limit, row in limits if limit}
+
     def ratio(self, row: Row) -> Ratio | None:
-        """How many times as fast a row is as ``beside`` at its size, if that is known."""
-        return self.ratios.get(row)
+        """How many times as fast a row is as ``beside`` at its size, if both were measured well."""
+        return self._ratios.get(row)
 
     def figure(self, row: Row) -> Ratio | None:
         """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
@@ -147,9 +153,7 @@ def _family(run: Run, rows: Sequence[Row], swept: str) -> Family:
     often = Counter(kernel for kernel, _ in best if kernel in known)
     beside = max((kernel for kernel in known if kernel in often), key=lambda kernel: often[kernel or ""], default=None)
     beside = beside or "" if len(names) > 1 else ""
-    limits = ((best.get((beside, size_text(row.case))), row) for row in best.values())
-    ratios = {row: ratio(run, limit, row) for limit, row in limits if limit}
-    return Family(best, ratios, beside, ", ".join([*subject, first.device]), axis)
+    return Family(run, best, beside, ", ".join([*subject, first.device]), axis)
 
 
 def aligned(row: Row) -> str:

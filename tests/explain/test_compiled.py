@@ -146,15 +146,17 @@ def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
 explained = cache(explain)
 
 
-def compiled(kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None) -> Explanation:
-    return compiled_case(case(kernel, block, dtype, n=n), multiprocessors)
+def compiled(
+    kernel: str, block: str, dtype: str, n: int, multiprocessors: int | None = None, **how: bool
+) -> Explanation:
+    return compiled_case(case(kernel, block, dtype, n=n), multiprocessors, **how)
 
 
-def compiled_case(chosen: Case, multiprocessors: int | None = None) -> Explanation:
+def compiled_case(chosen: Case, multiprocessors: int | None = None, **how: bool) -> Explanation:
     code = machine_code(chosen, "9.0")
     if code is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
-    return explained(chosen, "9.0", code, multiprocessors)
+    return explained(chosen, "9.0", code, multiprocessors, **how)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_guarded_accesses_are_issued_without_a_lane(
 
 def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_on() -> None:
     """As an H200 with 132 multiprocessors counted streamK, but for loads of flags: one, or more where a block waits."""
-    explained = compiled("streamK", "16x16", "float32", 1000, 132)
+    explained = compiled("streamK", "16x16", "float32", 1000, 132, whole=True)
     assert explained.wavefronts("load") == pytest.approx(1.6182655718005208, abs=0.005)
     assert explained.wavefronts("store") == 2.4
     assert explained.sectors("store") == pytest.approx(15.386811023622048)
@@ -275,7 +277,7 @@ def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_split
 
 def test_loads_of_blocks_that_wait_are_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """How often a block loads a flag depends on timing."""
-    alone, together = (compiled("streamK", "16x16", "float32", 1000, count) for count in (None, 132))
+    alone, together = (compiled("streamK", "16x16", "float32", 1000, count, whole=True) for count in (None, 132))
     reading = dict.fromkeys(METRICS, 1.0)
     monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
     monkeypatch.setattr(counters, "explain", explained)

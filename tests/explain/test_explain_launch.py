@@ -19,7 +19,7 @@ from rich.console import Console
 
 from ladder import TILED
 from programs import case_of, cuda_kernel
-from smembench.devices import cuda
+from smembench.devices import cuda_description
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.record import to_dict
 from smembench.explain.roof import ARITHMETIC, MEMORY, ON_CHIP, Work, lowest, on_chip_share, ridge, roofs
@@ -362,7 +362,7 @@ def test_the_capability_is_that_of_the_device(
     of_gpu: str | None, given: str | None, meant: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = H200.model_copy(update={"compute_capability": of_gpu}) if of_gpu else None
-    monkeypatch.setattr(cuda, "gpu_info", lambda index: gpu)
+    monkeypatch.setattr(cuda_description, "gpu_info", lambda index: gpu)
     assert target(capability=given) == (gpu, meant)
 
 

@@ -9,6 +9,9 @@ from cuda.pathfinder import find_nvidia_header_directory
 
 from fake_driver.host_code import COMPILER, HERE, compile_library
 
+SYSTEM = os.defpath.split(os.pathsep)
+"""Folders of the system's commands."""
+
 
 def why_not() -> str | None:
     """What is missing to build them, or None."""
@@ -33,10 +36,14 @@ def build(folder: Path) -> None:
 def environment(folder: Path, **settings: object) -> dict[str, str]:
     """This process's environment with the libraries of a folder in front, and the fake driver's settings by name.
 
-    Temporary files go into the folder unless the environment has another, and this process's GPUs are its own.
+    Temporary files go into the folder unless the environment has another, and this process's GPUs are its own. NVRTC
+    compiles files, in a fraction of nvcc's time, unless nvcc lies among the system's commands.
     """
     hidden = {"NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
+    folders = os.environ["PATH"].split(os.pathsep)
+    commands = [each for each in folders if each in SYSTEM or not Path(each, "nvcc").exists()]
     given = {f"{'' if name in hidden else 'FAKE_DRIVER_'}{name.upper()}": str(each) for name, each in settings.items()}
-    return {"TMPDIR": str(folder), "FAKE_DRIVER_SERIAL": str(os.getpid())} | kept | {"LD_LIBRARY_PATH": paths} | given
+    own = {"TMPDIR": str(folder), "FAKE_DRIVER_SERIAL": str(os.getpid())}
+    return own | kept | {"LD_LIBRARY_PATH": paths, "PATH": os.pathsep.join(commands)} | given

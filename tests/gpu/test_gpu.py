@@ -13,7 +13,8 @@ import pytest
 import ladder
 from on_gpu import launched, samples
 from programs import assert_right
-from smembench.devices.cuda import CudaDevice, gpu_info, gpu_uuid, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import gpu_info, gpu_uuid, why_unusable
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block, Case

@@ -12,7 +12,8 @@ from numba import types
 import programs
 from on_gpu import output, samples
 from programs import assert_right, cuda_kernel, numba_kernel
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import why_unusable
 from smembench.explain.analysis import explain
 from smembench.kernels import registry
 from smembench.kernels.access.problem import tiles

@@ -11,7 +11,8 @@ from cuda.bindings import driver
 from on_gpu import launched, output, samples
 from programs import assert_right, case_of, cuda_kernel
 from smembench.devices.buffers import BufferPool, allocate, place_input
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import why_unusable
 from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
 from smembench.kernels.driver import checked

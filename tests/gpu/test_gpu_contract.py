@@ -9,7 +9,8 @@ from math import prod
 import pytest
 
 from programs import case_of, cuda_kernel, dtypes_of, first_dtype, numba_kernel
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_stored

@@ -17,7 +17,7 @@ import pytest
 
 from campaign import CAMPAIGN
 from conftest import records
-from smembench.devices.cuda import gpu_count
+from smembench.devices.cuda_description import gpu_count
 
 pytest.importorskip("distributed", reason="the extra fleet is not installed")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(gpu_count() < 2, reason="there are not two GPUs")]

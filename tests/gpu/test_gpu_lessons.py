@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from smembench.devices.cuda import why_unusable
+from smembench.devices.cuda_description import why_unusable
 from smembench.studies.lesson import LESSONS
 from smembench.studies.lesson.experiment import load
 from smembench.studies.lesson.run import isolated

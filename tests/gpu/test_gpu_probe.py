@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import why_unusable
 from smembench.model.hardware import BANKS, WORD_BYTES
 from smembench.model.measurement import Status
 from smembench.studies.probe import FAMILIES, probe

@@ -15,7 +15,8 @@ from campaign import CAMPAIGN, chance
 from on_gpu import output
 from programs import case_of, first_dtype
 from random_products import STEPS, hold
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import why_unusable
 from smembench.kernels.kernel import Kernel
 
 pytestmark = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import Measured
-from smembench.devices.cuda import why_unusable
+from smembench.devices.cuda_description import why_unusable
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.reproduce.devices import probed

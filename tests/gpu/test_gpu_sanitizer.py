@@ -15,7 +15,8 @@ import pytest
 
 from programs import case_of, first_dtype
 from random_products import STEPS
-from smembench.devices.cuda import CudaDevice, why_unusable
+from smembench.devices.cuda import CudaDevice
+from smembench.devices.cuda_description import why_unusable
 from smembench.explain.ncu_child import WORK, Work
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.registry import kernel_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from smembench.devices.cuda import why_unusable
+from smembench.devices.cuda_description import why_unusable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(why_unusable()), reason=str(why_unusable()))]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
+from functools import cache
 from io import StringIO
 from itertools import pairwise
 from types import SimpleNamespace
@@ -20,7 +22,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
 from smembench.store.run import Run
-from smembench.studies.explain import Target, cases
+from smembench.studies.explain import Target, cases, explained
 from smembench.studies.ladder.change import Change, change
 from smembench.studies.ladder.climb import problems, steps
 from smembench.studies.ladder.listing import listing, parts
@@ -30,6 +32,14 @@ from smembench.views.ladder_change import figures, print_change
 PAIRS = [pair for problem in problems() for pair in pairwise(steps(problem, "cuda"))]
 PADDING = change("transpose", "transposeSmemPad")
 """Without machine code, since no compute capability is given."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _explained_once() -> Generator[None]:
+    """A step is explained once, not again as the one before the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("smembench.studies.ladder.change.explained", cache(explained))
+        yield
 
 
 def source(kernel: Kernel) -> list[str]:
@@ -86,7 +96,7 @@ def test_what_a_step_changes_fits_two_screens(before: Kernel, after: Kernel) -> 
         with pytest.raises(UsageError, match=rf"{after.name}: is the first step of the ladder in \w+; give "):
             change(after.problem, after.name)
         return
-    changed = change(after.problem, f"{before.name},{after.name}", n=2**10)
+    changed = change(after.problem, f"{before.name},{after.name}", n=2**9)
     print_change(Console(file=text, width=80), changed, None)
     assert 5 < len(text.getvalue().splitlines()) <= 100
     assert changed.functions[0] == (changed.before.parts[0], changed.after.parts[0])

@@ -37,7 +37,7 @@ FIGURES = ("conflict_degree", "wavefronts_per_request", "sectors_per_request", "
 
 def predictions(kernel: str) -> tuple[str, list[Any]]:
     """What explain says, and the figures of each access."""
-    (case, *_) = cases(kernel, Axes(), n=256)
+    (case, *_) = cases(kernel, Axes(), n=128)
     found = explain(case, "9.0")
     costs = costs_dict(found)
     accesses = [each for memory in ("shared", "global", "constant") for each in costs[memory]]

@@ -51,14 +51,17 @@ class Registers:
     Attributes:
         threads: of a cluster, which is a block in most kernels.
         block: threads of a block.
+        everyone: the mask of all threads; where a register is unknown in all of them, it is this very array.
     """
 
     def __init__(self, kernel: PtxKernel, launch: Launch, memory: Memory) -> None:
         self.kernel, self.launch, self.memory = kernel, launch, memory
         self.block, self.blocks = prod(launch.block), prod(launch.cluster)
         self.threads = self.block * self.blocks
+        self.everyone: Mask = np.broadcast_to(np.bool_(True), self.threads)  # which nothing can write to
         self.values: dict[str, Any] = {}
-        self._unknown: dict[str, Any] = {}
+        self._unknown: dict[str, Mask] = {}
+        self._nothing: dict[str, Any] = {}
         self._special = self._specials()
 
     def enter(self, index: tuple[int, int, int]) -> None:
@@ -88,7 +91,7 @@ class Registers:
             return lambda: seen_as(special[text], wanted)
         declared = self.kernel.type_of(text)
         if declared is not None:
-            registers, nothing = self.values, np.zeros((), TYPES[declared])[()]
+            registers, nothing = self.values, self.nothing(text)
             return lambda: seen_as(registers.get(text, nothing), wanted)
         name, _, offset = text.partition("+")
         if name in self.kernel.variables or name in self.launch.parameters:
@@ -99,18 +102,18 @@ class Registers:
 
     def unknown_in(self, names: Sequence[str]) -> Mask | None:
         """Where any of these registers is unknown; None where none is."""
-        if not self._unknown:
-            return None
-        found: Any = None
-        for name in names:
+        found: Mask | None = None
+        for name in names if self._unknown else ():
             one = self._unknown.get(name)
+            if one is self.everyone:
+                return one
             if one is not None:
                 found = one if found is None else found | one
-        return None if found is None else np.broadcast_to(found, self.threads)
+        return found
 
     def write(self, name: str, value: Any, mask: Mask | None, unknown: Any = None) -> None:
         """Give a register a value in the threads of a mask, all if None; ``unknown`` is where it is not known."""
-        declared = np.dtype(TYPES[self.kernel.type_of(name) or "b32"])
+        declared = self.nothing(name).dtype
         if value.dtype.itemsize != declared.itemsize or value.dtype.kind == "b" != declared.kind:
             value = value.astype(
                 f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
@@ -121,10 +124,12 @@ class Registers:
         self.values[name] = value
         if unknown is None and name not in self._unknown:
             return
-        now = np.bool_(False) if unknown is None else unknown
+        now: Any = np.bool_(False) if unknown is None else unknown
         if mask is not None:
             now = np.where(mask, now, self._unknown.get(name, np.bool_(False)))
-        if np.any(now):
+        if now is self.everyone or np.all(now):
+            self._unknown[name] = self.everyone
+        elif np.any(now):
             self._unknown[name] = now
         else:
             self._unknown.pop(name, None)
@@ -132,8 +137,13 @@ class Registers:
     def forget(self, names: Iterable[str], mask: Mask) -> None:
         """What registers hold is not known in the threads of a mask."""
         for name in names:
-            nothing = np.zeros((), TYPES[self.kernel.type_of(name) or "b32"])[()]
-            self.write(name, nothing, mask, np.bool_(True))
+            self.write(name, self.nothing(name), mask, self.everyone)
+
+    def nothing(self, name: str) -> Any:
+        """A zero of a register's type."""
+        if name not in self._nothing:
+            self._nothing[name] = np.zeros((), TYPES[self.kernel.type_of(name) or "b32"])[()]
+        return self._nothing[name]
 
     def address(self, text: str) -> tuple[Callable[[], Any], list[str]]:
         """A function that returns the address in brackets, and the registers in it."""

@@ -139,7 +139,7 @@ class Loop:
     def _is_unknown(self, name: str, mask: Mask) -> bool:
         """Whether no thread of a mask knows what a register holds."""
         unknown = self._registers.unknown_in([name])
-        return unknown is not None and bool(unknown[mask].all())
+        return unknown is self._registers.everyone or (unknown is not None and bool(unknown[mask].all()))
 
     def _check(self, records: Sequence[Record]) -> None:
         """Whether the first period behind passed iterations is what it has to be."""
@@ -184,32 +184,42 @@ class Loop:
             return _MOST
 
         def of_threads(value: Any) -> Any:
-            return np.broadcast_to(value, mask.shape)[mask].astype(object)  # integers of any size
+            return np.broadcast_to(value, mask.shape)[mask]
 
         one, two = (of_threads(self._registers.operand(text, kind)()) for text in sides)
-        growths = (grown.get(text) for text in sides)
         by_one, by_two = (
-            0 if growth is None else of_threads(growth.view(f"i{growth.dtype.itemsize}")) for growth in growths
+            np.zeros_like(one, np.int64) if growth is None else of_threads(growth.view(f"i{growth.dtype.itemsize}"))
+            for growth in map(grown.get, sides)
         )
         ordered = given.root in _EXTREMES or given.parts[1] in _COMPARISONS  # else for being equal
         compare: Callable[..., Any] = _COMPARISONS.get(given.parts[1], operator.lt)
-        now = compare(one, two)
         if given.root == "setp" and len(given.operands) == 3 and ordered:
             last = np.broadcast_to(self._registers.values[given.targets[0]], mask.shape)[mask]
-            if (last != now).any():  # the next iteration is another, as its operands have grown since
+            if (last != compare(one, two)).any():  # the next iteration is another, as its operands have grown since
                 return 0
+        alike = set(zip(*(side.tolist() for side in (one, two, by_one, by_two)), strict=True))  # integers of any size
+        aheads = ((left - right, by_left - by_right) for left, right, by_left, by_right in alike)
+        equal = None if not ordered else compare in (operator.lt, operator.ge)
+        return min((_periods(ahead, by, equal) for ahead, by in aheads), default=_MOST - 1)
 
-        def stays(periods: int) -> bool:
-            left, right = one + by_one * periods, two + by_two * periods
-            return bool((compare(left, right) == now).all() and (ordered or (left != right).all()))
 
-        if not stays(0) or not stays(1):
-            return 0
-        low, high = 1, _MOST
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if stays(middle) else (low, middle)
-        return low
+def _periods(ahead: int, by: int, equal: bool | None) -> int:
+    """For how many periods one side of a comparison stays on its side of the other, by which it is ``ahead`` at first.
+
+    Args:
+        ahead: the difference.
+        by: its growth per period.
+        equal: whether equal sides count as one being above; None if they must not become equal.
+    """
+    if equal is None and ahead == 0:
+        return 0
+    at = ahead - (ahead > 0 if equal is None else not equal)  # 0 is the lowest above
+    periods = _MOST - 1
+    if at < 0 < by:
+        periods = (-at - 1) // by
+    elif by < 0 <= at:
+        periods = at // -by
+    return min(periods, _MOST - 1)
 
 
 def _lowest_bits(given: Instruction) -> int:
@@ -240,12 +250,12 @@ def _growth(first: Mapping[str, Any], one: Mapping[str, Any], two: Mapping[str, 
     return found
 
 
-def _pattern(record: Record) -> tuple[object, ...]:
-    return id(record.instruction), record.width, record.space, (record.addresses != NOWHERE).tobytes()
+def _is_alike(one: Record, other: Record) -> bool:
+    return one.instruction is other.instruction and (one.width, one.space) == (other.width, other.space)
 
 
 def _is_same(one: Record, other: Record) -> bool:
-    return _pattern(one) == _pattern(other) and bool((one.addresses == other.addresses).all())
+    return _is_alike(one, other) and bool((one.addresses == other.addresses).all())
 
 
 def _moved_on(last: Record, before: Record, periods: int) -> Record:
@@ -257,9 +267,11 @@ def _moved_on(last: Record, before: Record, periods: int) -> Record:
 
 def _costs_as(last: Record, before: Record) -> bool:
     """Whether an access costs what that of the period before did."""
-    if _pattern(last) != _pattern(before) or last.times != before.times:
+    if not _is_alike(last, before) or last.times != before.times:
         return False
     active = last.addresses != NOWHERE
+    if (active != (before.addresses != NOWHERE)).any():
+        return False
     moved = (last.addresses - before.addresses)[active]
     period = SECTOR_BYTES if last.space == "global" and not last.way else LINE_BYTES
     return not len(moved) or (bool((moved == moved[0]).all()) and moved[0] % period == 0)

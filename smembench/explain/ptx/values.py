@@ -49,11 +49,14 @@ def _computed(given: Instruction, registers: Registers) -> Run:
             raise registers.refused(given.called_from.line, given.opcode)
         return _opaque(given, registers)
     operands = [registers.operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-    compute, written = found.compute, results(given)
+    compute, written, leave_unknown = found.compute, results(given), _opaque(given, registers)
 
     def run(mask: Mask | None) -> None:
-        value = compute(*(operand() for operand in operands))
         unknown = registers.unknown_in(names)
+        if unknown is registers.everyone:
+            leave_unknown(mask)
+            return
+        value = compute(*(operand() for operand in operands))
         if isinstance(value, list):
             for name, each in zip(written, value, strict=False):
                 if name != "_":
@@ -66,11 +69,11 @@ def _computed(given: Instruction, registers: Registers) -> Run:
 
 def _opaque(given: Instruction, registers: Registers) -> Run:
     """A function that leaves the targets unknown."""
+    nothing = [(name, registers.nothing(name)) for name in given.targets]
 
     def run(mask: Mask | None) -> None:
-        for name in given.targets:
-            nothing = np.zeros((), TYPES[registers.kernel.type_of(name) or "b32"])[()]
-            registers.write(name, nothing, mask, np.bool_(True))
+        for name, value in nothing:
+            registers.write(name, value, mask, registers.everyone)
 
     return run
 

@@ -65,7 +65,7 @@ def _gpu() -> Iterator[Check]:
     yield Check("CUDA simulator", state, not SIMULATED, "unset NUMBA_ENABLE_CUDASIM")
     if SIMULATED:
         return
-    from smembench.devices.cuda import gpu_count, why_unusable
+    from smembench.devices.cuda_description import gpu_count, why_unusable
 
     if reason := why_unusable():
         fix = "install the NVIDIA driver and check it with nvidia-smi; without a GPU the CPU kernels still run"

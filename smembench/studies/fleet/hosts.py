@@ -96,7 +96,7 @@ def main() -> None:
 
     Where all GPUs are to be seen, those that the driver has lost are rows, too.
     """
-    from smembench.devices.cuda import gpu_count, gpu_info, why_unusable
+    from smembench.devices.cuda_description import gpu_count, gpu_info, why_unusable
     from smembench.devices.nvml import lost_gpus
 
     infos = [info for index in range(gpu_count()) if (info := gpu_info(index))]

@@ -60,7 +60,7 @@ def where(device: str) -> Where:
     name, _ = resolve(device)
     if name == CPU:
         return Where(name, "", versions())
-    from smembench.devices.cuda import gpu_info, why_unusable
+    from smembench.devices.cuda_description import gpu_info, why_unusable
 
     info = gpu_info(int(name.partition(":")[2]))
     if info is None:

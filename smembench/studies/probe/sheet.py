@@ -74,7 +74,7 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
     name = "cuda:0" if name == AUTO else resolve(name)[0]
     uuid = uuid_of(name)
     if uuid is None:
-        from smembench.devices.cuda import why_unusable
+        from smembench.devices.cuda_description import why_unusable
 
         raise DeviceUnavailable(f"device {name}: {why_unusable() or 'there is no such GPU'}; --run FILE shows a sheet")
     check_optimised()
