@@ -138,5 +138,5 @@ def trust(run: Run) -> str:
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
     every = "all " if len(checked) == len(run.rows) > 1 else ""
-    of = f"the outputs of {every}{number_of(len(checked), 'case')} were" if checked else "no output was"
-    return f"{of} checked before timing; {', '.join(said) or 'all times converged'}."
+    outputs = f"the outputs of {every}{number_of(len(checked), 'case')} were checked before timing"
+    return f"{outputs if checked else 'no output was checked'}; {', '.join(said) or 'all times converged'}."
