@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -169,6 +170,14 @@ class Costs:
     def worst(self, kind: str | None = None) -> float:
         """The highest degree of conflict of a shared access, of one ``kind`` if given; 1 without any."""
         return max((access.degree for access in self.shared if kind in (None, access.site.kind)), default=1.0)
+
+    def conflict_line(self, kind: str) -> int | None:
+        """The line of the shared access of this kind with the most wavefronts beyond the ideal; None without any."""
+        lost = Counter[int]()
+        for access in self.shared:
+            if access.site.kind == kind:
+                lost[access.site.line] += round((access.wavefronts - access.ideal) * access.requests)
+        return max(+lost, key=lambda line: lost[line], default=None)
 
 
 def mean(weighted: Iterable[tuple[float, int]]) -> float | None:

@@ -191,6 +191,8 @@ def _figures(case: Case) -> Figures | None:
         load_sectors=explained.sectors("load"),
         store_sectors=explained.sectors("store"),
         constant_addresses=mean((access.addresses, access.requests) for access in explained.constant),
+        load_line=explained.conflict_line("load"),
+        store_line=explained.conflict_line("store"),
     )
     return Figures(
         predicted,

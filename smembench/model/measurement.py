@@ -191,6 +191,7 @@ class Prediction:
         load_sectors, store_sectors: 32-byte sectors per global request.
         occupancy: theoretical occupancy, a fraction.
         constant_addresses: distinct addresses per constant request.
+        load_line, store_line: of the shared access with the most wavefronts in conflict; None without conflicts.
         unexplained: why a kernel cannot be traced that has source, if it cannot.
     """
 
@@ -200,6 +201,8 @@ class Prediction:
     store_sectors: float | None = None
     occupancy: float | None = None
     constant_addresses: float | None = None
+    load_line: int | None = None
+    store_line: int | None = None
     unexplained: str | None = None
 
 

@@ -80,6 +80,7 @@ class Row:
         cpu_load, cpu_waiting: threads, averaged over one minute; time waited for a core, a fraction of elapsed time.
         predicted_load_conflict, predicted_store_conflict: wavefronts relative to conflict-free ones: 32 is 32-way.
         predicted_load_sectors, predicted_store_sectors: 32-byte sectors per request to global memory.
+        predicted_load_line, predicted_store_line: lines of the source with the most wavefronts in conflict.
         predicted_occupancy: a fraction.
         predicted_constant_addresses: distinct addresses per request to constant memory.
         registers, local_bytes: 32-bit registers and bytes of local memory, per thread.
@@ -181,6 +182,8 @@ class Row:
     speedup_vs_cpu_high: Ratio | None
     speedup_vs_naive_low: Ratio | None
     speedup_vs_naive_high: Ratio | None
+    predicted_load_line: Count | None
+    predicted_store_line: Count | None
 
     @property
     def ok(self) -> bool:

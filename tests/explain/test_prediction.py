@@ -53,6 +53,9 @@ def test_every_kernel_with_source_can_be_predicted(kernel: Kernel) -> None:
     planned = case(kernel.name, usual, dtype=first_dtype(kernel), n=1152)
     predicted = asdict(predict(planned, "9.0"))
     assert predicted.pop("unexplained") is None
+    for kind in ("load", "store"):
+        conflict, line = predicted[f"{kind}_conflict"], predicted.pop(f"{kind}_line")
+        assert (line is not None) == (conflict is not None and conflict > 1)
     absent = {name for name in predicted if "conflict" in name and not kernel.shared_bytes(planned)}
     if not kernel.name.startswith("constant"):
         absent.add("constant_addresses")

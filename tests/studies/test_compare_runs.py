@@ -163,9 +163,11 @@ def test_a_device_that_differs_may_be_what_is_compared(make: Make) -> None:
         ({"row": {"registers": 40}}, "registers per thread was 32, is 40"),
         ({"row": {"cpu_governor": "powersave"}}, "CPU frequency governor was performance, is powersave"),
         (
-            {"row": {"registers": 40, "code_hash": "b", "predicted_load_conflict": 32.0}},
-            "machine code changed; wavefronts per shared load was 1, is 32; registers per thread was 32, is 40",
+            {"row": {"registers": 40, "code_hash": "b", "predicted_load_conflict": 32.0, "predicted_load_line": 59}},
+            "machine code changed; wavefronts per shared load was 1, is 32 (line 59); registers per thread was 32, "
+            "is 40",
         ),
+        ({"row": {"predicted_load_line": 59}}, ""),  # lines move without any change
         ({"row": {"sm_clock_mhz": 1755}}, "SM clock in MHz was 1980, is 1755"),
         ({"device": {"nvlinks": 18}}, ""),  # the other side does not record them
         ({}, ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
@@ -55,6 +56,7 @@ NAMES = {
     "local_bytes": "local memory in bytes per thread",
 }
 """What columns of cases.csv and fields of run.json are called."""
+_LINES = {NAMES[f"predicted_{kind}_conflict"]: f"predicted_{kind}_line" for kind in ("load", "store")}
 _OF_LAUNCH = ("grid", "block", "cluster", "arg")
 _SHORT = 12
 SM_CLOCK = "SM clock in MHz"
@@ -191,7 +193,14 @@ def causes(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> l
         made = {name for side in described for run, _ in side for name in run.description.versions} - {"smembench"}
         (same,) = hashes
         found = [Difference(MACHINE_CODE, str(same), str(same)), *(one for one in found if one.what not in made)]
-    return [*found, *_clocks(*rows)]
+    return [*(_placed(one, rows[1]) for one in found), *_clocks(*rows)]
+
+
+def _placed(cause: Difference, new: Sequence[Row]) -> Difference:
+    """The cause with the line that has the conflicts, if it is one of shared memory."""
+    column = _LINES.get(cause.what)
+    lines = {getattr(row, column) for row in new} - {None} if column else set()
+    return replace(cause, new=f"{cause.new} (line {lines.pop()})") if len(lines) == 1 else cause
 
 
 def _clocks(base: Sequence[Row], new: Sequence[Row]) -> list[Difference]:
