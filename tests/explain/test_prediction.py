@@ -22,6 +22,7 @@ from smembench.explain.ncu_child import Work
 from smembench.explain.prediction import predict, trace_together
 from smembench.explain.trace import Trace
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.transpose.cuda import transpose_smem
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.model.measurement import Measurement, Prediction, Status, Trial
@@ -198,7 +199,11 @@ def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
 
 def test_a_measurement_carries_its_prediction() -> None:
     planned = replace(case("transposeSmem"), device="cuda:1", cache="cold")
-    assert assembled(planned).prediction == Prediction(32, 1, 4, 4, 1.0)
+    found = assembled(planned).prediction
+    assert replace(found, load_line=None) == Prediction(32, 1, 4, 4, 1.0)
+    lines = Path(transpose_smem.__file__).read_text().splitlines()
+    assert found.load_line is not None
+    assert "= tile[" in lines[found.load_line - 1]
 
 
 @pytest.mark.parametrize("planned", [case("memcpy"), replace(case("copyGmem"), device="cpu")], ids=["memcpy", "cpu"])
