@@ -21,8 +21,8 @@ from smembench.kernels.intrinsics.bulk_copy import (
     set_barrier,
     wait_for_phase,
 )
-from smembench.kernels.intrinsics.clusters import load_of_block, publish_to_cluster
-from smembench.kernels.intrinsics.halves import narrowed
+from smembench.kernels.intrinsics.clusters import load_vector_of_block, publish_to_cluster
+from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
     ROWS,
@@ -41,6 +41,7 @@ from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
 
+VECTOR = 4  # sums that are loaded at once
 STAGE_BYTES = 200 * 1024
 """Shared memory of all stages, at most."""
 TILES = {16: 128, 32: 128, 64: 256, 128: 128}
@@ -68,20 +69,16 @@ def build(case: Case) -> NumbaKernel:
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     consumers, stage_elements, eights = tile.consumers, tile.elements, rows // 8
-    pitch, threads = rows + 1, GROUP * (1 + consumers)
-    copy, multiply, after, narrow = (
-        copies(tile),
-        products_of(tile),
-        next_state(stage_count),
-        narrowed(produced(case.dtype)),
-    )
+    pitch, vectors, threads = columns + VECTOR, columns // VECTOR, GROUP * (1 + consumers)
+    copy, multiply, after = copies(tile), products_of(tile), next_state(stage_count)
+    store = store_pair(produced(case.dtype))
     zero = float32(0)
 
     def few_rows_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
         a_map: Index, b_map: Index,
     ) -> None:  # fmt: skip
-        # (stages, rows of A and then columns of B, 128 bytes along k); later (columns, rows and 1) of sums
+        # (stages, rows of A and then columns of B, 128 bytes along k); later (rows, columns and 4) of sums
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
         shared = cuda.shared.array(0, float32, alignment=TILE_ALIGNMENT)
         full = cuda.shared.array(stage_count, barrier)
@@ -125,21 +122,28 @@ def build(case: Case) -> NumbaKernel:
         # All stages have been copied and read.
         cuda.syncthreads()
         if group > 0:
-            own = ((group - 1) * (2 * ROWS) + thread // WARP * 16 + thread % WARP // 4) * pitch + thread % 4 * 2
+            col = (group - 1) * (2 * ROWS) + thread // WARP * 16 + thread % WARP // 4
+            own = thread % 4 * (2 * pitch) + col
             for i in range(sums // 4):
-                to = own + uint32(i // eights * ROWS * pitch + i % eights * 8)
+                to = own + uint32(i % eights * 8 * pitch + i // eights * ROWS)
                 shared[to] = accumulators[i * 4]
-                shared[to + 1] = accumulators[i * 4 + 1]
-                shared[to + 8 * pitch] = accumulators[i * 4 + 2]
-                shared[to + (8 * pitch + 1)] = accumulators[i * 4 + 3]
+                shared[to + pitch] = accumulators[i * 4 + 1]
+                shared[to + 8] = accumulators[i * 4 + 2]
+                shared[to + (pitch + 8)] = accumulators[i * 4 + 3]
         publish_to_cluster()
-        for at in range(rank * threads + cuda.threadIdx.x, rows * columns, cluster * threads):
-            row, col = at // columns, at % columns
-            if place.row + row < m and place.col + col < n:
-                total = zero
-                for other in range(cluster):
-                    total += load_of_block(shared, col * pitch + row, uint32(other))
-                c[(place.row + row) * ldc + place.col + col] = narrow(total)
+        # Four columns per thread at a time, neighbours by neighbouring threads.
+        for at in range(rank * threads + cuda.threadIdx.x, rows * vectors, cluster * threads):
+            row, col = at // vectors, at % vectors * VECTOR
+            for i in range(VECTOR):
+                accumulators[i] = zero
+            for other in range(cluster):
+                parts = load_vector_of_block(shared, row * pitch + col, uint32(other))
+                for i in range(VECTOR):
+                    accumulators[i] += parts[i]
+            for i in range(0, VECTOR, 2):
+                if place.row + row < m and place.col + col + i < n:
+                    to = (place.row + row) * ldc + place.col + col + i
+                    store(c, to, accumulators[i], accumulators[i + 1])
         publish_to_cluster()
 
     across, down = tile.grid(case)
