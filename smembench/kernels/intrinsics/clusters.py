@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, arrive, start_copy
-from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx
+from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx, Type, types
+from smembench.kernels.intrinsics.vector import load_vector, vector_of
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Vector
 
 _MASKED = COPY.replace("::bytes", "::bytes.multicast::cluster").replace("[$4]", "[$4], mask")
 _TO_ALL = (
@@ -22,6 +23,13 @@ _TO_ALL = (
     f"sub.u32 all, all, 1; cvt.u16.u32 mask, all; {_MASKED} }}"
 )
 _ARRIVE = "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [there]; }"
+_LOAD = (
+    "{ .reg .b32 there; mapa.shared::cluster.u32 there, $4, $5; ld.shared::cluster.v4.b32 {$0, $1, $2, $3}, [there]; }"
+)
+
+
+def _of_float32(tile: Type, index: Type, rank: Type) -> bool:
+    return bool(tile.dtype == types.float32)
 
 
 @Ptx("barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;")
@@ -45,3 +53,22 @@ def start_copy_to_all(
 def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
     """``mapa``, ``mbarrier.arrive``: arrive at the barrier of the cluster's block of this rank."""
     arrive(barriers, index)
+
+
+@Ptx("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;")
+def publish_to_cluster() -> None:
+    """``barrier.cluster``: wait for all threads of the cluster, and see what they have written before.
+
+    ``meet_cluster`` with an order of memory.
+    """
+    cuda.syncthreads()
+
+
+@Ptx(_LOAD, SHARED, INTEGER, fits=_of_float32, result=lambda tile, index, rank: vector_of(tile))
+def load_vector_of_block(tile: Array, index: Index, rank: Index) -> Vector:
+    """``mapa``, ``ld.shared::cluster``: a vector in shared memory of the cluster's block of this rank.
+
+    Raises:
+        ValueError: in the simulator, for an index that is not a multiple of 4.
+    """
+    return load_vector(tile, index)

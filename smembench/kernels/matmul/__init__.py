@@ -29,5 +29,7 @@ LADDER = (
     "wgmmaClustered",
     "wgmmaOverlapped",
     "wgmmaPacked",
+    "oneRow",
+    "fewRows",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""
