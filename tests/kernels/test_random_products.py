@@ -39,7 +39,9 @@ def test_the_command_is_of_the_same_case_or_refused_with_the_kernels_reason(kern
             assert str(raised.value) == f"nothing to measure: {reason}"
         else:
             assert planned({"problem": "matmul", **flags(case)}) == [Planned(case)]
-    assert (refused > 0) == kernel.name.startswith(("wgmma", "streamK"))  # of few types, or of too large a tile of one
+    assert (refused > 0) == kernel.name.startswith(
+        ("wgmma", "streamK", "fewRows")
+    )  # of few types, or of too large a tile of one
 
 
 def product(case: Case, inputs: tuple[Array, ...]) -> Array:

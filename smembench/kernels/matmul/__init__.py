@@ -31,5 +31,6 @@ LADDER = (
     "wgmmaPacked",
     "oneRow",
     "fewRows",
+    "fewRowsClustered",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

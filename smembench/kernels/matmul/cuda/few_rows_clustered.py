@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
+    ROW_BYTES,
     TILE_ALIGNMENT,
     acquire_map,
     arrive,
@@ -44,15 +45,15 @@ from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
 VECTOR = 4  # sums that are loaded at once
 STAGE_BYTES = 200 * 1024
 """Shared memory of all stages, at most."""
-TILES = {16: 128, 32: 128, 64: 256, 128: 128}
-"""Columns of a tile by its rows: for 64 rows more, so that A is copied less often; with 128 registers have no room."""
+COLUMNS = 128
+HEIGHTS = (16, 32, 64, 128)
+"""Rows of a tile."""
 
 
 def tile_of(case: Case) -> Tile:
     """The lowest one that has all rows, with as many stages as fit."""
-    rows = next((rows for rows in TILES if rows >= case.m), max(TILES))
-    stages = STAGE_BYTES // ((rows + TILES[rows]) * 128)
-    return Tile(rows=rows, columns=TILES[rows], stages=stages, swapped=True).of(case)
+    rows = next((rows for rows in HEIGHTS if rows >= case.m), max(HEIGHTS))
+    return Tile(rows=rows, columns=COLUMNS, stages=STAGE_BYTES // ((rows + COLUMNS) * ROW_BYTES), swapped=True).of(case)
 
 
 def cluster_of(case: Case) -> int:
