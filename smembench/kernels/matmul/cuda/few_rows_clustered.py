@@ -1,7 +1,7 @@
 """fewRowsClustered: wgmmaSpecialized for up to 128 rows, whose few tiles are split along k among a cluster's blocks.
 
 1. The operands are swapped ("swap AB"): the 64 rows per ``wgmma`` are columns of B, so a tile may have 16 rows of A.
-2. A cluster of up to 8 blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B at once,
+2. A cluster of up to 3 blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B at once,
    through as many stages as fit shared memory.
 3. A block leaves its sums in shared memory, where its stages were. After a barrier of the cluster each block adds up a
    part of all blocks' sums, through distributed shared memory, rounds and writes it.
@@ -22,7 +22,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     set_barrier,
     wait_for_phase,
 )
-from smembench.kernels.intrinsics.clusters import load_vector_of_block, publish_to_cluster
+from smembench.kernels.intrinsics.clusters import load_vector_of_block, meet_cluster, publish_to_cluster
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
@@ -48,20 +48,23 @@ STAGE_BYTES = 200 * 1024
 COLUMNS = 128
 HEIGHTS = (16, 32, 64, 128)
 """Rows of a tile."""
+MOST_BLOCKS = 3
+"""Of a cluster: those of four leave multiprocessors idle, since a GPU's groups of these have no multiple of four."""
 
 
 def tile_of(case: Case) -> Tile:
     """The lowest one that has all rows, with as many stages as fit."""
     rows = next((rows for rows in HEIGHTS if rows >= case.m), max(HEIGHTS))
-    return Tile(rows=rows, columns=COLUMNS, stages=STAGE_BYTES // ((rows + COLUMNS) * ROW_BYTES), swapped=True).of(case)
+    stages = STAGE_BYTES // ((rows + COLUMNS) * ROW_BYTES)
+    return Tile(rows=rows, columns=COLUMNS, stages=stages, swapped=True).of(case)
 
 
 def cluster_of(case: Case) -> int:
-    """Blocks per tile: as many as find a multiprocessor each, up to 8, and a step along k."""
+    """Blocks per tile: as many as find a multiprocessor each, and a step along k."""
     tile = tile_of(case)
     across, down = tile.grid(case)
     most = max(1, SM90_MULTIPROCESSORS // (across * down))
-    return 1 if SIMULATED else min(8, most, ceil_div(case.depth, tile.depth))
+    return 1 if SIMULATED else min(MOST_BLOCKS, most, ceil_div(case.depth, tile.depth))
 
 
 def build(case: Case) -> NumbaKernel:
@@ -135,17 +138,18 @@ def build(case: Case) -> NumbaKernel:
         # Four columns per thread at a time, neighbours by neighbouring threads.
         for at in range(rank * threads + cuda.threadIdx.x, rows * vectors, cluster * threads):
             row, col = at // vectors, at % vectors * VECTOR
-            for i in range(VECTOR):
-                accumulators[i] = zero
-            for other in range(cluster):
-                parts = load_vector_of_block(shared, row * pitch + col, uint32(other))
+            at_row, at_col = place.row + row, place.col + col
+            if at_row < m and at_col < n:
                 for i in range(VECTOR):
-                    accumulators[i] += parts[i]
-            for i in range(0, VECTOR, 2):
-                if place.row + row < m and place.col + col + i < n:
-                    to = (place.row + row) * ldc + place.col + col + i
-                    store(c, to, accumulators[i], accumulators[i + 1])
-        publish_to_cluster()
+                    accumulators[i] = zero
+                for other in range(cluster):
+                    parts = load_vector_of_block(shared, row * pitch + col, uint32(other))
+                    for i in range(VECTOR):
+                        accumulators[i] += parts[i]
+                store(c, at_row * ldc + at_col, accumulators[0], accumulators[1])
+                if at_col + 2 < n:
+                    store(c, at_row * ldc + at_col + 2, accumulators[2], accumulators[3])
+        meet_cluster()  # what a thread stores, it has loaded
 
     across, down = tile.grid(case)
     return NumbaKernel(
