@@ -158,7 +158,7 @@ class Loop:
         if given.root in ("mul", "mad") and "hi" not in given.parts:
             return len(growths) > 1  # a product of what grows with what grows
         if given.root == "shr" and given.operands[2].isdecimal():
-            return any(np.any(growth % growth.dtype.type(1 << int(given.operands[2]))) for growth in growths)
+            return any(np.any(growth & growth.dtype.type((1 << int(given.operands[2])) - 1)) for growth in growths)
         return not _lowest_bits(given)
 
     def _is_comparison(self) -> bool:

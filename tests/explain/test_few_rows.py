@@ -1,0 +1,37 @@
+"""What is predicted of products of few rows: B read once, whole sectors, and sums between blocks of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from programs import case_of, cuda_kernel
+from smembench.explain.analysis import explain
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "m", "b_layout", "block"),
+    [
+        ("fewRows", "bfloat16", 1, BY_COLUMNS, Block(32, 8)),
+        ("fewRows", "bfloat16", 16, BY_ROWS, Block(32, 16)),
+        ("oneRow", "float32", 4, BY_ROWS, Block(32, 16)),
+    ],
+)
+def test_b_is_read_once_in_whole_sectors(name: str, dtype: str, m: int, b_layout: str, block: Block) -> None:
+    n, k = 1024, 512
+    case = replace(case_of(cuda_kernel("matmul", name), m, n, k, dtype, block), b_layout=b_layout)
+    (of_b,) = (access for access in explain(case, quick=True).traffic if access.array == "B")
+    assert 32 * of_b.sectors == n * k * (4 if dtype == "float32" else 2)
+
+
+@pytest.mark.parametrize(("n", "blocks"), [(28672, 1), (8192, 2), (4096, 3)])
+def test_a_cluster_has_as_many_blocks_as_find_a_multiprocessor(n: int, blocks: int) -> None:
+    kernel = cuda_kernel("matmul", "fewRowsClustered")
+    case = replace(case_of(kernel, 64, n, 512, "bfloat16", None), b_layout=BY_COLUMNS)
+    program = kernel.build(case)
+    assert getattr(program, "cluster", None) == blocks
+    explained = explain(case, quick=True)
+    assert explained.worst() == 1
+    assert bool(explained.distributed) == (blocks > 1)
