@@ -75,6 +75,18 @@ class TimedGraph:
     ) -> None:
         self._stream = stream
         self._pairs: Pairs = [(new_event(), new_event()) for _ in bodies]
+        self._events = {event for pair in self._pairs for event in pair}
+        try:
+            self._graph = self._instantiated(bodies, before, divide)
+        except BaseException:
+            for event in self._events:
+                driver.cuEventDestroy(event)  # unchecked, as below
+            raise
+
+    def _instantiated(
+        self, bodies: Sequence[Launch], before: Launch, divide: Callable[[Any, Pairs], Pairs] | None
+    ) -> Any:
+        stream = self._stream
         with _without_garbage_collection():
             mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
             checked(driver.cuStreamBeginCapture(stream, mode))
@@ -89,12 +101,11 @@ class TimedGraph:
                 driver.cuStreamEndCapture(stream)
                 raise
             graph = checked(driver.cuStreamEndCapture(stream))
-        self._events = {event for pair in self._pairs for event in pair}
         try:
             if divide is not None:
                 self._pairs = divide(graph, self._pairs)
                 self._events |= {event for pair in self._pairs for event in pair}
-            self._graph = checked(driver.cuGraphInstantiate(graph, 0))
+            return checked(driver.cuGraphInstantiate(graph, 0))
         finally:
             checked(driver.cuGraphDestroy(graph))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from smembench.devices import cuda_graph
-from smembench.devices.cuda_graph import Ahead, GraphTimer, calibrate
+from smembench.devices.cuda_graph import Ahead, GraphTimer, calibrate, nothing
 
 RESIDUE_MS = 0.25
 """What an event adds to a reading."""
@@ -36,6 +36,7 @@ class Driver:
         self.captured: list[Node] = []
         self.now = 0.0
         self.events: dict[int, float] = {}
+        self.destroyed: list[int] = []
         self.pairs = 0
         self.warm_ms = WARM_MS
         self.launches, self.outlier_ms = 0, 0.0
@@ -88,7 +89,10 @@ class Driver:
     def nothing(self, *_: object) -> None:
         """Synchronise, or destroy."""
 
-    cuStreamSynchronize = cuGraphDestroy = cuGraphExecDestroy = cuEventDestroy = nothing
+    def cuEventDestroy(self, event: int) -> None:
+        self.destroyed.append(event)
+
+    cuStreamSynchronize = cuGraphDestroy = cuGraphExecDestroy = nothing
 
 
 @pytest.fixture
@@ -143,3 +147,15 @@ def test_launches_take_copies_of_their_arrays_in_turn_and_each_as_often_in_every
 def test_an_empty_pair_is_read_behind_a_kernel_and_without_outliers(driver: Driver) -> None:
     found = calibrate(0, driver.enqueue("busy"), driver.enqueue("empty"))
     assert found == (RESIDUE_MS, RESIDUE_MS + EMPTY_MS)
+
+
+@pytest.mark.parametrize("where", ["a launch", "the division"])
+def test_a_graph_that_cannot_be_made_leaves_no_event(driver: Driver, where: str) -> None:
+    def fails(*_: object) -> Any:
+        raise RuntimeError(where)
+
+    body, divide = (fails, None) if where == "a launch" else (driver.enqueue("launch"), fails)
+    with pytest.raises(RuntimeError, match=where):
+        cuda_graph.TimedGraph(0, [body] * 2, nothing, divide)
+    assert sorted(driver.destroyed) == sorted(driver.events)
+    assert len(driver.events) == 4
