@@ -92,4 +92,4 @@ def test_it_is_measured_stored_and_shown(ran: Program, place: Path) -> None:
     assert "sums of runs 96 int32, items 8 · warm cache" in shown
     compared = ran("compare", folder, folder, "--all")
     assert compared.returncode == 5, compared.stderr  # a run compared with itself
-    assert "unrolledSums 1x96 items 8" in compared.stdout
+    assert "unrolledSums 96 items 8" in compared.stdout
