@@ -29,7 +29,7 @@ STORED = {
 """By config a run whose cases are cloned."""
 CPU = (0.03, 0.042)
 """What a CPU's case differs by between runs, and as much between rounds, under any model: the stored ones do so by
-3.8 and 3.3 %, and by 4.2 % where the host is busier (results/reference/20261120T175739Z-quick-aa)."""
+3.8 and 3.3 %, and ten runs on a busier host, which are not kept, by 4.2 % (2026-11-20)."""
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)
 TRIAL_SECONDS = 0.2
 """From one trial to the next: 139 cases took the stored run 100 s."""

@@ -139,7 +139,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
 TENSOR = ROOT / "results/reference/20261125T211525Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
 LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
-IDENTICAL = sorted((ROOT / "results/reference/20261120T175739Z-quick-aa").iterdir())
+IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
 LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
@@ -266,10 +266,10 @@ def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:
     runs = [load(path) for path in IDENTICAL]
-    found = compare_with_itself(runs, across=["device"])  # one process after another on one GPU, which they do not name
+    found = compare_with_itself(runs)
     says("aa", f"{found.false} of {found.judged}")
-    assert found.false == 0
-    assert (len(runs), found.pairs) == (10, 45)
+    says("aa-seen", ", ".join(f"{name} {100 * share:.3g} %" for name, _, share in found.classes))
+    assert (found.false, found.pairs) == (0, 28)
 
 
 @pytest.mark.parametrize(("mark", "column"), [("covered", "uncertainty"), ("covered-alone", "precision")])

@@ -18,7 +18,7 @@ from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.members import Fleet, Member, metric
 from smembench.studies.fleet.verdict import Against, Rules
 
-STORED = Path(__file__).parents[2] / "results/reference/20261120T175739Z-quick-aa/20261120T175742Z-quick-1"
+STORED = Path(__file__).parents[2] / "results/reference/slowdown/20261122T220537Z-slowdown"
 
 
 @pytest.fixture(scope="module")
