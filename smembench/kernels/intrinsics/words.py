@@ -12,6 +12,7 @@ import numpy as np
 from smembench.kernels.intrinsics.declaration import GLOBAL, INTEGER, VALUE, Ptx, Type, types, written
 from smembench.kernels.types import Array, Index, Scalar
 
+# The predicate comes first: a cleared register may be the one that ``within`` came in.
 _CLEARED = "{{ .reg .pred here; setp.ne.u32 here, ${1}, 0; {0} @here ld.global{2}.u32 {{{3}}}, [${4}]; }}"
 
 

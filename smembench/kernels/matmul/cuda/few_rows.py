@@ -192,12 +192,16 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why rows cannot be loaded 16 bytes at a time, or a block has other than whole warps along x, or None."""
+    """Why a case does not suit, or None: A's rows are loaded 16 bytes at a time, and B's rows or columns."""
+    return unaligned(case, case.depth, case.n if case.b_layout == BY_ROWS else 0)
+
+
+def unaligned(case: Case, *sides: int) -> str | None:
+    """Why rows of these lengths cannot be loaded 16 bytes at a time, or a block has not a row per warp, or None."""
     block, vector = block_of(case), vector_width(case.dtype)
     if block.x != WARP:
         return f"{case.kernel} needs a row of the block per warp: {WARP} threads along x, not {block}"
-    sides = (case.depth, case.n, case.stride or 0) if case.b_layout == BY_ROWS else (case.depth, case.stride or 0)
-    if odd := next((side for side in sides if side % vector), None):
+    if odd := next((side for side in (*sides, case.stride or 0) if side % vector), None):
         return f"{case.kernel} loads {vector} elements at a time, which do not divide {odd}"
     return None
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from smembench.kernels.common.grids import block_of, ceil_div
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, vector_width
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cuda.few_rows import unaligned
 from smembench.kernels.numba_cuda import cuda, number, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index
@@ -90,16 +91,6 @@ def build(case: Case) -> NumbaKernel:
     return NumbaKernel(one_row, grid=grid, block=block, launch_bounds=(threads, 1), variant=f"{rows} rows")
 
 
-def unsupported(case: Case) -> str | None:
-    """Why rows cannot be loaded 16 bytes at a time, or a block has other than whole warps along x, or None."""
-    block, vector = block_of(case), vector_width(case.dtype)
-    if block.x != WARP:
-        return f"{case.kernel} needs a row of the block per warp: {WARP} threads along x, not {block}"
-    if odd := next((side for side in (case.n, case.stride or 0) if side % vector), None):
-        return f"{case.kernel} loads {vector} elements at a time, which do not divide {odd}"
-    return None
-
-
 KERNEL = Kernel(
     problem="matmul",
     name="oneRow",
@@ -109,7 +100,7 @@ KERNEL = Kernel(
     default_blocks=(Block(32, 16), Block(32, 32)),
     tile_elements=elements,
     dtypes=WIDE,
-    unsupported=unsupported,
+    unsupported=lambda case: unaligned(case, case.n),
     strided=True,
     standard=False,
 )
