@@ -93,7 +93,12 @@ def start_copy(tile: Any, place: Index, source: Any, column: Index, row: Index, 
     """
     box = swizzled(source.box(int(row), int(column)))
     tile[place : place + box.size] = box
-    _change(barriers, index, 0, -box.size * box.itemsize)
+    complete_bytes(barriers, index, box.size * box.itemsize)
+
+
+def complete_bytes(barriers: Array, index: Index, count: int) -> None:
+    """In the simulator: bytes that were announced to a barrier have come."""
+    _change(barriers, index, 0, -count)
 
 
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:

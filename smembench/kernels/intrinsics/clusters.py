@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, arrive, start_copy
-from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx, Type, types
-from smembench.kernels.intrinsics.vector import load_vector, vector_of
+from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, arrive, complete_bytes, start_copy
+from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx, loaded
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.types import Array, Index, Vector
+from smembench.kernels.types import Array, Index
 
 _MASKED = COPY.replace("::bytes", "::bytes.multicast::cluster").replace("[$4]", "[$4], mask")
 _TO_ALL = (
@@ -23,13 +22,10 @@ _TO_ALL = (
     f"sub.u32 all, all, 1; cvt.u16.u32 mask, all; {_MASKED} }}"
 )
 _ARRIVE = "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [there]; }"
-_LOAD = (
-    "{ .reg .b32 there; mapa.shared::cluster.u32 there, $4, $5; ld.shared::cluster.v4.b32 {$0, $1, $2, $3}, [there]; }"
+_SEND = (
+    "{ .reg .b32 there, barrier; mapa.shared::cluster.u32 there, $4, $6; mapa.shared::cluster.u32 barrier, $5, $6; "
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [there], {$0, $1, $2, $3}, [barrier]; }"
 )
-
-
-def _of_float32(tile: Type, index: Type, rank: Type) -> bool:
-    return bool(tile.dtype == types.float32)
 
 
 @Ptx("barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;")
@@ -55,20 +51,23 @@ def arrive_at(barriers: Array, index: Index, rank: Index) -> None:
     arrive(barriers, index)
 
 
-@Ptx("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;")
-def publish_to_cluster() -> None:
-    """``barrier.cluster``: wait for all threads of the cluster, and see what they have written before.
+@Ptx("barrier.cluster.arrive.relaxed;")
+def arrive_at_cluster() -> None:
+    """``barrier.cluster.arrive``: the first half of ``meet_cluster``, which does not wait."""
 
-    ``meet_cluster`` with an order of memory.
+
+@Ptx("barrier.cluster.wait.acquire;")
+def wait_for_cluster() -> None:
+    """``barrier.cluster.wait``: the second half of ``meet_cluster``."""
+
+
+@Ptx(_SEND, loaded(4), SHARED, SHARED, INTEGER)
+def send_vector(
+    registers: Array, first: Index, tile: Array, place: Index, barriers: Array, index: Index, rank: Index
+) -> None:
+    """``st.async``: store four registers in shared memory of the cluster's block of this rank.
+
+    They arrive with 16 bytes at that block's barrier; so no fence orders them, and no thread of it takes part.
     """
-    cuda.syncthreads()
-
-
-@Ptx(_LOAD, SHARED, INTEGER, fits=_of_float32, result=lambda tile, index, rank: vector_of(tile))
-def load_vector_of_block(tile: Array, index: Index, rank: Index) -> Vector:
-    """``mapa``, ``ld.shared::cluster``: a vector in shared memory of the cluster's block of this rank.
-
-    Raises:
-        ValueError: in the simulator, for an index that is not a multiple of 4.
-    """
-    return load_vector(tile, index)
+    tile[place : place + 4] = registers[first : first + 4]
+    complete_bytes(barriers, index, 4 * tile.itemsize)

@@ -57,7 +57,7 @@ class Tile:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
         swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
-            multiplies has 128 of the columns, and all rows, which may be any multiple of 16 then.
+            multiplies has 128 of the columns, or all 64, and all rows, which may be any multiple of 16 then.
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
     """
@@ -79,7 +79,7 @@ class Tile:
     @property
     def consumers(self) -> int:
         """Consumer warp groups: each computes 64 of the rows, or 128 of the columns of a swapped tile."""
-        return self.columns // (2 * ROWS) if self.swapped else self.rows // ROWS
+        return max(1, self.columns // (2 * ROWS)) if self.swapped else self.rows // ROWS
 
     @property
     def column_parts(self) -> int:
@@ -87,7 +87,9 @@ class Tile:
 
         With three consumers an instruction's results do not fit the registers that a thread has at launch.
         """
-        return 2 if self.swapped or self.halved or self.consumers > 2 else 1
+        if self.swapped:
+            return min(2, self.columns // ROWS)
+        return 2 if self.halved or self.consumers > 2 else 1
 
     @property
     def sums(self) -> int:
