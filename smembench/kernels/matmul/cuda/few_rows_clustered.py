@@ -1,16 +1,21 @@
-"""fewRowsClustered: wgmmaSpecialized for up to 128 rows, whose few tiles are split along k among a cluster's blocks.
+"""fewRowsClustered: wgmmaSpecialized for few tiles, which are split along k among a cluster's blocks.
 
 1. The operands are swapped ("swap AB"): the 64 rows per ``wgmma`` are columns of B, so a tile may have 16 rows of A.
-2. A cluster of up to 3 blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B at once,
-   through as many stages as fit shared memory.
-3. A block leaves its sums in shared memory, where its stages were. After a barrier of the cluster each block adds up a
-   part of all blocks' sums, through distributed shared memory, rounds and writes it.
-4. A block ends when all have read its sums.
+2. A cluster of up to 3 blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B at once.
+   One thread copies a stage's columns of B, one of another warp its rows of A.
+3. At the end a thread has sums of all rows and columns, four per part. Each block of the cluster adds up every second
+   or third part: the others send theirs to its shared memory by ``st.async``, which arrive at its barrier. They lie
+   there by thread, as in registers, so neither side has bank conflicts, and no barrier of the cluster is waited for.
+4. Neighbouring lanes exchange sums, so that each rounds and writes pairs of columns.
 
 Findings: results/reference/notes/few_rows.md.
 """
 
 from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
@@ -19,13 +24,12 @@ from smembench.kernels.intrinsics.bulk_copy import (
     acquire_map,
     arrive,
     expect_bytes,
-    prefetch_map,
-    start_copy,
     publish_barriers,
     set_barrier,
+    start_copy,
     wait_for_phase,
 )
-from smembench.kernels.intrinsics.clusters import arrive_at, arrive_at_cluster, meet_cluster, send_vector, start_copy_to_all, wait_for_cluster
+from smembench.kernels.intrinsics.clusters import arrive_at_cluster, send_vector, wait_for_cluster
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.vector import ALIGNMENT, load_vector
 from smembench.kernels.intrinsics.warp_group import (
@@ -37,85 +41,69 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.tile_choice import shared_elements, unsupported
-from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, next_state, products_of
-from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
+from smembench.kernels.matmul.tile_choice import LINE_CYCLES, step_cycles, unsupported
+from smembench.kernels.matmul.warp_groups import Member, PipelineState, Tile, next_state, products_of
+from smembench.kernels.numba_cuda import SIMULATED, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
+from smembench.model.hardware import SM90_CLUSTERED, WARP
 from smembench.model.problem import ITEMSIZE
-from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
 
 ALL_LANES = 0xFFFFFFFF
-STAGE_BYTES = 176 * 1024
-"""Shared memory of all stages, at most."""
-COLUMNS = 128
-HEIGHTS = (16, 32, 64, 128)
-"""Rows of a tile."""
-MOST_BLOCKS = 3
-"""Of a cluster: those of four were slower on an H200."""
+PART = 4
+"""Sums of a thread that go together: two rows, and two columns that are 8 apart."""
+STAGE_BYTES, MOST_STAGES = 176 * 1024, 10
+"""More stages than ten took no less time."""
+HEIGHT = 16
+"""Rows of a tile are a multiple of it."""
+MOST_ROWS = 128
+WIDTHS = (64, 128)
+"""Columns of a tile."""
+EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 8
+"""Cycles of an exchange of sums, and bytes per cycle that a block sends; fitted to times."""
 
 
-def tile_of(case: Case) -> Tile:
-    """The lowest one that has all rows, with as many stages as fit."""
-    rows = next((rows for rows in HEIGHTS if rows >= case.m), max(HEIGHTS))
-    stages = STAGE_BYTES // ((rows + COLUMNS) * ROW_BYTES)
-    return Tile(rows=rows, columns=COLUMNS, stages=stages, swapped=True).of(case)
+class Form(NamedTuple):
+    """A tile, and the blocks that split its k."""
+
+    tile: Tile
+    blocks: int
+
+    def cycles(self, case: Case) -> float:
+        """Estimated cycles of a multiprocessor: steps along k times lines of 128 bytes, and the exchange of sums."""
+        tile = self.tile
+        waves = ceil_div(prod(tile.grid(case)) * self.blocks, SM90_CLUSTERED[self.blocks])
+        steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
+        sent = tile.rows * tile.columns * 4 * (self.blocks - 1) // self.blocks
+        exchange = EXCHANGE_CYCLES + sent / EXCHANGE_BYTES if self.blocks > 1 else 0
+        return waves * (steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns)) + exchange)
 
 
-def cluster_of(case: Case) -> int:
-    """Blocks per tile: as many as find a multiprocessor each, and a step along k."""
-    tile = tile_of(case)
-    across, down = tile.grid(case)
-    most = max(1, SM90_MULTIPROCESSORS // (across * down))
-    return 1 if SIMULATED else min(MOST_BLOCKS, most, ceil_div(case.depth, tile.depth))
+@cache
+def form_of(case: Case) -> Form:
+    """The one with the fewest cycles."""
+    rows = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
+    stages = {columns: min(MOST_STAGES, STAGE_BYTES // ((rows + columns) * ROW_BYTES)) for columns in WIDTHS}
+    tiles = (Tile(rows, columns, stages[columns], swapped=True).of(case) for columns in WIDTHS)
+    most = 1 if SIMULATED else ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
+    forms = (Form(tile, blocks) for tile in tiles for blocks in SM90_CLUSTERED if blocks <= most)
+    return min(forms, key=lambda form: form.cycles(case))
 
 
-def maps(tile, case, shared_by):
-    of_a, of_b = tile.maps(case)
-    return of_a._replace(tile_rows=tile.rows // shared_by), of_b
-
-
-def copies(tile: Tile, shared_by: int):
-    a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth
-    itemsize, by_rows = ITEMSIZE[tile.dtype], tile.b_layout == BY_ROWS
-    size, piece, of_a, rows = elements * itemsize, tile.piece_bytes // itemsize, tile.a_elements // shared_by, tile.rows // shared_by
-
-    def copy(stages, stage, a_map, b_map, place, k0) -> None:
-        at = stage * elements
-        expect_bytes(stages.full, stage, size)
-        at_b = at + a_elements
-        if by_rows:
-            for column in range(0, columns, piece):
-                to = at_b + uint32(column) * depth
-                start_copy(stages.tiles, to, b_map, place.col + uint32(column), k0, stages.full, stage)
-        else:
-            start_copy(stages.tiles, at_b, b_map, k0, place.col, stages.full, stage)
-        if shared_by > 1:
-            rank = uint32(cuda.blockIdx.x % shared_by)
-            start_copy_to_all(stages.tiles, at + rank * of_a, a_map, k0, place.row + rank * rows, stages.full, stage)
-        else:
-            start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
-
-    return device(copy)
-
-
-def build(case: Case, tile: Tile | None = None, split: int = 0, shared_by: int = 1, early: bool = True, twice: bool = False) -> NumbaKernel:
+def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
-    tile, split = tile.of(case) if tile else tile_of(case), split or cluster_of(case)
-    if SIMULATED:
-        split = shared_by = 1
-    cluster = split * shared_by
+    tile, cluster = form_of(case)
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    stage_elements, eights, parts = tile.elements, rows // 8, sums // 4
-    parts_per_block = ceil_div(parts, split)
-    received_elements = max(1, (split - 1) * parts_per_block) * GROUP * 4
-    own_sums = parts_per_block * 4
-    part_bytes = (split - 1) * GROUP * 16
-    at_once = 2 if twice else 1
-    copy, multiply, after = copies(tile, shared_by), products_of(tile), next_state(stage_count)
+    a_elements, elements, piece = tile.a_elements, tile.elements, tile.piece_bytes // ITEMSIZE[case.dtype]
+    a_bytes, b_bytes = rows * ROW_BYTES, columns * ROW_BYTES
+    by_rows, multiply, after = tile.b_layout == BY_ROWS, products_of(tile), next_state(stage_count)
+    eights, parts, others = rows // 8, sums // PART, cluster - 1
+    own_parts = ceil_div(parts, cluster)
+    own_sums, part_bytes = own_parts * PART, others * GROUP * PART * 4
+    received = max(1, others * own_parts) * GROUP * PART
     store = store_pair(produced(case.dtype))
 
     def few_rows_clustered(
@@ -124,59 +112,52 @@ def build(case: Case, tile: Tile | None = None, split: int = 0, shared_by: int =
     ) -> None:  # fmt: skip
         # (stages, rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        received = cuda.shared.array(received_elements, float32, alignment=ALIGNMENT)  # (blocks, parts, threads, 4)
+        of_others = cuda.shared.array(received, float32, alignment=ALIGNMENT)  # (other blocks, own parts, threads, 4)
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
         complete = cuda.shared.array(1, barrier)
-        stages = Stages(tiles, full, empty)
         accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (columns / 64, rows / 8, 2, 2)
-        own = cuda.local.array(own_sums, float32)  # of the block's share of these parts
+        own = cuda.local.array(own_sums, float32)  # (own parts, 2, 2)
         rank = cuda.blockIdx.x % cluster
-        part_of_k = rank if split > 1 else uint32(0)
-        place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x // split * columns)
+        place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x // cluster * columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        if early and cuda.threadIdx.x == 0:
-            acquire_map(a_map)
-            acquire_map(b_map)
-            prefetch_map(b_map)
-            prefetch_map(a_map)
-        if cuda.threadIdx.x == (WARP if early else 0):
+        if cuda.threadIdx.x == 0:
             for stage in range(stage_count):
-                set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
-                set_barrier(empty, stage, shared_by)
-            if split > 1:
+                set_barrier(full, stage, 2)  # the threads that copy; the bytes are counted beside
+                set_barrier(empty, stage, 1)
+            if others > 0:
                 set_barrier(complete, 0, 1)
-                expect_bytes(complete, 0, (parts + (split - 1) - part_of_k) // split * part_bytes)
+                expect_bytes(complete, 0, (parts + others - rank) // cluster * part_bytes)
             publish_barriers()
-            if not early:
-                acquire_map(a_map)
-                acquire_map(b_map)
+            acquire_map(b_map)
+        if cuda.threadIdx.x == WARP:
+            acquire_map(a_map)
         cuda.syncthreads()
-        if cluster > 1:
+        if others > 0:
             arrive_at_cluster()
         steps = (k + (depth - 1)) // depth
-        first, end = part_of_k * steps // split * depth, (part_of_k + 1) * steps // split * depth
+        first, end = rank * steps // cluster * depth, (rank + 1) * steps // cluster * depth
         state = PipelineState(uint32(0), uint32(0))
         if group == 0:
             if thread == 0:
-                if shared_by > 1:
-                    wait_for_cluster()
-                if twice:
-                    for k0 in range(first, end, 2 * depth):
-                        wait_for_phase(empty, state.stage, 1 - state.phase)
-                        if k0 + depth < end:
-                            wait_for_phase(empty, after(state).stage, 1 - after(state).phase)
-                        copy(stages, state.stage, a_map, b_map, place, k0)
-                        state = after(state)
-                        if k0 + depth < end:
-                            copy(stages, state.stage, a_map, b_map, place, k0 + depth)
-                            state = after(state)
-                else:
-                    for k0 in range(first, end, depth):
-                        wait_for_phase(empty, state.stage, 1 - state.phase)
-                        copy(stages, state.stage, a_map, b_map, place, k0)
-                        state = after(state)
-            if cluster > 1 and (shared_by == 1 or thread > 0):
+                for k0 in range(first, end, depth):
+                    wait_for_phase(empty, state.stage, 1 - state.phase)
+                    expect_bytes(full, state.stage, b_bytes)
+                    at = state.stage * elements + a_elements
+                    if by_rows:
+                        for column in range(0, columns, piece):
+                            to = at + uint32(column) * depth
+                            start_copy(tiles, to, b_map, place.col + uint32(column), k0, full, state.stage)
+                    else:
+                        start_copy(tiles, at, b_map, k0, place.col, full, state.stage)
+                    state = after(state)
+            elif thread == WARP:
+                for k0 in range(first, end, depth):
+                    wait_for_phase(empty, state.stage, 1 - state.phase)
+                    expect_bytes(full, state.stage, a_bytes)
+                    start_copy(tiles, state.stage * elements, a_map, k0, place.row, full, state.stage)
+                    state = after(state)
+            if others > 0:
                 wait_for_cluster()
         else:
             for i in range(sums):
@@ -185,59 +166,61 @@ def build(case: Case, tile: Tile | None = None, split: int = 0, shared_by: int =
             for k0 in range(first, end, depth):
                 wait_for_phase(full, state.stage, state.phase)
                 begin_products()
-                multiply(accumulators, tiles, state.stage * stage_elements, member)
+                multiply(accumulators, tiles, state.stage * elements, member)
                 commit_products()
                 finish_products(1)  # all but the newest: the stage before has been read
-                if k0 > first and thread < shared_by:
-                    if shared_by > 1:
-                        arrive_at(empty, before, uint32(thread))
-                    else:
-                        arrive(empty, before)
+                if k0 > first and thread == 0:
+                    arrive(empty, before)
                 before, state = state.stage, after(state)
             finish_products(0)
-            if cluster > 1:
+            if others > 0:
                 wait_for_cluster()  # the other blocks have set up their barriers
+                for i in range(parts):
+                    to = i % cluster
+                    if to != rank:
+                        block = (rank + (others - to)) % cluster  # this one, among those that send there
+                        at = ((block * own_parts + uint32(i // cluster)) * GROUP + thread) * PART
+                        send_vector(accumulators, i * PART, of_others, at, complete, 0, uint32(to))
             for i in range(parts):
-                if i % split != part_of_k:
-                    slot = (part_of_k + (split - 1 - i % split)) % split
-                    at = ((slot * parts_per_block + uint32(i // split)) * GROUP + thread) * 4
-                    send_vector(accumulators, i * 4, received, at, complete, 0, uint32(i % split))
-            if split > 1:
+                if i % cluster == rank:
+                    for j in range(PART):
+                        own[i // cluster * PART + j] = accumulators[i * PART + j]
+            if others > 0:
                 wait_for_phase(complete, 0, uint32(0))
-            for i in range(parts):
-                if i % split == part_of_k:
-                    for j in range(4):
-                        own[i // split * 4 + j] = accumulators[i * 4 + j]
-            for slot in range(split - 1):
-                for i in range(parts_per_block):
-                    added = load_vector(received, ((slot * parts_per_block + i) * GROUP + thread) * 4)
-                    for j in range(4):
-                        own[i * 4 + j] += added[j]
-            row, col, lane = thread % 4 * 2, thread // WARP * 16 + thread % WARP // 4, thread % WARP
+                for block in range(others):
+                    for i in range(own_parts):
+                        added = load_vector(of_others, ((block * own_parts + i) * GROUP + thread) * PART)
+                        for j in range(PART):
+                            own[i * PART + j] += added[j]
+            lane, row, col = thread % WARP, thread % 4 * 2, thread // WARP * 16 + thread % WARP // 4
             odd = col % 2
-            for i in range(parts_per_block):
-                part = uint32(i * split) + part_of_k
+            for i in range(own_parts):
+                part = uint32(i * cluster) + rank
                 at_row = place.row + part % eights * 8 + row + odd
                 for side in range(2):
-                    upper, lower = own[i * 4 + side * 2], own[i * 4 + side * 2 + 1]
+                    # The lane of an even column has two columns of the upper row, its neighbour those of the lower.
+                    upper, lower = own[i * PART + side * 2], own[i * PART + side * 2 + 1]
                     other = cuda.shfl_sync(ALL_LANES, upper if odd else lower, lane ^ 4)
                     at_col = place.col + part // eights * ROWS + col - odd + uint32(side * 8)
-                    if at_row < m and at_col < n and part < parts:
+                    if part < parts and at_row < m and at_col < n:
                         store(c, at_row * ldc + at_col, other if odd else upper, lower if odd else other)
-        if shared_by > 1:
-            meet_cluster()  # the other block has arrived at this one's barriers
 
     across, down = tile.grid(case)
     return NumbaKernel(
         few_rows_clustered,
-        grid=(ceil_div(across, shared_by) * cluster, down),
+        grid=(across * cluster, down),
         block=(2 * GROUP, 1),
         cluster=cluster,
         dynamic_bytes=tile.shared_bytes,
-        tensor_maps=maps(tile, case, shared_by),
+        tensor_maps=tile.maps(case),
         launch_bounds=(2 * GROUP, 1),
-        variant=f"{rows}x{columns} by {split}, {shared_by}",
+        variant=f"{rows}x{columns} by {cluster}",
     )
+
+
+def elements_of(case: Case) -> int:
+    """Elements of A's type in all stages."""
+    return form_of(case).tile.tile_elements(case)
 
 
 KERNEL = Kernel(
@@ -248,8 +231,8 @@ KERNEL = Kernel(
     build=build,
     blocks=False,
     results=(128, 16),
-    tile_elements=shared_elements(tile_of),
-    dynamic_elements=shared_elements(tile_of),
+    tile_elements=elements_of,
+    dynamic_elements=elements_of,
     dtypes=NARROW,
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
