@@ -32,5 +32,6 @@ LADDER = (
     "oneRow",
     "fewRows",
     "fewRowsClustered",
+    "heuristic",
 )
 """The kernels in the order of the lesson, in which tables show them; others come after them."""

@@ -71,14 +71,17 @@ class Form(NamedTuple):
     tile: Tile
     blocks: int
 
+    def waves(self, case: Case) -> int:
+        """How often all multiprocessors begin a tile."""
+        return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_CLUSTERED[self.blocks])
+
     def cycles(self, case: Case) -> float:
         """Estimated cycles of a multiprocessor: steps along k times lines of 128 bytes, and the exchange of sums."""
         tile = self.tile
-        waves = ceil_div(prod(tile.grid(case)) * self.blocks, SM90_CLUSTERED[self.blocks])
         steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
         sent = tile.rows * tile.columns * 4 * (self.blocks - 1) // self.blocks
         exchange = EXCHANGE_CYCLES + sent / EXCHANGE_BYTES if self.blocks > 1 else 0
-        return waves * (steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns)) + exchange)
+        return self.waves(case) * (steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns)) + exchange)
 
 
 @cache
