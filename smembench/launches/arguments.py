@@ -70,8 +70,8 @@ def typed_number(dtype: np.dtype[Any], text: str) -> np.generic:
     """A number of a type; raises ValueError, TypeError and OverflowError for text that is none of it."""
     if dtype.kind == "b":  # of any text but an empty one NumPy makes True
         return np.bool_(("0", "1", "False", "True").index(text) % 2)
-    found: np.generic = dtype.type(text)
-    return found
+    value: np.generic = dtype.type(text)
+    return value
 
 
 def _named(dtype: str) -> np.dtype[Any]:

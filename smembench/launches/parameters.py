@@ -37,7 +37,7 @@ def untyped(parameter: Parameter, argument: Argument) -> str:
     """What a number is passed as whose type its kernel's code does not tell; "" where it or the number does."""
     if type(argument) is not int or not parameter.type.startswith("b") or parameter.bytes not in _FLOATS:
         return ""
-    of_float = " or ".join(f"'{each} {argument}'" for each in _FLOATS[parameter.bytes])
+    of_float = " or ".join(f"'{name} {argument}'" for name in _FLOATS[parameter.bytes])
     return f"{argument} is passed as int{8 * parameter.bytes}: if it is a float to the kernel, write {of_float}"
 
 
@@ -59,7 +59,7 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
     if isinstance(argument, complex) or parameter.bytes > 8:
         raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
     if isinstance(argument, float) and kind.kind != "f":
-        ways = " or ".join(f"{each} {argument}" for each in _FLOATS.get(parameter.bytes, ()))
+        ways = " or ".join(f"{name} {argument}" for name in _FLOATS.get(parameter.bytes, ()))
         hint = f", or {ways} if it is a float to its kernel" if ways else ""
         raise UsageError(f"{parameter.name}: is of type {parameter.type}; give a whole number{hint}")
     if kind.kind == "f":

@@ -25,8 +25,8 @@ _INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
 
 def plain_function(value: Any) -> FunctionType | None:
     """The Python function of a kernel, of a device function or of a function; None for anything else."""
-    found = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
-    return found if isinstance(found, FunctionType) else None
+    function = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
+    return function if isinstance(function, FunctionType) else None
 
 
 def is_in_file(kernel: str) -> bool:
@@ -62,12 +62,12 @@ def _value_in(target: str, fits: Callable[[Any], bool]) -> Any:
     path_text, colon, name = target.partition(".py:")
     path = Path(f"{path_text}.py" if colon else target)
     module = _imported(path)
-    found = sorted(each for known, value in vars(module).items() for each in _kernels(known, value, module))
+    names = sorted(kernel for known, value in vars(module).items() for kernel in _kernels(known, value, module))
     if not name:
-        raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
+        raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(names) or 'none'}")
     value = _named(module, name, path)
     if not fits(value):
-        raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
+        raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(names) or 'none'}")
     return value
 
 
@@ -88,7 +88,7 @@ def _kernels(name: str, value: Any, module: ModuleType) -> Sequence[str]:
     plain = plain_function(inner(value))
     if raw_kernel(value) is not None or (plain is not None and plain.__module__ == module.__name__):
         return [name]
-    return [f"{name}.{each}" for each in declared(source_of(value))]
+    return [f"{name}.{kernel}" for kernel in declared(source_of(value))]
 
 
 def _imported(path: Path) -> ModuleType:
@@ -105,15 +105,15 @@ def _imported(path: Path) -> ModuleType:
             # Not by the loader, which writes bytecode beside the file, and takes it for a file edited in that second.
             exec(compile(source, str(spec.origin), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
+        message = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:
-            said = f"it needs {error.name}: pip install {_INSTALLED[error.name]}"
+            message = f"it needs {error.name}: pip install {_INSTALLED[error.name]}"
         if type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda.")):
-            said = (
+            message = (
                 "it uses a GPU when it is imported, and there is none to use; put launches and copies under "
-                f'if __name__ == "__main__" ({said})'
+                f'if __name__ == "__main__" ({message})'
             )
-        raise UsageError(f"{path}{_line(error, str(spec.origin))}: cannot be imported: {said}") from None
+        raise UsageError(f"{path}{_line(error, str(spec.origin))}: cannot be imported: {message}") from None
     return module
 
 

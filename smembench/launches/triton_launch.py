@@ -78,7 +78,7 @@ def specialization(function: Any, values: Mapping[str, Any]) -> tuple[Mapping[st
     Raises:
         UsageError: for a value that is none of a kernel's.
     """
-    kinds = {each.name: _kind(each, values[each.name]) for each in function.params}
+    kinds = {parameter.name: _kind(parameter, values[parameter.name]) for parameter in function.params}
     return {name: kind.type for name, kind in kinds.items()}, {name for name, kind in kinds.items() if kind.divisible}
 
 
