@@ -102,8 +102,8 @@ def _read(path: Path) -> tuple[str, bytes]:
         OSError: if there is no such file.
         ValueError: if its checksum, with which it begins, is not that of the rest.
     """
-    found = path.read_bytes()
-    checksum, content = found[:_CHECKSUM_BYTES], found[_CHECKSUM_BYTES:]
+    data = path.read_bytes()
+    checksum, content = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if sha256(content).digest() != checksum:
         raise ValueError(path)
     report, _, code = content.partition(_BETWEEN)
@@ -120,5 +120,5 @@ def _write(path: Path, content: bytes) -> None:
     except OSError:
         Path(file.name).unlink()
         raise
-    for old in sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-_MOST]:
+    for old in sorted(path.parent.iterdir(), key=lambda entry: entry.stat().st_mtime)[:-_MOST]:
         old.unlink(missing_ok=True)

@@ -131,7 +131,7 @@ def _compiled(name: str, texts: str | Sequence[str], architecture: str) -> bytes
     passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
     passes.getModulePassManager().run(module, passes)
     ptx: str = machine.emit_assembly(module)
-    if missing := sorted({each for each in _MISSING.findall(ptx) if not each.startswith(_CALLED)}):
+    if missing := sorted({function for function in _MISSING.findall(ptx) if not function.startswith(_CALLED)}):
         raise UsageError(f"{name}: calls {' and '.join(missing)}, which NVIDIA's compilers have: {CUDA}")
     return ptx.encode()
 

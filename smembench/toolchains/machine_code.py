@@ -92,11 +92,11 @@ def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -
     spilled = re.search(r"(\d+) bytes spill stores", log)
     registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code, kernel)
     every = instructions(code, kernel)
-    found = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
+    program = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
     loop = main_loop(every) if with_loop else None
-    kinds = Counter(map(mnemonic, found))
+    kinds = Counter(map(mnemonic, program))
     memory, lined = memory_instructions(every), lined_accesses(code, every, kernel)
-    return MachineCode(registers, local, len(found), loop, kinds, memory, lined)
+    return MachineCode(registers, local, len(program), loop, kinds, memory, lined)
 
 
 def opcodes(code: bytes) -> list[int]:

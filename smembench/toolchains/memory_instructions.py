@@ -63,10 +63,10 @@ class MemoryInstruction(NamedTuple):
 
 def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
     """How many of the instructions load or store, by kind."""
-    found: Counter[MemoryInstruction] = Counter()
+    counts: Counter[MemoryInstruction] = Counter()
     for word, region in zip(code, regions(code), strict=True):
-        found.update(each._replace(once=not region) for each in accesses(word))
-    return found
+        counts.update(access._replace(once=not region) for access in accesses(word))
+    return counts
 
 
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
@@ -86,16 +86,16 @@ Region = frozenset[int]
 
 def regions(code: Sequence[Instruction]) -> list[Region]:
     """The region of each instruction: a warp issues those of a region equally often, those of the empty one once."""
-    found: list[set[int]] = [set() for _ in code]
+    around: list[set[int]] = [set() for _ in code]
     for place, word in enumerate(code):
         name, next_one, after = mnemonic(word[0] & 0xFFF), place + 1, target(place, word)
         if name in _ANYWHERE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
             return [frozenset({number}) for number in range(len(code))]
         # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
         end = len(code) if name in _ENDS else max(next_one, after)
-        for skipped in found[max(0, min(next_one, after)) : end]:
+        for skipped in around[max(0, min(next_one, after)) : end]:
             skipped.add(place)
-    return [frozenset(branches) for branches in found]
+    return [frozenset(branches) for branches in around]
 
 
 class Guard(NamedTuple):
@@ -112,10 +112,10 @@ class Guard(NamedTuple):
 
 def guards(code: Sequence[Instruction]) -> list[Guard]:
     """The guard of each instruction; equal ones of a region let the same lanes through."""
-    found, since = [], [-1] * (_ALWAYS + 1)
+    result, since = [], [-1] * (_ALWAYS + 1)
     for place, (low, high) in enumerate(code):
         predicate = low >> 12 & 0xF
-        found.append(Guard(predicate, since[predicate & 7]))
+        result.append(Guard(predicate, since[predicate & 7]))
         name = mnemonic(low & 0xFFF)
         if name == "CALL" or name.startswith("0x"):
             since = [place] * len(since)
@@ -124,4 +124,4 @@ def guards(code: Sequence[Instruction]) -> list[Guard]:
             if name not in _SET_ONE:
                 since[high >> 20 & 7] = place
         since[_ALWAYS] = -1
-    return found
+    return result

@@ -127,7 +127,7 @@ def by_llvm_alone(kernel: str) -> bool:
     """
     from smembench.kernels.numba_cuda import INSTALL
 
-    missing = [name for name, found in cuda_libraries().items() if not found]
+    missing = [name for name, version in cuda_libraries().items() if not version]
     if missing and not can_compile():
         raise UsageError(f"{kernel}: to explain it, install {' and '.join(missing)}: {INSTALL}")
     return bool(missing)
@@ -167,8 +167,8 @@ def linked_ptx(code: bytes, arch: str) -> str:
 
     _linker_version()
     options = LinkerOptions(arch=f"sm_{arch}", link_time_optimization=True, ptx=True, lineinfo=True, no_cache=True)
-    found = Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code
-    return bytes(found).decode().rstrip("\0")
+    ptx = Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code
+    return bytes(ptx).decode().rstrip("\0")
 
 
 def _linker_version() -> str:

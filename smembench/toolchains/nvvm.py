@@ -142,9 +142,9 @@ class _Line(int):
     called: int
 
     def __new__(cls, line: int, called: int) -> _Line:
-        found = super().__new__(cls, line)
-        found.called = called
-        return found
+        value = super().__new__(cls, line)
+        value.called = called
+        return value
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Line, (int(self), self.called)
@@ -174,7 +174,7 @@ def _lines_alone() -> Iterator[None]:
     def inlining(self: Any, caller: Any, block: Any, i: int, callee: Any, *more: Any, **named: Any) -> Any:
         call = block.body[i].loc.line
         others = callee.loc.filename != caller.loc.filename
-        for statement in (each for one in callee.blocks.values() for each in one.body if others):
+        for statement in (statement for one in callee.blocks.values() for statement in one.body if others):
             statement.loc = statement.loc.with_lineno(_Line(statement.loc.line, getattr(call, "called", call)))
         return inline(self, caller, block, i, callee, *more, **named)
 

@@ -130,8 +130,8 @@ class Toolchain(ABC, Generic[P]):
 def toolchains() -> tuple[Toolchain[Any], ...]:
     """Every toolchain of this package, the default first."""
     modules = (info.name for info in pkgutil.iter_modules(smembench.toolchains.__path__, "smembench.toolchains."))
-    found = (getattr(import_module(name), "TOOLCHAIN", None) for name in modules)
-    every = (toolchain for toolchain in found if isinstance(toolchain, Toolchain))
+    values = (getattr(import_module(name), "TOOLCHAIN", None) for name in modules)
+    every = (toolchain for toolchain in values if isinstance(toolchain, Toolchain))
     return tuple(sorted(every, key=lambda toolchain: (toolchain.name != DEFAULT_COMPILER, toolchain.name)))
 
 

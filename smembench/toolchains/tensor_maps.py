@@ -26,14 +26,14 @@ class Maps:
         """Where a launch with these arrays finds them; encodes and copies those that are new, before any capture."""
         from smembench.kernels.device_memory import to_device
 
-        found = []
-        for each in described:
-            array = self._copy(each, arrays[each.array]) if each.copied else arrays[each.array]
-            key = (each, int(array.address))
+        places = []
+        for tensor_map in described:
+            array = self._copy(tensor_map, arrays[tensor_map.array]) if tensor_map.copied else arrays[tensor_map.array]
+            key = (tensor_map, int(array.address))
             if key not in self._maps:
-                self._maps[key] = to_device(encoded(each, key[1], array.dtype.itemsize))
-            found.append(int(self._maps[key].address))
-        return found
+                self._maps[key] = to_device(encoded(tensor_map, key[1], array.dtype.itemsize))
+            places.append(int(self._maps[key].address))
+        return places
 
     def _copy(self, described: TensorMap, array: Any) -> Any:
         """Memory for a copy of an array with so many rows of this stride."""

@@ -125,5 +125,5 @@ def _reason(function: Any, error: BaseException) -> str:
         if error.__cause__ is None:
             break
         error = error.__cause__
-    said = getattr(error, "error_message", None) or str(error) or type(error).__name__
-    return f"{place}: does not compile: {' '.join(said.split())}"
+    message = getattr(error, "error_message", None) or str(error) or type(error).__name__
+    return f"{place}: does not compile: {' '.join(message.split())}"

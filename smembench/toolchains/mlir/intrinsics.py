@@ -101,8 +101,8 @@ def value_of(kind: Any, given: Any) -> Any:
         elements = [*map(value_of, kind, given)]
         return Value(elements, elements)
     number = Value(private("numba_cuda_mlir.lowering_utilities.convert")(given, _type(_number_type(kind))), None)
-    held = value_type(kind)
-    return operation("bitcast", held, number) if kind == types.float16 else number._replace(type=held)
+    target = value_type(kind)
+    return operation("bitcast", target, number) if kind == types.float16 else number._replace(type=target)
 
 
 def _given(kind: Any, value: Any) -> Any:

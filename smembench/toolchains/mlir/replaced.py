@@ -94,7 +94,7 @@ def _shared_array(own: Callable[..., None], compiler: Any, target: Any, args: Se
     numba-cuda-mlir lets a second such array begin where the first ends. Its first one has a symbol of a byte, not an
     external one, so that the linker may place it before the static arrays, into which it then reaches.
     """
-    size, alignment = (_literal(compiler, each) for each in (args[0], dict(kwargs).get("alignment", args[-1])))
+    size, alignment = (_literal(compiler, argument) for argument in (args[0], dict(kwargs).get("alignment", args[-1])))
     if size != 0:
         own(compiler, target, args, kwargs)
         return
