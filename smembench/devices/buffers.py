@@ -94,8 +94,8 @@ def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int, co
     """Copy an input to where a program needs it, in host memory once."""
     if place == "device":
         placed = pool.take(slot, array.size, array.dtype, copies)
-        for each in placed:
-            each.copy_from_host(array)
+        for target in placed:
+            target.copy_from_host(array)
         return placed
     on_host = allocate(array.size, array.dtype, place)
     np.copyto(on_host, array)
@@ -131,7 +131,7 @@ class Output:
 def pooled_outputs(count: int, dtype: Any, pool: BufferPool, copies: int) -> list[Output]:
     """An output on the device, and copies of it, from a pool."""
     whole = count + 2 * (GUARD_BYTES // np.dtype(dtype).itemsize)
-    return [Output(count, dtype, "device", each) for each in pool.take(0, whole, dtype, copies)]
+    return [Output(count, dtype, "device", buffer) for buffer in pool.take(0, whole, dtype, copies)]
 
 
 class FreshOutput(Output):

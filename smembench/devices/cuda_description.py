@@ -37,8 +37,8 @@ def gpu_uuid(index: int) -> str | None:
     """The UUID of a GPU or of a MIG instance as NVML writes it, without creating a context; None without such a GPU."""
     if index >= gpu_count():
         return None
-    found = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
-    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(found.bytes))}"
+    uuid = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
+    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(uuid.bytes))}"
 
 
 def gpu_info(index: int) -> DeviceInfo | None:

@@ -149,9 +149,9 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, f
     def reading(body: Launch) -> float:
         graph = TimedGraph(stream, [body] * _CALIBRATION_PAIRS, busy)
         graph.replay()
-        found = graph.replay() + graph.replay()
+        readings = graph.replay() + graph.replay()
         graph.close()
-        return _typical(found)
+        return _typical(readings)
 
     return reading(nothing), reading(empty_kernel)
 

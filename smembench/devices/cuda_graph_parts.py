@@ -45,8 +45,8 @@ def described(stream: int, launch: Launch, before: Launch, residue_ms: float) ->
     kinds: list[str] = []
 
     def divide(graph: Any, pairs: Pairs) -> Pairs:
-        events, found = _divided(graph, *pairs[-1])
-        kinds.extend(found)
+        events, added = _divided(graph, *pairs[-1])
+        kinds.extend(added)
         return events
 
     try:
@@ -60,7 +60,7 @@ def described(stream: int, launch: Launch, before: Launch, residue_ms: float) ->
     parts.close()
     if not readings:
         return ""
-    whole_ms, *parts_ms = (median(each) - residue_ms for each in zip(*readings, strict=True))
+    whole_ms, *parts_ms = (median(values) - residue_ms for values in zip(*readings, strict=True))
     alone_ms = sum(parts_ms)
     counts = " and ".join(number_of(many, kind).replace("copys", "copies") for kind, many in Counter(kinds).items())
     apart_us = 1000 * (whole_ms - alone_ms)

@@ -83,13 +83,13 @@ class LaunchPrepared(Prepared):
         self._restored |= contract.filled
         self._scratch = contract.scratch = {*map(self._place, launch.scratch)}
         self._place_all((), POISON)
-        placed = [{place: each.placed for place, each in arrays.items()} for arrays in self._copies]
+        placed = [{place: array.placed for place, array in arrays.items()} for arrays in self._copies]
         self._turns = [subject.enqueue(timing.handle, arrays) for arrays in placed]
         self._written = {*map(self._place, launch.outputs), *self._restored} - self._scratch
         if both := self._scratch.intersection(map(self._place, launch.outputs)):
             raise UsageError(f"argument {both.pop()}: is checked with --out, and not with --scratch; give one of them")
         if not launch.outputs:
-            self._written |= self._found_outputs()
+            self._written |= self._detected_outputs()
         self._poison = POISON
         self._saved: Mapping[int, DeviceArray] = {
             place: self._arrays[place].saved(content) for place, content in self._restored.items()
@@ -111,7 +111,7 @@ class LaunchPrepared(Prepared):
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
 
-    def _found_outputs(self) -> set[int]:
+    def _detected_outputs(self) -> set[int]:
         """The further arrays that a launch writes and does not read: what two launches on different poison agree on.
 
         Each byte of an output is written alike by both, or by neither and is then still poison.
@@ -120,7 +120,7 @@ class LaunchPrepared(Prepared):
             UsageError: for an array whose new content depends on the old.
         """
         written = self._changed()
-        if any(each.argument.data is not None for each in self._arrays.values()):
+        if any(array.argument.data is not None for array in self._arrays.values()):
             written |= self._changed(moved=True)  # what was given may be the kernel's results already
         results = []
         for byte in (POISON, _OTHER_POISON) if written else ():
@@ -148,13 +148,13 @@ class LaunchPrepared(Prepared):
         """
         self._place_all((), POISON)
         kept = self._restored.keys() | self._scratch
-        others = {place: each for place, each in self._arrays.items() if place not in kept}
-        for place, each in others.items():
-            if moved and each.content.dtype.kind not in "biu":
-                each.place(self._timing.handle, np.roll(each.content, place + 1))
-        before = {place: each.bytes_on_host() for place, each in others.items()}
+        others = {place: array for place, array in self._arrays.items() if place not in kept}
+        for place, array in others.items():
+            if moved and array.content.dtype.kind not in "biu":
+                array.place(self._timing.handle, np.roll(array.content, place + 1))
+        before = {place: array.bytes_on_host() for place, array in others.items()}
         self._run()
-        return {place for place, each in others.items() if not np.array_equal(before[place], each.bytes_on_host())}
+        return {place for place, array in others.items() if not np.array_equal(before[place], array.bytes_on_host())}
 
     def _name(self, place: int) -> str:
         return self._subject.names[place] if place < len(self._subject.names) else "?"
@@ -174,11 +174,11 @@ class LaunchPrepared(Prepared):
         self._poison = _OTHER_POISON
 
     def _place_all(self, poisoned: Collection[int], byte: int) -> None:
-        for place, each in (item for arrays in self._copies for item in arrays.items()):
+        for place, array in (item for arrays in self._copies for item in arrays.items()):
             if place in poisoned:
-                each.poison(self._timing.handle, byte)
+                array.poison(self._timing.handle, byte)
             else:
-                each.place(self._timing.handle, self._restored.get(place, each.content))
+                array.place(self._timing.handle, self._restored.get(place, array.content))
 
     def restore(self) -> None:
         """Enqueue what each launch has to find in the arrays that it reads and writes."""
@@ -202,15 +202,15 @@ class LaunchPrepared(Prepared):
         """The arrays that are written, by their place, of each copy."""
         self._timing.stream.sync()
         for arrays in self._copies:
-            every = {place: each.read(f"argument {place}") for place, each in arrays.items()}
+            every = {place: array.read(f"argument {place}") for place, array in arrays.items()}
             yield {place: every[place] for place in sorted(self._written)}
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
         """The arrays that are only read, by their number among all arrays."""
         self._timing.stream.sync()
-        for number, (place, each) in (item for arrays in self._copies for item in enumerate(arrays.items())):
+        for number, (place, array) in (item for arrays in self._copies for item in enumerate(arrays.items())):
             if place not in self._written | self._scratch:
-                yield number, each.read(f"argument {place}")
+                yield number, array.read(f"argument {place}")
 
     def resources(self) -> Resources:
         """Registers, local memory and hash, if the installed libraries give them."""

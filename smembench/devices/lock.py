@@ -37,17 +37,17 @@ def device_lock(
         DeviceUnavailable: if another process holds it and ``wait`` is False.
     """
     address = f"\0smembench-{uuid}"
-    with socket.socket(socket.AF_UNIX) as held:
-        told = False
-        while not _take(held, address):
+    with socket.socket(socket.AF_UNIX) as lock:
+        announced = False
+        while not _take(lock, address):
             if not wait:
                 raise DeviceUnavailable(
                     f"device {uuid} is in use by {_holder(address)}; two runs at once would disturb each other: "
                     "add --wait to wait for it, or --no-lock to run all the same"
                 )
-            if not told:
+            if not announced:
                 waiting(_holder(address))
-                told = True
+                announced = True
             time.sleep(_POLL_SECONDS)
         yield
 
@@ -62,14 +62,14 @@ def unseen_runs() -> str | None:
     )
 
 
-def _take(held: socket.socket, address: str) -> bool:
+def _take(lock: socket.socket, address: str) -> bool:
     try:
-        held.bind(address)
+        lock.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return False
         raise DeviceUnavailable(f"the lock {address[1:]} cannot be taken ({error}); add --no-lock") from None
-    held.listen(_ASKING)
+    lock.listen(_ASKING)
     return True
 
 
