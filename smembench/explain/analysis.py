@@ -57,8 +57,8 @@ class Explanation(Costs):
         """
         made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
         has = {} if self.code is None else self.code.memory
-        found = {(each.space, each.kind) for each in has if not each.never and each.space not in UNSERVED}
-        return tuple(sorted(found - made))
+        compiled = {(op.space, op.kind) for op in has if not op.never and op.space not in UNSERVED}
+        return tuple(sorted(compiled - made))
 
     @property
     def waits(self) -> bool:
@@ -153,10 +153,10 @@ def explain(
         costs = traced(zeros=True)
     sizes = problem.sizes_of_arrays(case, problem.elements(case))
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), costs.requests)
-    found = {each.name: getattr(costs, each.name) for each in fields(Costs)}
+    figures = {field.name: getattr(costs, field.name) for field in fields(Costs)}
     return Explanation(
         **{
-            **found,
+            **figures,
             "title": f"{case.kernel} in {Path(path).name}{launched} · {case.dtype}{layout}",
             "pad": case.pad or 0,
             "traffic": asked,
@@ -185,14 +185,14 @@ def _passed(case: Case, program: NumbaKernel, *, zeros: bool) -> Iterator[tuple[
         data = np.zeros(length, dtype) if zeros else None
         yield from passed_as(f"{name}$" if name == program.constant else name, ArrayArgument((length,), dtype, data))
     yield from ((f"scalar{number}", np.uint32(value)) for number, value in enumerate(problem.scalars(case)))
-    for number, each in enumerate(program.tensor_maps):
-        high: tuple[int, ...] = (each.rows,)
-        dtype = types[each.array]
-        box: tuple[int, ...] = (each.row_bytes // dtype.itemsize, each.tile_rows)
-        if each.apart > 1:
-            high, box = (each.rows // each.apart, each.apart), (box[0], 1, box[1])
-        described = TensorMapArgument((*high, each.columns), dtype, box, each.row_bytes, each.stride)
-        yield f"{problem.arrays[each.array]}$map{number}", described
+    for number, tensor_map in enumerate(program.tensor_maps):
+        high: tuple[int, ...] = (tensor_map.rows,)
+        dtype = types[tensor_map.array]
+        box: tuple[int, ...] = (tensor_map.row_bytes // dtype.itemsize, tensor_map.tile_rows)
+        if tensor_map.apart > 1:
+            high, box = (tensor_map.rows // tensor_map.apart, tensor_map.apart), (box[0], 1, box[1])
+        described = TensorMapArgument((*high, tensor_map.columns), dtype, box, tensor_map.row_bytes, tensor_map.stride)
+        yield f"{problem.arrays[tensor_map.array]}$map{number}", described
 
 
 def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[int, float, float]]]:

@@ -109,7 +109,7 @@ def worst_part(addresses: Sequence[int | None], width: int, kind: str) -> tuple[
     parts, lanes = _words(addresses, width, kind), lanes_together(addresses, width, kind)
     if not parts:
         raise ValueError("no lane is active")
-    part, banks = max(parts.items(), key=lambda found: max(map(len, found[1])))
+    part, banks = max(parts.items(), key=lambda item: max(map(len, item[1])))
     return range(part * lanes, (part + 1) * lanes), list(map(set, banks))
 
 

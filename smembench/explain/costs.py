@@ -139,8 +139,8 @@ class Costs:
         As hardware counts them: idle requests count, and take none.
         """
         name = f"{way} {kind}".strip()
-        found = [(access.wavefronts, access.requests) for access in self.shared if access.site.name == name]
-        return mean([*found, (0.0, self.idle.get(name, 0))])
+        pairs = [(access.wavefronts, access.requests) for access in self.shared if access.site.name == name]
+        return mean([*pairs, (0.0, self.idle.get(name, 0))])
 
     @property
     def shared_atomics(self) -> tuple[str, ...]:
@@ -214,8 +214,8 @@ class ByMemory(NamedTuple):
 def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
     """What the accesses of a trace cost, over all requests of a launch."""
     return ByMemory(
-        tuple(_shared(*found) for found in _by_site(traced, requests, "shared") if found[0][0].kind != "atomic"),
-        tuple(_global(*found) for found in _by_site(traced, requests, "global")),
+        tuple(_shared(*pair) for pair in _by_site(traced, requests, "shared") if pair[0][0].kind != "atomic"),
+        tuple(_global(*pair) for pair in _by_site(traced, requests, "global")),
         tuple(
             ConstantAccess(*access, addresses=_mean_per_request(addresses, group))
             for access, group in _by_site(traced, requests, "constant")
@@ -239,10 +239,10 @@ def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tup
     """The requests to a memory space by access, in the order of the source."""
     # A line of the kernel may call a helper that makes the access in either of two lines.
     asked = (request for request in requests if request.site.space == space)
-    found = grouped(asked, lambda request: replace(request.site, place=0))
+    groups = grouped(asked, lambda request: replace(request.site, place=0))
     return [
-        ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
-        for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))
+        ((site, traced.source(site.line), sum(request.weight for request in groups[site])), groups[site])
+        for site in sorted(groups, key=lambda site: (site.line, site.kind, site.array))
     ]
 
 

@@ -78,14 +78,14 @@ _DRAM = "dram__bytes.sum"
 _WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _SHORT = {"load": "ld", "store": "st"}
 METRICS: tuple[str, ...] = (
-    *(metric for each in PLAIN for metric in (each.wavefronts, each.requests)),
+    *(metric for op in PLAIN for metric in (op.wavefronts, op.requests)),
     *(metric.format(short) for metric in (_SECTORS, _GLOBAL_REQUESTS) for short in _SHORT.values()),
     _DRAM,
     _WARPS,
 )
 OPTIONAL: tuple[str, ...] = (
-    *(metric for each in OTHER for metric in (each.wavefronts, each.requests)),
-    *(each.total for each in TILES),
+    *(metric for op in OTHER for metric in (op.wavefronts, op.requests)),
+    *(tiles.total for tiles in TILES),
     _ALL,
 )
 """Of capability 8.0 or 9.0 and later; left out where ncu does not know them."""
@@ -124,9 +124,9 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     """
     readings = profile(Work(cases, launches=3), METRICS, optional=OPTIONAL, cache_control="all", uncounted=1)
     return [
-        found
+        comparison
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(
+        for comparison in _compare(
             explain(case, capability, machine_code(case, capability), multiprocessors, whole=True), reading
         )
     ]
@@ -134,26 +134,26 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
 
 def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[Comparison]:
     case = explained.case
-    for each in (*PLAIN, *OTHER):
-        if {each.wavefronts, each.requests} <= reading.keys():
-            counted = reading[each.wavefronts], reading[each.requests]
-            predicted = explained.wavefronts(each.kind, each.way)
-            found = _judged(case, f"wavefronts per {each.name}", predicted, *counted)
-            yield from (replace(one, agrees=None) for one in found) if each.way == "asynchronous" else found
+    for op in (*PLAIN, *OTHER):
+        if {op.wavefronts, op.requests} <= reading.keys():
+            counted = reading[op.wavefronts], reading[op.requests]
+            predicted = explained.wavefronts(op.kind, op.way)
+            comparisons = _judged(case, f"wavefronts per {op.name}", predicted, *counted)
+            yield from (replace(one, agrees=None) for one in comparisons) if op.way == "asynchronous" else comparisons
     for kind, short in _SHORT.items():
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
         figure = f"sectors per global {kind}"
-        found = _judged(case, figure, explained.sectors(kind), sectors, requests)
+        comparisons = _judged(case, figure, explained.sectors(kind), sectors, requests)
         unknown = ("global", kind) in explained.untraced or (kind == "load" and explained.waits)
-        yield from (replace(one, agrees=None) for one in found) if unknown else found
+        yield from (replace(one, agrees=None) for one in comparisons) if unknown else comparisons
     for tiles in TILES:
-        expected = sum(tiles.predicted(each) for each in explained.tiles if each.access.kind == tiles.kind)
+        expected = sum(tiles.predicted(traffic) for traffic in explained.tiles if traffic.access.kind == tiles.kind)
         if (total := reading.get(tiles.total)) is not None and (total or expected):
             agrees = None if explained.untraced else math.isclose(total, expected, rel_tol=ALLOWED)
             yield Comparison(case, tiles.name, expected, total, agrees)
     if _ALL in reading:
         wavefronts = sum(access.of_all for access in explained.shared) + sum(
-            each.wavefronts for each in explained.tiles
+            traffic.wavefronts for traffic in explained.tiles
         )
         yield Comparison(case, "shared wavefronts", wavefronts, reading[_ALL])
     requests, moved = reading[_GLOBAL_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
@@ -165,7 +165,7 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
     yield Comparison(case, "occupancy %", resident, reading[_WARPS])
 
 
-_OF_SETS = {each.wavefronts.replace("smsp__sass_l1tex_", "l1tex__"): f"{each.name} wavefronts" for each in PLAIN}
+_OF_SETS = {op.wavefronts.replace("smsp__sass_l1tex_", "l1tex__"): f"{op.name} wavefronts" for op in PLAIN}
 """Counters of ncu's own sets, which have no requests to shared memory."""
 _READ_OR_WRITTEN = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 _TIME = "gpu__time_duration.sum"
@@ -178,15 +178,15 @@ def counted_in(path: Path) -> list[tuple[Profiled, str, float]]:
         UsageError: as ``read_report``, and for a report without any of the counters.
     """
     metrics = [*METRICS, *OPTIONAL, *_OF_SETS, *_READ_OR_WRITTEN, _TIME]
-    found = [(kernel, *figure) for kernel in read_report(path, metrics) for figure in _figures(kernel.counters)]
-    if not found:
+    rows = [(kernel, *figure) for kernel in read_report(path, metrics) for figure in _figures(kernel.counters)]
+    if not rows:
         raise UsageError(f"{path}: has none of the counters; profile with: ncu --metrics {','.join(METRICS)}")
-    return found
+    return rows
 
 
 def _figures(reading: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """The figures of ``compare`` as far as they are counted."""
-    per_request = [(f"wavefronts per {each.name}", each.wavefronts, each.requests) for each in (*PLAIN, *OTHER)]
+    per_request = [(f"wavefronts per {op.name}", op.wavefronts, op.requests) for op in (*PLAIN, *OTHER)]
     per_request += [
         (f"sectors per global {kind}", _SECTORS.format(short), _GLOBAL_REQUESTS.format(short))
         for kind, short in _SHORT.items()

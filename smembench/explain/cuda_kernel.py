@@ -55,7 +55,7 @@ def _explained(compiled: Compiled, named: Named, call: Call, capability: str) ->
 
 def _file(module: Module, kernel: PtxKernel, path: Path) -> Path:
     """The file that a kernel's lines are those of; ``path`` without lines."""
-    number = next((each.called_from.file for each in kernel.code if each.called_from.file), 0)
+    number = next((op.called_from.file for op in kernel.code if op.called_from.file), 0)
     file = Path(module.files.get(number, path))
     return path if file == path.absolute() else file
 

@@ -59,12 +59,12 @@ def declared(filename: str, name: str, size: int, line: int) -> Declared | None:
     """How a file declares a shared array of ``size`` bytes, the last time before a line; None if that is not clear."""
     checkcache(filename)
     source = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), "".join(getlines(filename)))
-    constants, found = _constants(source), None
+    constants, latest = _constants(source), None
     for at, text in _statements(source):
         one = _one(text, name, size, constants)
         if one is not None and at <= line:
-            found = one
-    return found
+            latest = one
+    return latest
 
 
 def _statements(source: str) -> Iterator[tuple[int, str]]:
@@ -107,13 +107,13 @@ def _sides(written: Sequence[str], elements: int, constants: Mapping[str, int]) 
 
 def _constants(source: str) -> Mapping[str, int]:
     """The macros and constants of a file that are whole numbers."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for match in sorted([*_MACRO.finditer(source), *_CONSTANT.finditer(source)], key=lambda match: match.start()):
         try:
-            found[match[1]] = _value(match[2], found)
+            values[match[1]] = _value(match[2], values)
         except ValueError:
-            found.pop(match[1], None)
-    return found
+            values.pop(match[1], None)
+    return values
 
 
 def _value(text: str, constants: Mapping[str, int]) -> int:

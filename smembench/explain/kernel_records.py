@@ -32,8 +32,8 @@ class KernelRecords:
 
     def _completed(self, activities: Sequence[Any]) -> None:
         """Keep when each kernel but those of the timer began and ended."""
-        kernels = (each for each in activities if each.kind == self._kind and each.name not in get_args(Helper))
-        self._spans += [(each.start, each.end) for each in kernels]
+        kernels = (record for record in activities if record.kind == self._kind and record.name not in get_args(Helper))
+        self._spans += [(kernel.start, kernel.end) for kernel in kernels]
 
     def take(self) -> list[float]:
         """The ms of each kernel that has ended, in the order in which they began."""

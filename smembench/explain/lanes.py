@@ -109,11 +109,11 @@ def _shape(elements: int, row: int | None, vector: int) -> tuple[int, ...]:
 
 
 def _request(kind: str, offsets: Offsets, itemsize: int, vector: int) -> Request:
-    found = [offsets(lane) for lane in range(WARP)] if callable(offsets) else list(offsets)
-    if len(found) > WARP:
-        raise UsageError(f"{kind}: has {len(found)} offsets; a warp has {WARP} lanes")
+    of_lanes = [offsets(lane) for lane in range(WARP)] if callable(offsets) else list(offsets)
+    if len(of_lanes) > WARP:
+        raise UsageError(f"{kind}: has {len(of_lanes)} offsets; a warp has {WARP} lanes")
     addresses: list[int | None] = []
-    for lane, offset in enumerate(found):
+    for lane, offset in enumerate(of_lanes):
         try:
             at = None if offset is None else operator.index(offset)
         except TypeError:

@@ -93,7 +93,7 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
         return
     # Slow kernels are neighbours in a plan: each process takes every n-th kernel, in all of its sizes.
     variants = list(grouped(missing, lambda case: replace(case, m=1, n=1, k=None)).values())
-    shares = [[case for each in variants[first::processes] for case in each] for first in range(processes)]
+    shares = [[case for variant in variants[first::processes] for case in variant] for first in range(processes)]
     reading, writing = os.pipe()
     running = [_start(share, writing) for share in shares if share]
     os.close(writing)

@@ -103,8 +103,8 @@ class Accesses(NamedTuple):
 
     def active(self) -> NDArray[np.bool_]:
         """Whether any lane makes it, by access and warp."""
-        found: NDArray[np.bool_] = (self.addresses != NOWHERE).any(axis=2)
-        return found
+        active: NDArray[np.bool_] = (self.addresses != NOWHERE).any(axis=2)
+        return active
 
 
 def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
@@ -113,12 +113,12 @@ def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
     Only shifts that leave the cost of a request as it is: see ``STEPS``.
     """
     by_site = grouped(recorded, lambda accesses: accesses.site)
-    return [request for site, found in by_site.items() for request in _distinct(site, found, shifted=shifted)]
+    return [request for site, members in by_site.items() for request in _distinct(site, members, shifted=shifted)]
 
 
-def _distinct(site: AccessSite, found: list[Accesses], *, shifted: bool) -> Iterator[Request]:
+def _distinct(site: AccessSite, members: list[Accesses], *, shifted: bool) -> Iterator[Request]:
     rows, weights = [], []
-    for accesses in found:
+    for accesses in members:
         rows.append(accesses.addresses.swapaxes(0, 1)[accesses.active().T])
         weights.append(np.full(len(rows[-1]), accesses.weight))
     addresses = np.concatenate(rows)

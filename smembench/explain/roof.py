@@ -90,11 +90,11 @@ def _giga(value: float | None) -> float | None:
     return None if value is None else 1e9 * value
 
 
-def lowest(found: Sequence[Roof]) -> tuple[Roof, float] | None:
+def lowest(limits: Sequence[Roof]) -> tuple[Roof, float] | None:
     """The roof that a launch hits, with its ms; None unless all peaks are known."""
-    times = [roof.milliseconds for roof in found]
-    known = [(roof, ms) for roof, ms in zip(found, times, strict=True) if ms is not None]
-    return max(known, key=lambda item: item[1]) if known and len(known) == len(found) else None
+    times = [roof.milliseconds for roof in limits]
+    known = [(roof, ms) for roof, ms in zip(limits, times, strict=True) if ms is not None]
+    return max(known, key=lambda item: item[1]) if known and len(known) == len(limits) else None
 
 
 def ridge(dtype: str, info: DeviceInfo) -> float | None:

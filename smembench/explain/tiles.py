@@ -99,15 +99,15 @@ class TileTraffic:
 
 def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) -> tuple[TileTraffic, ...]:
     """The accesses of a launch to tiles, in the order of the source, whose lines ``source`` has."""
-    found = grouped(tiles, lambda access: access.alike)
+    groups = grouped(tiles, lambda access: access.alike)
     return tuple(
         TileTraffic(
             alike,
             source(alike.line),
-            sum(tiles[each] for each in of_line),
-            *(sum(tiles[each] * getattr(each, of) for each in of_line) for of in _ADDED),
+            sum(tiles[access] for access in of_line),
+            *(sum(tiles[access] * getattr(access, of) for access in of_line) for of in _ADDED),
         )
-        for alike, of_line in sorted(found.items(), key=lambda item: (item[0].line, item[0].kind, item[0].matrix))
+        for alike, of_line in sorted(groups.items(), key=lambda item: (item[0].line, item[0].kind, item[0].matrix))
     )
 
 

@@ -96,12 +96,12 @@ def least(choices: Iterable[tuple[Tile, Sequence[Layout]]], asked: Asked, plain:
     ranked = []
     for tile, layouts in choices:
         ranked += [(score, _price(tile, layout), tile, layout) for score, layout in _scores(tile, layouts, asked)]
-    ranked.sort(key=lambda each: each[:2])
+    ranked.sort(key=lambda choice: choice[:2])
     counted = [
         (tried(tile, asked, layout), tile) for score, _, tile, layout in ranked[:_COUNTED] if score < plain.wavefronts
     ]
-    few = [each for each in counted if each[0].wavefronts < plain.wavefronts]
-    return min(few, key=lambda each: (each[0].wavefronts, _price(each[1], each[0].layout)), default=None)
+    few = [choice for choice in counted if choice[0].wavefronts < plain.wavefronts]
+    return min(few, key=lambda choice: (choice[0].wavefronts, _price(choice[1], choice[0].layout)), default=None)
 
 
 def extra(tile: Tile, layout: Layout) -> int:

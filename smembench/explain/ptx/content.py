@@ -67,8 +67,8 @@ def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -
 
 def element(shape: Sequence[int], number: int) -> str:
     """The index of an element by its number in an array by rows; outside of the array the first is as far outside."""
-    found = list[int]()
+    indices = list[int]()
     for side in shape[:0:-1]:
         number, inner = divmod(number, side)
-        found.insert(0, inner)
-    return ", ".join(map(str, [number, *found]))
+        indices.insert(0, inner)
+    return ", ".join(map(str, [number, *indices]))

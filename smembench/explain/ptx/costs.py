@@ -176,12 +176,12 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
 def by_cost(traced: Trace) -> dict[Hashable, Request]:
     """One request for all of an access site with the same cost, by site and cost."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
-    found: dict[Hashable, Request] = {}
+    requests: dict[Hashable, Request] = {}
     for request in distinct(traced.accesses, shifted=True):
         key = (request.site, _cost(request))
-        before = found.get(key)
-        found[key] = request if before is None else replace(before, weight=before.weight + request.weight)
-    return found
+        before = requests.get(key)
+        requests[key] = request if before is None else replace(before, weight=before.weight + request.weight)
+    return requests
 
 
 def _cost(request: Request) -> tuple[float, ...]:

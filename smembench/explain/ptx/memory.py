@@ -62,7 +62,7 @@ class Memory:
             content += value
         self._parameters = Content(np.frombuffer(bytes(content), np.uint8))
         self._named = {self._places[name]: name for name in parameters}
-        dynamic = [each.begin for each in kernel.variables.values() if each.space == "shared" and not each.bytes]
+        dynamic = [var.begin for var in kernel.variables.values() if var.space == "shared" and not var.bytes]
         self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
         self.has_data = any(array.data is not None for array in self.arrays)
         self.has_results = any(array.result for array in self.arrays)
@@ -103,8 +103,8 @@ class Memory:
     def shared_name(self, address: int) -> str:
         """The variable in shared memory at an address, or the one before it."""
         address = address if self.windows.blocks == 1 else address % WINDOW
-        inside = [each for each in self.kernel.variables.values() if each.space == "shared" and each.begin <= address]
-        return max(inside, key=lambda each: each.begin).name if inside else "shared"
+        inside = [var for var in self.kernel.variables.values() if var.space == "shared" and var.begin <= address]
+        return max(inside, key=lambda var: var.begin).name if inside else "shared"
 
     def apart(self, space: str, addresses: Integers, mask: Mask | None) -> list[Mask | None]:
         """The threads of an access by the space that they reach, which generic addresses may differ in."""
@@ -117,10 +117,10 @@ class Memory:
         spaces = np.searchsorted(begins, addresses, side="right")
         if apart:  # 1 is shared memory
             spaces = np.where((spaces == 1) & self.windows.remote(addresses), NOWHERE, spaces)
-        found = np.unique(spaces if mask is None else spaces[mask])
-        if len(found) == 1:
+        reached = np.unique(spaces if mask is None else spaces[mask])
+        if len(reached) == 1:
             return [mask]
-        return [spaces == each if mask is None else mask & (spaces == each) for each in found]
+        return [spaces == number if mask is None else mask & (spaces == number) for number in reached]
 
     def located(self, space: str, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """The space of an access, and the addresses in it, for generic ones by where the first lies."""
@@ -128,7 +128,7 @@ class Memory:
             active = addresses if mask is None else addresses[mask]
             first = int(active.flat[0])
             begins = sorted(_WINDOWS.items(), key=lambda item: -item[1])
-            space, begin = next((each for each in begins if first >= each[1]), ("global", 0))
+            space, begin = next((window for window in begins if first >= window[1]), ("global", 0))
             addresses = addresses - begin if begin else addresses
         if space != "shared" or self.windows.blocks == 1:
             return space, addresses
@@ -197,8 +197,8 @@ class Memory:
         mask, unknown = who
         operands = [np.broadcast_to(value, addresses.shape) for value in values[: 2 if "cas" in parts else 1]]
         element = operands[0].dtype
-        found, missing = self.load(space, addresses, element, mask)
-        found, followed = np.broadcast_to(found, addresses.shape).copy(), not OPAQUE.intersection(parts)
+        previous, missing = self.load(space, addresses, element, mask)
+        previous, followed = np.broadcast_to(previous, addresses.shape).copy(), not OPAQUE.intersection(parts)
         for content, inside, places in self._views(space, addresses, element.itemsize, mask):
             if content is None:
                 continue
@@ -207,10 +207,10 @@ class Memory:
                 missing = inside if missing is None else missing | inside
                 continue
             for thread, place in zip(np.flatnonzero(inside), places, strict=True):
-                found[thread] = before = content.data[place].view(element)[0]
+                previous[thread] = before = content.data[place].view(element)[0]
                 after = combined(parts, before, *(operand[thread] for operand in operands))
                 content.data[place] = np.array([after], element).view(np.uint8)
-        return found, missing
+        return previous, missing
 
     def forget(self, space: str, addresses: Integers, width: int, mask: Mask | None) -> None:
         """What a copy brought is not known."""
@@ -229,20 +229,20 @@ class Memory:
         elif space == "param":
             parts = [(self._parameters, active, addresses)]
         elif space == "local":
-            each = len(self._local.data) // max(len(addresses), 1)
-            parts = [(self._local, active, addresses + np.arange(len(addresses)) * each)]
+            per_thread = len(self._local.data) // max(len(addresses), 1)
+            parts = [(self._local, active, addresses + np.arange(len(addresses)) * per_thread)]
         else:
             numbers = _number(addresses)
             parts = [
                 (self._global.get(int(number)), active & (numbers == number), addresses - (number + 1) * SPACING)
                 for number in np.unique(numbers[active])
             ]
-        found: list[tuple[Any, Mask, Integers]] = []
+        views: list[tuple[Any, Mask, Integers]] = []
         for content, who, at in parts:
             size = SPACING if content is None else len(content.data)
             inside = who & (at >= 0) & (at + width <= size)
-            found.append((content, inside, at[inside][:, None] + np.arange(width)))
-        return found
+            views.append((content, inside, at[inside][:, None] + np.arange(width)))
+        return views
 
     def _extent(self, space: str, number: int) -> tuple[str, int, int]:
         """Name, first byte and size of shared memory, or of the array with a number."""
@@ -289,7 +289,7 @@ def _known(kernel: PtxKernel, variable: Variable) -> NDArray[np.uint8] | None:
 
     What other blocks store there a trace does not know.
     """
-    counts = any(each.root in ("atom", "red") for each in kernel.code)
+    counts = any(op.root in ("atom", "red") for op in kernel.code)
     return variable.data if variable.data is None or counts or variable.data.any() else None
 
 

@@ -132,14 +132,14 @@ def _compare(parts: Sequence[str], kind: str) -> Operation:
     def compare(a: Array, b: Array, other: Array = None) -> list[Array]:
         nan = (a != a) | (b != b)
         if name in ("num", "nan"):
-            found = nan if name == "nan" else ~nan
+            result = nan if name == "nan" else ~nan
         else:
             compared = _COMPARISONS[name.removesuffix("u") if unordered else name](a, b)
-            found = compared | nan if unordered else compared & ~nan
-        opposite = ~found
+            result = compared | nan if unordered else compared & ~nan
+        opposite = ~result
         if joined is not None:
-            found, opposite = joined(found, other), joined(opposite, other)
-        return [found, opposite]
+            result, opposite = joined(result, other), joined(opposite, other)
+        return [result, opposite]
 
     return Operation([kind, kind, "?"][: 2 + (joined is not None)], compare)
 
@@ -260,9 +260,9 @@ def operation(parts: Sequence[str]) -> Operation | None:
     if ("ftz" in parts and "f16" in parts and parts[0] != "cvt") or ("relu" in parts and "s32" not in types):
         return None
     kind, result = TYPES[types[-1]], TYPES[types[0]]
-    found = rule(parts, kind)
+    arithmetic = rule(parts, kind)
     if "ftz" in parts:
-        found = Operation(found.types, floats.flushing(found.compute))
+        arithmetic = Operation(arithmetic.types, floats.flushing(arithmetic.compute))
     if "sat" in parts and result[0] == "f":
-        found = Operation(found.types, floats.clamped_to_one(found.compute))
-    return found
+        arithmetic = Operation(arithmetic.types, floats.clamped_to_one(arithmetic.compute))
+    return arithmetic

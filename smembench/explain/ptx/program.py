@@ -128,16 +128,16 @@ class PtxKernel:
 
     def type_of(self, register: str) -> str | None:
         """The PTX type of a register; None for what is no register."""
-        found = self.registers.get(register)
-        return found if found is not None else self.registers.get(register.rstrip("0123456789"))
+        kind = self.registers.get(register)
+        return kind if kind is not None else self.registers.get(register.rstrip("0123456789"))
 
     def name_parameters(self, names: Sequence[str]) -> None:
         """Give the parameters other names, which are as many and differ."""
-        new = dict(zip((each.name for each in self.parameters), names, strict=True))
+        new = dict(zip((parameter.name for parameter in self.parameters), names, strict=True))
         for instruction in self.code:
             renamed = (NAME.sub(lambda match: new.get(match[0], match[0]), text) for text in instruction.operands)
             instruction.operands = list(renamed)
-        self.parameters = [each._replace(name=new[each.name]) for each in self.parameters]
+        self.parameters = [parameter._replace(name=new[parameter.name]) for parameter in self.parameters]
 
     def registers_in(self, text: str) -> list[str]:
         """The registers that a text names."""

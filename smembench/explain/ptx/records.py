@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
     def after(self, before: Progress, times: int) -> Progress:
         """The progress after so many times what has happened since ``before``."""
-        come = {each: count + times * (count - before.come.get(each, 0)) for each, count in self.come.items()}
+        come = {key: count + times * (count - before.come.get(key, 0)) for key, count in self.come.items()}
         barriers = self.barriers + times * (self.barriers - before.barriers)
         return Progress(self.records, barriers, self.order + times * (self.order - before.order), come)
 

@@ -102,14 +102,14 @@ class Registers:
 
     def unknown_in(self, names: Sequence[str]) -> Mask | None:
         """Where any of these registers is unknown; None where none is."""
-        found: Mask | None = None
+        unknown: Mask | None = None
         for name in names if self._unknown else ():
             one = self._unknown.get(name)
             if one is self.everyone:
                 return one
             if one is not None:
-                found = one if found is None else found | one
-        return found
+                unknown = one if unknown is None else unknown | one
+        return unknown
 
     def write(self, name: str, value: Any, mask: Mask | None, unknown: Any = None) -> None:
         """Give a register a value in the threads of a mask, all if None; ``unknown`` is where it is not known."""
@@ -167,7 +167,7 @@ class Registers:
     def _specials(self) -> dict[str, Any]:
         numbers = np.arange(self.threads, dtype=np.uint32) % np.uint32(self.block)
         x, y, _ = self.launch.block
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "%tid.x": numbers % np.uint32(x),
             "%tid.y": numbers // np.uint32(x) % np.uint32(y),
             "%tid.z": numbers // np.uint32(x * y),
@@ -187,27 +187,27 @@ class Registers:
         one = np.uint32(1)
         below = (one << lane) - one
         masks = {"lt": below, "le": below | one << lane, "eq": one << lane, "gt": ~(below | one << lane), "ge": ~below}
-        found.update({f"%lanemask_{name}": value for name, value in masks.items()})
+        values.update({f"%lanemask_{name}": value for name, value in masks.items()})
         for axis, threads, blocks in zip("xyz", self.launch.block, self.launch.grid, strict=True):
-            found[f"%ntid.{axis}"], found[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
-        return found
+            values[f"%ntid.{axis}"], values[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
+        return values
 
     def _of_clusters(self) -> dict[str, Any]:
         """Those that tell blocks apart, but for which cluster it is; scalars where it has a single block."""
         width, height, _ = self.launch.cluster
         numbers = np.arange(self.threads) // self.block if self.blocks > 1 else np.int64(0)
-        found = {
+        values = {
             "%cluster_ctarank": numbers.astype(np.uint32),
             "%cluster_nctarank": np.uint32(self.blocks),
             "%is_explicit_cluster": np.bool_(self.blocks > 1),
         }
         places = numbers % width, numbers // width % height, numbers // (width * height)
         for axis, place, size, clusters in zip("xyz", places, self.launch.cluster, self.launch.clusters, strict=True):
-            found[f"%cluster_ctaid.{axis}"] = place.astype(np.uint32)
-            found[f"%cluster_nctaid.{axis}"] = np.uint32(size)
-            found[f"%nclusterid.{axis}"] = np.uint32(clusters)
-            found[f"%clusterid.{axis}"] = found[f"%ctaid.{axis}"] = np.uint32(0)
-        return found
+            values[f"%cluster_ctaid.{axis}"] = place.astype(np.uint32)
+            values[f"%cluster_nctaid.{axis}"] = np.uint32(size)
+            values[f"%nclusterid.{axis}"] = np.uint32(clusters)
+            values[f"%clusterid.{axis}"] = values[f"%ctaid.{axis}"] = np.uint32(0)
+        return values
 
 
 def seen_as(value: Any, wanted: np.dtype[Any]) -> Any:

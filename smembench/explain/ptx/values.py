@@ -42,14 +42,14 @@ def of_values(given: Instruction, registers: Registers) -> Run:
 
 
 def _computed(given: Instruction, registers: Registers) -> Run:
-    found = operation(given.parts)
+    arithmetic = operation(given.parts)
     names, targets = given.sources, given.targets
-    if found is None or len(found.types) != len(given.operands) - 1:
+    if arithmetic is None or len(arithmetic.types) != len(given.operands) - 1:
         if given.root not in OPAQUE and "." not in given.opcode:
             raise registers.refused(given.called_from.line, given.opcode)
         return _opaque(given, registers)
-    operands = [registers.operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-    compute, written, leave_unknown = found.compute, results(given), _opaque(given, registers)
+    operands = [registers.operand(*pair) for pair in zip(given.operands[1:], arithmetic.types, strict=False)]
+    compute, written, leave_unknown = arithmetic.compute, results(given), _opaque(given, registers)
 
     def run(mask: Mask | None) -> None:
         unknown = registers.unknown_in(names)
@@ -58,9 +58,9 @@ def _computed(given: Instruction, registers: Registers) -> Run:
             return
         value = compute(*(operand() for operand in operands))
         if isinstance(value, list):
-            for name, each in zip(written, value, strict=False):
+            for name, part in zip(written, value, strict=False):
                 if name != "_":
-                    registers.write(name, each, mask, unknown)
+                    registers.write(name, part, mask, unknown)
         else:
             registers.write(targets[0], value, mask, unknown)
 
@@ -103,8 +103,8 @@ def _of_cluster(given: Instruction, registers: Registers) -> Run:
 
     def run(mask: Mask | None) -> None:
         windows = registers.memory.windows
-        found = windows.rank_of(address()) if rank is None else windows.mapped(address(), rank())
-        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
+        result = windows.rank_of(address()) if rank is None else windows.mapped(address(), rank())
+        registers.write(given.targets[0], result, mask, registers.unknown_in(given.sources))
 
     return run
 
@@ -114,8 +114,8 @@ def _is_shared(given: Instruction, registers: Registers) -> Run:
     address = registers.operand(given.operands[1], "u8")
 
     def run(mask: Mask | None) -> None:
-        found = registers.memory.windows.is_shared(address(), of_cluster="shared::cluster" in given.parts)
-        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
+        result = registers.memory.windows.is_shared(address(), of_cluster="shared::cluster" in given.parts)
+        registers.write(given.targets[0], result, mask, registers.unknown_in(given.sources))
 
     return run
 

@@ -35,15 +35,15 @@ def variable_of(text: str) -> tuple[Variable, int] | None:
 
 def _content(text: str | None, kind: str, size: int) -> NDArray[np.uint8] | None:
     """The bytes of an initialised variable, zeros without an initialiser; None for one that holds addresses."""
-    found = np.zeros(size, np.uint8)
+    content = np.zeros(size, np.uint8)
     values = split(text.strip().strip("{}")) if text else []
     try:
         made = [_number(value, kind) for value in values]
     except ValueError:
         return None
     given = np.array(made, kind.replace("i", "u")).view(np.uint8)
-    found[: len(given)] = given
-    return found
+    content[: len(given)] = given
+    return content
 
 
 def _number(text: str, kind: str) -> object:

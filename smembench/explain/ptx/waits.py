@@ -98,7 +98,7 @@ class Waits:
         if "arrive" in given.parts:
             join(running, number, mask)
         ranks = self._registers.memory.windows.ranks
-        for one, threads, rank in {*zip(*(each[mask].tolist() for each in (which, count, ranks)), strict=True)}:
+        for one, threads, rank in {*zip(*(column[mask].tolist() for column in (which, count, ranks)), strict=True)}:
             who = mask & (which == one) & (count == threads) & (ranks == rank)
             self._join(_Barrier(number, _Name(rank, one), threads), given, who)
 
@@ -143,7 +143,7 @@ class Waits:
             return
         for given, mask in self._phases.values():
             text = f"{mask.sum()} threads wait without end for {self._mbarriers.lacking(given, mask)}"
-            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+            self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
         self._phases.clear()
 
     def _spin(self, running: Running) -> None:
@@ -166,8 +166,8 @@ class Waits:
     def _come(self, name: _Name) -> Mask:
         """The threads that have come to a barrier."""
         waiting = [mask for barrier, (_, mask) in self._at.items() if barrier.name == name]
-        found: Mask = np.logical_or.reduce(waiting)
-        return found | (self._arrived >= name.number) if name.block == _CLUSTER else found
+        arrived: Mask = np.logical_or.reduce(waiting)
+        return arrived | (self._arrived >= name.number) if name.block == _CLUSTER else arrived
 
     def _is_complete(self, name: _Name) -> bool:
         """Whether as many have come to a barrier as it waits for, or all that have not returned."""
@@ -179,7 +179,7 @@ class Waits:
 
     def _release(self, name: _Name, running: Running) -> None:
         """Let those go on that wait at a barrier; with a mistake, if not all have come."""
-        groups = {barrier: each for barrier, each in self._at.items() if barrier.name == name}
+        groups = {barrier: waiting for barrier, waiting in self._at.items() if barrier.name == name}
         arrived = np.logical_or.reduce([mask for _, mask in groups.values()])
         self._check(name, groups)
         self._order(name, arrived)
@@ -188,7 +188,7 @@ class Waits:
                 self._reduced(given, arrived)
                 join(running, barrier.behind, mask)
             del self._at[barrier]
-        self._accesses.found.barriers += self._registers.blocks if name.block == _CLUSTER else 1
+        self._accesses.traced.barriers += self._registers.blocks if name.block == _CLUSTER else 1
 
     def _check(self, name: _Name, groups: Mapping[_Barrier, tuple[Instruction, Mask]]) -> None:
         """Note a mistake if threads come to a barrier in several lines, wait elsewhere, or have gone on without it."""
@@ -200,13 +200,13 @@ class Waits:
         lines = {given.called_from.line for given, _ in groups.values()}
         apart = len(lines) > 1 and not of_cluster  # threads of different roles may wait in lines of their own
         if apart or (missing.any() and not any(barrier.threads for barrier in groups)):
-            given, smallest = min(groups.values(), key=lambda each: int(each[1].sum()))
+            given, smallest = min(groups.values(), key=lambda group: int(group[1].sum()))
             what = "cluster" if of_cluster else "block"
             text = (
                 f"{smallest.sum()} of the {what}'s {everyone.sum()} threads reach this barrier; all must that have "
                 "not returned"
             )
-            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+            self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
 
     def _order(self, name: _Name, arrived: Mask) -> None:
         """What threads do behind a barrier comes after all that others did before it."""
@@ -223,14 +223,14 @@ class Waits:
             return
         source = given.operands[-1]
         value = np.broadcast_to(self._registers.operand(source, "?")(), len(arrived))
-        found: Any = np.uint32((value & arrived).sum())
+        result: Any = np.uint32((value & arrived).sum())
         if "and" in given.parts:
-            found = np.bool_(value[arrived].all())
+            result = np.bool_(value[arrived].all())
         elif "or" in given.parts:
-            found = np.bool_(value[arrived].any())
+            result = np.bool_(value[arrived].any())
         unknown = self._registers.unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
         missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
-        self._registers.write(given.operands[0], found, arrived, missing)
+        self._registers.write(given.operands[0], result, arrived, missing)
 
 
 def join(running: Running, at: int, mask: Mask) -> None:
