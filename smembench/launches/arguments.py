@@ -84,7 +84,7 @@ def _array(text: str, dtype: str, shape: str, strides: str | None, offset: str |
     """An array from the parts of its text; strides and offset are in elements.
 
     Raises:
-        UsageError: for what is no type, another number of strides than of dimensions, and what no GPU holds.
+        UsageError: for what is no type, another number of strides than of dimensions, and more bytes than any GPU has.
     """
     try:
         kind = _named(dtype)
@@ -126,7 +126,7 @@ def from_python(value: Any) -> Argument:
 
 
 def _with_data(value: Any) -> Argument:
-    """An argument that Python holds, an array with a copy of its data."""
+    """An argument from a Python object, an array with a copy of its data."""
     if isinstance(value, np.generic):
         return value  # a Numba kernel is compiled for its type
     value = value.detach() if hasattr(value, "detach") else value  # a tensor with gradients hands out no memory

@@ -1,4 +1,4 @@
-"""What a launch of the user's gets and has to compute: inputs, reference, check."""
+"""The contract of a user's launch: inputs, reference, check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ACCUMULATED = np.finfo(np.float32).eps
 
 
 class Expected(NamedTuple):
-    """What a reference returned, in the order of the outputs, or None; the arguments as it left them; what it wrote."""
+    """Results of a reference in the order of the outputs, or None; its arguments after the call; what it wrote."""
 
     returned: Sequence[NDArray[Any]] | None
     arguments: Outputs
@@ -58,7 +58,7 @@ class Contract(Time):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its times has to know."""
+        """Notes for readers of its times."""
         notes = [] if self.checks else ["not checked: give --check path.py:function"]
         if self.launch.check == self.launch.target:
             notes = ["the kernel that the others are checked against"]
@@ -83,7 +83,7 @@ class Contract(Time):
         return tuple(_content(array, generator) for array in arrays if array is not None)
 
     def reference(self, case: Case, inputs: tuple[NDArray[Any], ...], computes: str) -> Expected:
-        """What the function of ``--check`` makes of copies of the arguments, as NumPy's arrays and Python's numbers.
+        """The results of the function of ``--check`` on copies of the arguments, NumPy's arrays and Python's numbers.
 
         Raises:
             UsageError: for a function that is not found or fails.
@@ -108,7 +108,7 @@ class Contract(Time):
 
     @property
     def _reference_name(self) -> str:
-        """The reference as it was given; of what Python holds without the token's number."""
+        """The reference as it was given; of a Python object without the token's number."""
         check = self.launch.check
         return check.rpartition(" $")[0] if is_token(check) else check
 
@@ -137,7 +137,7 @@ class Contract(Time):
         return Verification(True, worst)
 
     def _other_outputs(self, expected: Expected, outputs: Outputs) -> str:
-        """Which arrays only one of the kernel and the reference writes, "" for none."""
+        """A sentence on arrays that only one of kernel and reference writes, "" for none."""
         check = self._reference_name
         if expected.returned is not None:
             many = len(expected.returned)
@@ -153,7 +153,7 @@ class Contract(Time):
         return ""
 
     def _compared(self, wanted: NDArray[Any], output: NDArray[Any], terms: int) -> tuple[float, str]:
-        """The relative error of an output, and what is wrong with it, "" for nothing."""
+        """The relative error of an output, and a sentence on what is wrong, "" for nothing."""
         if reason := _incomparable(wanted.dtype, output.dtype):
             return 0.0, reason
         if wanted.shape != output.shape:
@@ -192,7 +192,7 @@ class Contract(Time):
 
 
 def _taken(function: Callable[..., Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Those named arguments that a function takes: a reference need not know of Triton's num_warps."""
+    """The named arguments that a function takes: a reference need not know of Triton's num_warps."""
     try:
         parameters = signature(function).parameters
     except (TypeError, ValueError):  # of a function in C
@@ -234,7 +234,7 @@ def _same_bytes(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 
 def _incomparable(wanted: np.dtype[Any], output: np.dtype[Any]) -> str:
-    """Why a reference of one type says nothing of an output of another, "" if it does."""
+    """The reason why a reference of one type cannot check an output of another, "" if it can."""
     if output.type is np.void:
         return f"its elements are structures ({output}), which are not compared; give --check none"
     if wanted.kind in "OSUMm" or wanted.type is np.void or (wanted.kind == "c" and output.kind != "c"):
@@ -264,7 +264,7 @@ def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[An
 
 
 def _as_placed(array: ArrayArgument, content: NDArray[Any]) -> NDArray[Any]:
-    """What is read of an array in which elements may share memory, as those with a stride of 0 do."""
+    """The content of an array in which elements may share memory, as with a stride of 0."""
     plain = array.steps == ArrayArgument(array.shape, array.dtype).steps
     placed = None if plain else replace(array, data=content).content()
     return (

@@ -26,7 +26,7 @@ class Named(NamedTuple):
 
 
 def is_cuda_file(target: str) -> bool:
-    """Whether a kernel is named as ``kernel.cu:name`` or ``kernel.ptx:name``."""
+    """True if a kernel is named as ``kernel.cu:name`` or ``kernel.ptx:name``."""
     path, colon, name = target.partition(":")
     return (path if colon else name or target).endswith(_SUFFIXES)
 

@@ -1,4 +1,4 @@
-"""Kernels in Python files: import the file, find what a name means in it."""
+"""Kernels in Python files: import the file, look up a name in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from smembench.model.errors import UsageError
 from smembench.toolchains.triton_function import inner, is_triton
 
 _INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
-"""How to install what kernels are written with that this package does without."""
+"""Packages to install for libraries of kernels that this package does without."""
 
 
 def plain_function(value: Any) -> FunctionType | None:
@@ -30,7 +30,7 @@ def plain_function(value: Any) -> FunctionType | None:
 
 
 def is_in_file(kernel: str) -> bool:
-    """Whether a kernel is named as ``path.py:function``; the names of the package's kernels have no colon."""
+    """True if a kernel is named as ``path.py:function``; the names of the package's kernels have no colon."""
     return ":" in kernel or kernel.endswith(".py")
 
 
@@ -39,8 +39,8 @@ def kernel_in(target: str) -> Any:
 
     ``path.py:module.kernel`` is a kernel in a RawModule of CuPy's, and ``path.py:Class.function`` one in a class.
 
-    Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, since compiling
-    for them needs a GPU.
+    Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, because
+    compiling for them needs a GPU.
 
     Raises:
         UsageError: for a file that cannot be imported, and without such a kernel.
@@ -49,12 +49,12 @@ def kernel_in(target: str) -> Any:
 
 
 def callable_in(target: str) -> Any:
-    """What ``path.py:name`` names, if it is a kernel or can be called, such as a reference; raises as ``kernel_in``."""
+    """The kernel or the function, such as a reference, that ``path.py:name`` names; raises as ``kernel_in``."""
     return _value_in(target, lambda value: raw_kernel(value) is not None or callable(value))
 
 
 def is_kernel(value: Any) -> bool:
-    """Whether a value is a kernel of CuPy's, Triton's or Numba's, which NumPy's arrays cannot be given to."""
+    """True if a value is a kernel of CuPy's, Triton's or Numba's, which takes no NumPy arrays."""
     return raw_kernel(value) is not None or is_triton(value) or hasattr(value, "py_func")
 
 
@@ -72,7 +72,7 @@ def _value_in(target: str, fits: Callable[[Any], bool]) -> Any:
 
 
 def _named(module: ModuleType, name: str, path: Path) -> Any:
-    """What a name means in a module; behind a module of CuPy's it is that of a kernel in its source."""
+    """The value of a name in a module; behind a RawModule of CuPy's it names a kernel in its source."""
     first, _, rest = name.partition(".")
     value = getattr(module, first, None)
     if (raw := raw_kernel(value, rest, path)) is not None:

@@ -1,4 +1,4 @@
-"""Kernels that Python holds as CUDA C++, such as CuPy's RawKernel, compiled by NVRTC, as CuPy does."""
+"""Python objects with CUDA C++, such as CuPy's RawKernel, compiled by NVRTC, as CuPy does."""
 
 from __future__ import annotations
 
