@@ -158,7 +158,7 @@ class FreshOutput(Output):
             super().poison(stream)
 
     def read(self) -> Array:
-        """As of any output; guards that were not filled are not checked.
+        """The output on the host; guards that were not filled are not checked.
 
         Raises:
             OutOfBounds: if the kernel wrote to a guard.
@@ -210,7 +210,7 @@ def between_copies(
 def between_allocations(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
 ) -> tuple[Enqueue, Output, Sequence[Any]]:
-    """As ``between_copies``, but each launch frees the arrays of the one before it, and allocates its own."""
+    """Surround a launch as ``between_copies`` does, but free the last launch's arrays and allocate new ones in each."""
     result = FreshOutput(output.array.size, output.array.dtype)
     staged: list[Any] = []
 

@@ -227,7 +227,7 @@ class CudaDevice:
         return self._flush_l2
 
     def _busy(self, seconds: float) -> None:
-        """Enqueue a kernel that takes so long, or a little longer."""
+        """Enqueue a kernel that takes ``seconds``, or a little longer."""
         rounds = [np.uint32(min(seconds * _BUSY_ROUNDS_PER_SECOND, _MOST_BUSY_ROUNDS))]
         capability = self.info.compute_capability or ""
         launcher("busy", capability, self._handle, rounds, grid=1, block=1)(self._zero)

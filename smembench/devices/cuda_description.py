@@ -16,7 +16,7 @@ _NAME_BYTES = 256
 
 
 def why_unusable() -> str | None:
-    """Why no GPU can be used here, in one line; None if one can."""
+    """The reason, in one line, why no GPU can be used here; None if one can."""
     if "NUMBA_ENABLE_CUDASIM" in settings():  # Numba itself takes longer to import than the driver
         return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
     try:

@@ -1,4 +1,4 @@
-"""Timing of work that no graph can hold, such as what waits for the GPU: by events behind a kernel that holds it up."""
+"""Timing of work that no graph can capture, such as waits for the GPU: by events behind a kernel that keeps it busy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAMPLE_MS = 1.0
 _MOST_CALLS = 100
 _EMPTY_PAIRS = 20
 _BEHIND = 2.0
-"""How many times as long the GPU is held up as the host takes to enqueue a call."""
+"""The time that the GPU is kept busy, over the host's time to enqueue a call."""
 
 Launch = Callable[[], Any]
 
@@ -31,7 +31,7 @@ class EventTimer:
         stream: handle of a non-default stream.
         launch: enqueues one call on it.
         before: enqueues what each call has to find, and the flush, outside its time.
-        busy: enqueues a kernel that keeps the GPU busy for so many seconds.
+        busy: enqueues a kernel that keeps the GPU busy for a number of seconds.
         warmup: seconds of calls before the first sample.
 
     Raises:
@@ -55,7 +55,7 @@ class EventTimer:
             self._once(launch)
 
     def take(self) -> float:
-        """One sample: the mean of some calls, in ms per call."""
+        """A sample: the mean of some calls, in ms per call."""
         return fmean(self._once(self._launch) for _ in range(self._calls)) - self._residue_ms
 
     def _once(self, call: Launch) -> float:

@@ -9,7 +9,7 @@ from samples. ``smembench doctor --timing`` compares the result with Nsight Comp
 
 Warm: the L2 is as the previous launch left it. Behind a kernel of a few µs the GPU waits for the graph's next node, and
 an event pair reads 0.3 µs of that wait on an H200. So a short kernel has another ahead of its pair, of 4 µs, which uses
-one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 holds are read before each launch, so that it is full
+one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 has are read before each launch, so that it is full
 of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back. Rotated:
 launches take copies of their arrays in turn, in all over twice the L2, and find the L2 full of the launches' before.
 Measurements: results/reference/notes/timing.md.
@@ -157,10 +157,10 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, f
 
 
 class Ahead(NamedTuple):
-    """What runs ahead of each launch, outside its time.
+    """The work ahead of each launch, outside its time.
 
     Attributes:
-        enqueue: enqueues a kernel of a few µs, or reads of more bytes than the L2 holds.
+        enqueue: enqueues a kernel of a few µs, or reads of more bytes than the L2 has.
         cold: whether it is these reads.
     """
 
@@ -215,7 +215,7 @@ class GraphTimer:
             spent_ms += sum(self._graph.replay())
 
     def take(self) -> float:
-        """One sample: ms per launch, the mean of the middle half of one replay's launches."""
+        """A sample: ms per launch, the mean of the middle half of one replay's launches."""
         return _typical(self._graph.replay()[self._uncounted :]) - self._residue_ms
 
     def close(self) -> None:

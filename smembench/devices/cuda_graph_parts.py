@@ -31,7 +31,7 @@ _WORK = {
 
 
 class Undivided(Exception):
-    """Why the kernels of a call are not timed one by one."""
+    """The kernels of a call are not timed one by one; the message is the reason."""
 
 
 def described(stream: int, launch: Launch, before: Launch, residue_ms: float) -> str:

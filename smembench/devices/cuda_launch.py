@@ -34,13 +34,13 @@ _OTHER_POISON = 0x00
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What timing on a GPU needs.
+    """Parameters of timing on a GPU.
 
     Attributes:
         stream, handle: a stream and its handle.
         residue_ms: what an empty event pair reads.
         ahead: what runs ahead of each launch, outside its time.
-        busy: enqueues a kernel that keeps the GPU busy for so many seconds.
+        busy: enqueues a kernel that keeps the GPU busy for a number of seconds.
     """
 
     stream: Any
@@ -112,7 +112,7 @@ class LaunchPrepared(Prepared):
             raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
 
     def _detected_outputs(self) -> set[int]:
-        """The further arrays that a launch writes and does not read: what two launches on different poison agree on.
+        """The further arrays that a launch writes and does not read: two launches on different poison agree on them.
 
         Each byte of an output is written alike by both, or by neither and is then still poison.
 
@@ -245,7 +245,7 @@ class LaunchPrepared(Prepared):
         return self._timer
 
     def load(self) -> Load | None:
-        """Launches from graphs, if a graph holds them for certain, and nothing is flushed or restored before each."""
+        """Launches from graphs, if a graph is sure to capture them, and nothing is flushed or restored before each."""
         apart = self._timing.ahead.cold or self._saved or not self._subject.captured
         return None if apart else GraphLoad(self._timing.handle, self._turns)
 
@@ -258,7 +258,7 @@ class LaunchPrepared(Prepared):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How it was checked and timed, where that is unusual."""
+        """Notes on its check and timing, where they are unusual."""
         return (*self._contract.notes, *self._subject.notes, *self._notes)
 
     def close(self) -> None:

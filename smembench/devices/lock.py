@@ -1,7 +1,7 @@
-"""One run per GPU at a time. The lock is a name with the GPU's UUID, which only one process of a host can hold.
+"""A lock for a single run per GPU at a time: a name with the GPU's UUID, which only one process of a host can take.
 
 The name is that of a Unix socket in Linux's abstract namespace. It is no file, so all users share it and nobody can
-plant a link. The system releases it however the process ends, and tells others which process holds it.
+plant a link. The system releases it however the process ends, and shows others which process has it.
 
 The name is one of a network namespace. A container has its own unless it was started in the host's, and nothing else
 that all engines share with the host: a file lies in the container, as do device nodes where the engine makes them anew.
@@ -24,17 +24,17 @@ _POLL_SECONDS = 1.0
 _SETTINGS = Path("/proc/sys/net/core")
 """Of the network; ``netdev_max_backlog`` is one of the whole machine, which only the host's namespace has."""
 _ASKING = 4096
-"""How many processes can ask at once who holds it; the system may lower it."""
+"""The most processes that can ask at once for the owner; the system may lower it."""
 
 
 @contextmanager
 def device_lock(
     uuid: str, *, wait: bool = False, waiting: Callable[[str], None] = lambda holder: None
 ) -> Iterator[None]:
-    """Hold an exclusive lock on a device's UUID; ``waiting`` is called once with who holds it.
+    """Take an exclusive lock on a device's UUID; ``waiting`` is called once with the owner's name.
 
     Raises:
-        DeviceUnavailable: if another process holds it and ``wait`` is False.
+        DeviceUnavailable: if another process has it and ``wait`` is False.
     """
     address = f"\0smembench-{uuid}"
     with socket.socket(socket.AF_UNIX) as lock:
@@ -53,11 +53,11 @@ def device_lock(
 
 
 def unseen_runs() -> str | None:
-    """Which runs hold locks that this process does not see; None if it is in the host's network namespace."""
+    """A note on runs whose locks this process cannot see; None if it is in the host's network namespace."""
     if not _SETTINGS.is_dir() or (_SETTINGS / "netdev_max_backlog").exists():
         return None
     return (
-        "runs outside of this container are neither seen nor waited for, since it has a network of its own; "
+        "runs outside of this container are neither seen nor waited for, because it has its own network; "
         "start the containers that share a GPU with --network host"
     )
 

@@ -80,7 +80,7 @@ class Nvml:
         self._nvlinks = [link for link in range(pynvml.NVML_NVLINK_MAX_LINKS) if self._nvlink(link) is not None]
 
     def _ask(self, function: str, *arguments: int | str, of_gpu: bool = True) -> Any:
-        """What a function of NVML says, called with this GPU; texts are names of NVML's constants. None if it fails."""
+        """The answer of a function of NVML for this GPU; texts are names of NVML's constants. None if it fails."""
         if self._nvml is None:
             return None
         try:
