@@ -1,4 +1,4 @@
-"""What an object file of machine code says of its kernel: a name, registers, local memory and variables."""
+"""Read an object file of machine code: names, registers, local memory and variables of its kernels."""
 
 from __future__ import annotations
 

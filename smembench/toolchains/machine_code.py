@@ -28,7 +28,7 @@ _OPCODE, _NOP = 0xFFF, 0x918
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """What a kernel is compiled to.
+    """The machine code of a kernel.
 
     Attributes:
         registers: 32-bit registers per thread.
@@ -55,7 +55,7 @@ _compiled: dict[tuple[object, ...], MachineCode | None] = {}
 
 
 def machine_code(case: Case, capability: str | None) -> MachineCode | None:
-    """What a CUDA case's kernel is compiled to.
+    """The machine code of a CUDA case's kernel.
 
     None without a compute capability, for a library call, if a library of the toolchain is missing, and if the kernel
     does not compile for the capability. What was compiled before is read from disk. Numba needs the NVVM, NVRTC and
@@ -83,8 +83,8 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
 def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -> MachineCode | None:
     """The figures in ptxas's report and in the code that it describes; None if the report has no registers.
 
-    Of code without a report, whose toolchain keeps it, the file itself tells registers and local memory. Of a file with
-    several kernels, whose reports are not told apart, it gives those of the ``kernel`` of this name.
+    Without a report, registers and local memory are read from the file itself. In a file with several kernels they are
+    those of the ``kernel`` of this name.
     """
     used = re.search(r"Used (\d+) registers", log)
     if used is None and log:

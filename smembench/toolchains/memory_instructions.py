@@ -37,7 +37,7 @@ _ANYWHERE = ("BRX", "BREAK")
 """Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
 _ENDS = ("EXIT", "RET")
 _SET_NONE, _SET_ONE = ("LDC", "LDS", "STG", "STS"), ("IMAD", "LEA", "LOP3")
-"""What stands between a load and the store of its value, and sets no predicate, or one at most. Others are taken to set
+"""Instructions between a load and the store of its value that set no predicate, or one at most. Others are taken to set
 two, whatever bits 17 to 19 and 20 to 22 of the upper 64 are in them."""
 
 
@@ -62,7 +62,7 @@ class MemoryInstruction(NamedTuple):
 
 
 def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
-    """How many of the instructions load or store, by kind."""
+    """The number of loads and stores, by kind."""
     counts: Counter[MemoryInstruction] = Counter()
     for word, region in zip(code, regions(code), strict=True):
         counts.update(access._replace(once=not region) for access in accesses(word))
@@ -99,7 +99,7 @@ def regions(code: Sequence[Instruction]) -> list[Region]:
 
 
 class Guard(NamedTuple):
-    """What decides for which lanes of a warp an instruction runs.
+    """The predicate under which the lanes of a warp run an instruction.
 
     Attributes:
         predicate: bits 12 to 15: its number, and 8 more if it is negated.

@@ -120,7 +120,7 @@ def kernel_ptx(case: Case, program: NumbaKernel, capability: str) -> str:
 
 
 def by_llvm_alone(kernel: str) -> bool:
-    """Whether a library of NVIDIA's is missing that compiles a kernel, so that LLVM has to.
+    """True if a library of NVIDIA's that compiles a kernel is missing, so that LLVM has to.
 
     Raises:
         UsageError: that says what to install, if it cannot.

@@ -24,7 +24,7 @@ _DEVICE_RUNTIME = "cudaCG"
 
 
 class NumbaCode(NamedTuple):
-    """What a kernel is compiled to for a launch: PTX with its lines, and what ptxas makes of that.
+    """A kernel compiled for a launch: PTX with its lines, and the machine code of that.
 
     ``machine_code`` is None of a kernel that needs CUDA's device runtime, with which it is linked for a launch alone,
     and without NVIDIA's compilers.
@@ -79,18 +79,18 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
 
 
 _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
-"""What says most in a report of overloads that Numba has tried: why one was refused, or what was called."""
+"""The informative part of a report of overloads that Numba has tried: why one was refused, or what was called."""
 _MESSAGES = {
     "RecursionError": "it has a device function that calls itself",
 }
-"""By type of the error, what says more than its message."""
+"""By type of the error, a clearer message than its own."""
 _NOT_CONSTANT = (
     "the shape of a shared or local array has to be constant: give numbers, such as (32, 33), or global names"
 )
 
 
 def reason(error: Exception, function: Callable[..., Any]) -> str:
-    """The line, if Numba tells it or the name that it does not know, and the reason."""
+    """The line, if Numba reports it or an unknown name, and the reason."""
     text = str(error)
     place = re.search(r'File "[^"]*", line (\d+)', text)
     line = place[1] if place else ""

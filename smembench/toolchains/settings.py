@@ -40,7 +40,7 @@ _USUAL = {
     "NUMPY_MADVISE_HUGEPAGE": "1",
     "NVIDIA_TF32_OVERRIDE": "",
 }
-"""What a variable does not change; for most that is 0."""
+"""Values that change nothing; for most variables that is 0."""
 _UNOPTIMISED = {
     "NUMBA_DISABLE_JIT": "DISABLE_JIT",
     "NUMBA_BOUNDSCHECK": "BOUNDSCHECK",

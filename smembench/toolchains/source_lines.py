@@ -27,9 +27,8 @@ class Lined(NamedTuple):
 def lined_accesses(code: bytes, instructions: Sequence[Instruction], kernel: str = "") -> tuple[Lined, ...]:
     """The loads, stores and barriers of a kernel, in their order; empty if its ``code`` has no line information.
 
-    Of a file with several kernels it is told the ``kernel``.
-
-    Those of a helper have the helper's lines, though Numba gives them the kernel's file.
+    A file with several kernels needs the name of the ``kernel``. Accesses of a helper have the helper's
+    lines, though Numba gives them the kernel's file.
     """
     try:
         lines = source_lines(code, len(instructions), kernel)

@@ -23,7 +23,7 @@ class Maps:
         self._copies: dict[tuple[int, int], Any] = {}
 
     def addresses(self, described: Sequence[TensorMap], arrays: Sequence[Any]) -> Sequence[int]:
-        """Where a launch with these arrays finds them; encodes and copies those that are new, before any capture."""
+        """The addresses of the maps of these arrays; encodes and copies new ones, before any capture."""
         from smembench.kernels.device_memory import to_device
 
         places = []
@@ -36,7 +36,7 @@ class Maps:
         return places
 
     def _copy(self, described: TensorMap, array: Any) -> Any:
-        """Memory for a copy of an array with so many rows of this stride."""
+        """Memory for a copy of an array with the map's rows and stride."""
         from smembench.kernels.device_memory import device_array
 
         key = described.array, described.rows * described.stride

@@ -86,7 +86,7 @@ def compiled(case: Case, program: TritonKernel, capability: str) -> Any:
 
 
 def _parameters(ptx: str) -> int:
-    """How many parameters the kernel in PTX has."""
+    """The number of parameters of the kernel in PTX."""
     declared = re.search(r"\.entry[^(]*\(([^)]*)\)", ptx)
     return declared[1].count(".param") if declared else 0
 

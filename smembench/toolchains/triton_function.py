@@ -27,7 +27,7 @@ class CompiledFunction(NamedTuple):
 
 
 def is_triton(value: Any) -> bool:
-    """Whether a value is a function of ``triton.jit``, or one that ``triton.autotune`` or ``heuristics`` made of it."""
+    """True if a value is a function of ``triton.jit``, also inside of ``triton.autotune`` or ``heuristics``."""
     return type(value).__module__.partition(".")[0] == "triton" and hasattr(inner(value), "arg_names")
 
 
@@ -116,7 +116,7 @@ def _with_lines(done: Any, source: Any, target: Any, options: Mapping[str, int])
 
 
 def _reason(function: Any, error: BaseException) -> str:
-    """The line of an error of Triton's compiler, as far as it tells one, and what it says."""
+    """The line of an error of Triton's compiler, if it has one, and its message."""
     place = ""
     while True:
         first = getattr(function, "def_file_line_number", None)

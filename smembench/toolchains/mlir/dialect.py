@@ -48,8 +48,8 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
     """numba-cuda-mlir with the rule of kernels/intrinsics/unsigned.py before its typing, for one kernel at a time.
 
     Most of its lowerings compute in the type of the result, so that the rule needs none of its own; those that take
-    unsigned integers for signed ones get other ones. It asks the driver for the
-    GPU's compute capability, whatever it compiles for; told one, it compiles without a GPU, too.
+    unsigned integers for signed ones get other ones. It asks the driver for the GPU's compute capability, whatever it
+    compiles for; given one, it compiles without a GPU, too.
     """
     from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
     from smembench.kernels.numba_cuda import private

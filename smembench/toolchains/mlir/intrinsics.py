@@ -106,7 +106,7 @@ def value_of(kind: Any, given: Any) -> Any:
 
 
 def _given(kind: Any, value: Any) -> Any:
-    """What an intrinsic gives, as MLIR has values of this type."""
+    """The result of an intrinsic, as MLIR has values of this type."""
     return _mlir(operation("bitcast", _number_type(kind), value) if kind == types.float16 else value)
 
 
@@ -154,7 +154,7 @@ def operation(name: str, kind: ir.Type | None, *operands: Any, dialect: str = "l
 
 
 def compared(sign: str, one: Any, other: Any) -> Value:
-    """Whether a comparison of unsigned integers holds."""
+    """The result of a comparison of unsigned integers."""
     return operation("icmp", ir.IntType(1), one, other, predicate=f"{_PREDICATES[sign]} : i64")
 
 
@@ -238,7 +238,7 @@ class _Builder:
     """llvmlite's builder, as far as intrinsics use it.
 
     Attributes:
-        module: holds the variables of a call, until their addresses are asked for.
+        module: has the variables of a call, until their addresses are asked for.
     """
 
     def __init__(self) -> None:

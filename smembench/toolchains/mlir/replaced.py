@@ -116,7 +116,7 @@ def _literal(compiler: Any, argument: Any) -> Any:
 
 
 class Lowerings:
-    """Those of an operation: one chosen by the types of its arguments, which may be its own.
+    """The lowerings of an operation: one is chosen by the types of its arguments, which may be its own.
 
     Args:
         choose: the lowering, by the arguments' types and ``find`` of the operation's own.
