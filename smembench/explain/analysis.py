@@ -34,7 +34,7 @@ from smembench.toolchains.registry import toolchain_of
 
 MAX_PAD = 32
 DEFAULT_CAPABILITY = "9.0"
-"""For which a kernel is compiled if no compute capability is given."""
+"""The compute capability to compile for if none is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +62,9 @@ class Explanation(Costs):
 
     @property
     def waits(self) -> bool:
-        """Whether blocks wait for each other: a trace loads once what they load until it is as they want it.
+        """True if blocks wait for each other by repeated loads, which a trace makes once.
 
-        How often that is depends on timing, and with it the sectors per global load.
+        Their number, and with it the sectors per global load, depends on timing.
         """
         return any(accesses.site.way == WAITING for accesses in self.trace.accesses)
 
@@ -102,7 +102,7 @@ def explain(
     Args:
         case: of a kernel of Numba's.
         capability: for which it is compiled, and the occupancy counts; None leaves the occupancy out.
-        code: what ptxas makes of it, if known: it tells registers, and which accesses are merged.
+        code: the machine code, if known: it has the registers and the merged accesses.
         multiprocessors: of the GPU, whose persistent grid is launched; None for a block per tile.
         quick: whether to run few blocks, and not to look for mistakes.
         whole: whether to run all blocks of a persistent grid, which can take minutes, not some that stand for others.

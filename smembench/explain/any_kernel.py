@@ -1,4 +1,4 @@
-"""Explain any kernel that is not the package's: one of a file, by its name, or one that Python holds."""
+"""Explain any kernel that is not the package's: one in a file, by its name, or a Python object."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def explain_launch(launch: UserLaunch, capability: str | None = None) -> Costs:
 
 
 def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, options: Sequence[str] = ()) -> Costs:
-    """Explain a kernel: ``kernel.cu:name``, ``kernel.ptx:name``, ``kernel.py:name``, or what Python holds.
+    """Explain a kernel: ``kernel.cu:name``, ``kernel.ptx:name``, ``kernel.py:name``, or a Python object.
 
     Args:
         kernel: text, a function for Numba or Triton, or CUDA C++ such as CuPy's RawKernel.

@@ -70,7 +70,7 @@ def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:
 
 
 def requests_apart(traced: Trace) -> list[Request]:
-    """Those to shared memory, each for all of an access site with the same addresses."""
+    """The requests to shared memory, one for all of an access site with the same addresses."""
     return distinct((accesses for accesses in traced.accesses if accesses.site.space == "shared"), shifted=False)
 
 
@@ -101,12 +101,12 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
 
 
 def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
-    """What the requests cost if the tile's elements lie as a layout has them."""
+    """The cost of the requests with the tile's elements in a layout."""
     return tried(tile, asked_of(requests), layout)
 
 
 def _reason(tile: Tile, requests: Iterable[Request], pad: Tried | None, swizzle: Tried | None) -> str:
-    """Why a pad or a swizzle is missing, a sentence."""
+    """A sentence on why a pad or a swizzle is missing; "" if none is."""
     if pad and swizzle:
         return ""
     which = "swizzle" if pad else "pad" if swizzle else "layout"
@@ -123,7 +123,7 @@ def _extra(request: Request) -> int:
 
 
 def _in_one_row(tile: Tile, request: Request) -> bool:
-    """Whether the lanes of one row alone have as many conflicts as the request."""
+    """True if the lanes of one row alone have as many conflicts as the request."""
 
     def row_of(address: int) -> int:
         return (address - tile.array.base) // (tile.columns * tile.array.itemsize)

@@ -1,6 +1,6 @@
-"""What the compiler made of a kernel's accesses: neighbouring ones of a thread become one that is wider.
+"""Accesses as the compiler merges them: neighbouring ones of a thread become one that is wider.
 
-The machine code tells the widths of its loads and stores, a trace the addresses. If the code has loads of 128 bits that
+The machine code has the widths of its loads and stores, a trace the addresses. If the code has loads of 128 bits that
 the source does not have, those of an access site are merged whose consecutive accesses by every thread lie side by side
 and begin at a multiple of 16 bytes. That is believed if the trace then has the widths of the code. Otherwise only some
 accesses of a site may lie side by side, as in one step of an unrolled loop; merging those is believed if the trace then
@@ -27,7 +27,7 @@ _Widths = Mapping[AccessSite, int]
 
 @dataclass(frozen=True, slots=True)
 class _Merging:
-    """What the compiler merges at a site: accesses of so many bytes, from these on; None for all."""
+    """The merging at a site: bytes per merged access, and the first access of each; None for all."""
 
     width: int
     begins: tuple[int, ...] | None = None
@@ -74,7 +74,7 @@ def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
 
 
 def _side_by_side(accesses: Accesses, width: int) -> bool:
-    """Whether the consecutive accesses of every thread, as many as make ``width`` bytes, can be one."""
+    """True if the consecutive accesses of every thread that make ``width`` bytes can be one."""
     count = width // accesses.site.width
     if len(accesses.addresses) % count:
         return False
@@ -106,7 +106,7 @@ def _some(accesses: Sequence[Accesses], compiled: Counter[int]) -> dict[AccessSi
 
 
 def _begins(members: Sequence[Accesses], width: int) -> tuple[int, ...]:
-    """Where accesses of a site begin that lie side by side in all traces, one after the other."""
+    """The first access of each group at a site that lies side by side in all traces, in order."""
     count, begins, at = width // members[0].site.width, [], 0
     while at + count <= len(members[0].addresses):
         parts = [made._replace(addresses=made.addresses[at : at + count]) for made in members]

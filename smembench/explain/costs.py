@@ -1,4 +1,4 @@
-"""What the accesses of a trace cost: wavefronts and conflicts in shared memory, sectors in global memory."""
+"""Cost of the accesses of a trace: wavefronts and conflicts in shared memory, sectors in global memory."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ class Costs:
         pad: columns of padding at the end of a tile's rows.
         requests: of the launch, one for all of an access site with the same cost; ``weight`` is their number.
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
-            shared memory, whose cost no rule tells.
+            shared memory, whose cost follows no known rule.
         distributed: accesses to the shared memory of other blocks of the cluster, which no other figure has.
         traffic: a launch's requests to global memory, by array.
         tiles: what the TMA copies and writes and what tensor cores read of shared memory, which no other figure has.
-        idle: requests to shared memory that warps without an active lane issue, by way and kind, where the machine
-            code tells.
+        idle: requests to shared memory that warps without an active lane issue, by way and kind, as far as
+            the machine code shows them.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
         compiler: what made the PTX in the place of NVIDIA's compilers, "" for these.
@@ -144,7 +144,7 @@ class Costs:
 
     @property
     def shared_atomics(self) -> tuple[str, ...]:
-        """The shared arrays with atomics: no rule tells their wavefronts, least of all of compare-and-swap."""
+        """The shared arrays with atomics, whose wavefronts follow no known rule."""
         sites = {accesses.site for accesses in self.trace.accesses}
         return tuple(sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}))
 
@@ -212,7 +212,7 @@ class ByMemory(NamedTuple):
 
 
 def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
-    """What the accesses of a trace cost, over all requests of a launch."""
+    """The cost of the accesses of a trace over all requests of a launch."""
     return ByMemory(
         tuple(_shared(*pair) for pair in _by_site(traced, requests, "shared") if pair[0][0].kind != "atomic"),
         tuple(_global(*pair) for pair in _by_site(traced, requests, "global")),

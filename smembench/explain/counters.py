@@ -42,7 +42,7 @@ OTHER = (
 
 
 class Tiles(NamedTuple):
-    """What the TMA or the tensor cores do in a launch, by the ``kind`` of ``TileAccess``, and its counter."""
+    """A counter of the TMA or of the tensor cores per launch; ``kind`` is that of ``TileAccess``."""
 
     name: str
     kind: str
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
-    """Predict and count every case, on a GPU of so many multiprocessors.
+    """Predict and count every case, on a GPU with the given number of multiprocessors.
 
     Wavefronts per request to shared memory and sectors per request to global memory have to agree within ``ALLOWED``,
     and so have a launch's wavefronts of wgmma and bytes of the TMA, which no counter of threads' requests has.
@@ -172,7 +172,7 @@ _TIME = "gpu__time_duration.sum"
 
 
 def counted_in(path: Path) -> list[tuple[Profiled, str, float]]:
-    """What the counters in a report of ncu say of its kernels: each kernel with the name of a figure, and the figure.
+    """The figures in a report of ncu: kernel, name and value of each.
 
     Raises:
         UsageError: as ``read_report``, and for a report without any of the counters.

@@ -1,4 +1,4 @@
-"""Explain a kernel in a file of CUDA C++ or of PTX, or one that Python holds as CUDA C++: trace its PTX."""
+"""Explain a kernel in a file of CUDA C++ or of PTX, or a Python object with CUDA C++: trace its PTX."""
 
 from __future__ import annotations
 

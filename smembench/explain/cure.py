@@ -1,7 +1,7 @@
-"""What removes the bank conflicts of a launch: a pad or a swizzle of a shared array, found by trying.
+"""Cures of the bank conflicts of a launch: a pad or a swizzle of a shared array, by trial.
 
 Every access of the array is moved and counted again. The rows of an array are its own, or those of its declaration in
-CUDA C++; where neither tells, rows are tried: steps between lanes, and powers of two.
+CUDA C++; where neither has rows, some are tried: steps between lanes, and powers of two.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What removes the conflicts of a shared array, or as many as any pad or swizzle.
+    """The layout that removes most conflicts of a shared array, all if possible.
 
     Attributes:
         tile: the array as the rows that are padded or swizzled.
@@ -70,7 +70,7 @@ class Cure:
 
     @property
     def cures(self) -> bool:
-        """Whether the best layout removes at least a third of the conflicts; less may be chance where data decide."""
+        """True if the best layout removes at least a third of the conflicts; less may be chance where data decide."""
         ideal = sum(change.ideal * change.requests for change in self.changes)
         gained = self.plain.wavefronts - (self.best or self.plain).wavefronts
         return self.best is not None and gained >= _LEAST_GAIN * (self.plain.wavefronts - ideal)
@@ -170,7 +170,7 @@ def tiles_of(array: SharedArray, asked: Asked, known: Declared | None) -> Iterat
 
 
 def rows_of(array: SharedArray, itemsize: int, columns: int) -> Tile:
-    """An array as rows of so many elements, the last of which may end behind it."""
+    """An array as rows of ``columns`` elements, the last of which may end behind it."""
     rows = -(-array.bytes // (itemsize * columns))
     return Tile(SharedArray(array.name, (rows * columns,), itemsize, array.base), columns)
 

@@ -19,19 +19,19 @@ from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, 
 from smembench.toolchains.source_lines import Lined
 
 _Issued = tuple[str, str, str]
-"""What counters tell apart: space, kind and way of an access site."""
+"""Space, kind and way of an access site, which counters distinguish."""
 _COPY: _Issued = ("shared", "store", "asynchronous")
 _WAYS = {"load": "matrix", "store": "asynchronous"}
 """The ways of instructions whose width is not read; those of stmatrix, which no kernel guards, are left out."""
 
 
 def idle_requests(traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int) -> dict[str, int]:
-    """Those of a launch to shared memory, by way and kind, such as ``store`` and ``asynchronous store``.
+    """Idle requests of a launch to shared memory by way and kind, such as ``store`` and ``asynchronous store``.
 
     A kind is left out if it has none, and if that is not known.
 
     Args:
-        traced: tells the kinds of which requests are not those of the machine code.
+        traced: has the kinds whose requests are not those of the machine code.
         requests: those of a launch that have an active lane.
         warps: those of the grid.
     """
@@ -44,13 +44,13 @@ def idle_requests(traced: Trace, requests: Sequence[Request], code: MachineCode,
 
 
 def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued) -> int:
-    """Those of instructions that every warp issues once: so many less those with an active lane."""
+    """Idle requests of instructions that every warp issues once: warps minus requests with an active lane."""
     active = sum(request.weight for request in requests if _asked(request) == issued)
     return warps * sum(count for op, count in code.items() if _issued(op) == issued) - active
 
 
 def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, issued: _Issued) -> int:
-    """Those of a kind's guarded instructions, line by line; lines are left out where it is not known."""
+    """Idle requests of a kind's guarded instructions, over all lines for which they are known."""
     active: Counter[tuple[int, _Issued]] = Counter()
     callers: Counter[tuple[int, int]] = Counter()
     for request in requests:
@@ -86,7 +86,7 @@ def _with_lanes(by_caller: Sequence[int], may: Sequence[Lined]) -> int:
 def _by_branches(
     active: Mapping[tuple[int, _Issued], int], line: int, guarded: Sequence[Lined], lined: Sequence[Lined]
 ) -> int:
-    """Those of a line's guarded instructions as a trace of PTX tells them: see ``ptx.machine``."""
+    """Idle requests of a line's guarded instructions from the trace of PTX: see ``ptx.machine``."""
     _, kind, way = _issued(guarded[0].access)
     idle = active[line, ("branch", kind, way)]
     never = sum(op.access.never for op in guarded)
@@ -98,9 +98,9 @@ def _by_branches(
 
 
 def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:
-    """How often warps come to the regions, as far as lines without a predicate tell.
+    """Visits of warps per region, as far as lines without a predicate give them.
 
-    A line tells it of the one region that it has instructions in and of which it is not known yet.
+    A line gives those of the one region among its instructions that is not known yet.
     """
     visits: dict[Region, int] = {frozenset(): warps}
     counted = [

@@ -1,4 +1,4 @@
-"""One access of a warp by element offsets, a function of the lane: for layouts without a kernel."""
+"""An access of a warp by element offsets, a function of the lane: for layouts without a kernel."""
 
 from __future__ import annotations
 

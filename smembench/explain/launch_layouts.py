@@ -71,7 +71,7 @@ def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
 
 
 def _missing(tile: Tile, asked: Asked, pad: Tried | None, swizzle: Tried | None) -> str:
-    """Why a pad or a swizzle is missing, a sentence; empty if none is."""
+    """A sentence on why a pad or a swizzle is missing; "" if none is."""
     if swizzle is None and (why := no_swizzle(tile, vector_of(tile, asked))):
         return why
     if pad and swizzle:

@@ -20,14 +20,14 @@ from smembench.explain.requests import AccessSite, Integers
 from smembench.model.hardware import WARP, WORD_BYTES
 
 WARP_SYNCS = 2**20
-"""What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
+"""The step of a barrier in the order of a thread's accesses: more than its ``syncwarp`` between two barriers."""
 CLUSTER_SYNCS = WARP_SYNCS * 2**20
 """Likewise of a barrier of a cluster, and more than a block's barriers between two of these."""
 NEVER = CLUSTER_SYNCS * 2**22
-"""The order of what does not happen: behind all that does."""
+"""The order of events that never happen: behind all others."""
 
 _PLACES = 2**22
-"""Units of memory after a barrier that are told apart, modulo that."""
+"""The hash size of units of memory after a barrier (modulo)."""
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _KINDS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
@@ -45,7 +45,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unfollowed:
-    """What a trace left out: the line of the source, what depends on data there, and whose data it is."""
+    """An omission of a trace: the line of the source, what depends on data there, and whose data it is."""
 
     line: int
     what: str
@@ -158,7 +158,7 @@ def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, 
     Args:
         blocks: of each, the accesses to arrays that it stores to.
         names: of each, as in ``block (1, 0, 0)``.
-        within: whether the threads of a block are told apart as well.
+        within: whether to check the threads of one block as well.
     """
     made = [accesses for of_block in blocks for accesses in of_block]
     if not made:

@@ -31,7 +31,7 @@ from smembench.toolchains.numba_function import function_code
 _SHARED = re.compile(r"\b_cudapy_smem_(\d+)_(\d+)_(\d+(?:_\d+)*)\b")
 """The names of shared arrays in PTX: a number, bytes of an element, and the sides (``toolchains.nvvm``)."""
 _MODULE = re.compile(r"\bsmembench_(?=\w)")
-"""What names of the package's variables in global memory begin with (``intrinsics.scratch``)."""
+"""The prefix of the package's variables in global memory (``intrinsics.scratch``)."""
 _OF_HELPER = re.compile(r"(\.loc\s+(\d+)\s+\d+\s+(?!1\s)(\d+))\s*$", re.MULTILINE)
 """A line of a helper, whose column is the kernel's line that calls it (``toolchains.nvvm``)."""
 
@@ -89,7 +89,7 @@ def names_of_arrays(function: FunctionType) -> Sequence[str]:
 
 
 def passed_as(name: str, argument: Argument) -> Iterator[tuple[str, Argument]]:
-    """What Numba passes: of an array two owners, its elements, bytes of one, address, sides and strides."""
+    """Parameters that Numba passes: of an array two owners, its elements, bytes of one, address, sides and strides."""
     if isinstance(argument, ArrayArgument):
         words = [0, 0, int(np.prod(argument.shape)), argument.dtype.itemsize]
         yield from ((f"{name}${number}", word) for number, word in enumerate(words))
@@ -116,7 +116,7 @@ def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str
 
 
 def _like(name: str, argument: Argument) -> Any:
-    """What Numba compiles for: a number, or an array of the same layout without its memory."""
+    """The value that Numba compiles for: a number, or an array of the same layout without its memory."""
     if isinstance(argument, TensorMapArgument):
         raise UsageError(f"{name}: a tensor map is no argument of a Numba kernel; give an array")
     if not isinstance(argument, ArrayArgument):

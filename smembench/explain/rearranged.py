@@ -44,7 +44,7 @@ class Asked:
         return totals
 
     def times(self, factors: Figures) -> Asked:
-        """With the requests of each site so many times as often."""
+        """The requests of each site, multiplied by its factor."""
         parts = [group._replace(weight=group.weight * factors[group.site]) for group in self._parts]
         return Asked(self.sites, self.requests * factors, self.ideal * factors, parts)
 
@@ -58,7 +58,7 @@ class Asked:
         return sum(len(group.site) for group in self._parts)
 
     def sample(self, count: int) -> Asked:
-        """About so many parts: those with most conflicts, and others for the rest; all if there are no more."""
+        """About ``count`` parts: those with most conflicts, and others for the rest; all if there are no more."""
         if self.parts <= count:
             return self
         turns = np.concatenate([group.weight * (_turns(group, None) - 1) for group in self._parts])
@@ -80,7 +80,7 @@ class Asked:
 
 
 def asked_of(requests: Iterable[Request]) -> Asked:
-    """What requests ask for."""
+    """The requests of all sites together."""
     by_site = grouped(requests, lambda request: request.site)
     return _asked(
         {site: (_table(own), np.array([float(request.weight) for request in own])) for site, own in by_site.items()}
@@ -88,7 +88,7 @@ def asked_of(requests: Iterable[Request]) -> Asked:
 
 
 def asked_by(accesses: Iterable[Accesses]) -> Asked:
-    """What the warps of traced blocks ask for; the lines of helpers are not told apart."""
+    """The requests of the warps of traced blocks; the lines of helpers are not distinguished."""
     by_site = grouped(accesses, lambda made: made.site.in_kernel)
     return _asked({site: _distinct(own) for site, own in by_site.items()})
 

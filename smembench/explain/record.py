@@ -45,7 +45,7 @@ def _tile(tiles: TileTraffic) -> dict[str, Any]:
 
 
 def cure_dict(cure: Cure) -> dict[str, Any]:
-    """What removes the conflicts of an array, or the best that was found."""
+    """The cure of an array, or the best attempt, as plain data."""
     best = cure.best
     layout = None if best is None else "pad" if cure.pad_bytes else "swizzle"
     return {
@@ -71,7 +71,7 @@ def cure_dict(cure: Cure) -> dict[str, Any]:
 
 
 def costs_dict(explained: Costs) -> dict[str, Any]:
-    """What the accesses of a launch cost, and the mistakes of its kernel."""
+    """The cost of the accesses of a launch, and the mistakes of its kernel, as plain data."""
     resident, code = explained.occupancy, explained.code
     return {
         "source_file": explained.trace.filename,

@@ -66,7 +66,7 @@ class AccessSite:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One access by one warp: a byte address per lane, None for inactive lanes.
+    """An access by a warp: a byte address per lane, None for inactive lanes.
 
     ``weight`` is the number of requests, of the grid or of a launch, that it stands for.
     """
@@ -97,18 +97,18 @@ class Accesses(NamedTuple):
     weight: int
 
     def requests(self) -> Iterator[Request]:
-        """Those with an active lane, warp by warp."""
+        """The requests with an active lane, warp by warp."""
         for warp, number in np.argwhere(self.active().T):
             yield _request(self.site, self.addresses[number, warp], self.weight)
 
     def active(self) -> NDArray[np.bool_]:
-        """Whether any lane makes it, by access and warp."""
+        """A mask by access and warp: true if any lane makes it."""
         active: NDArray[np.bool_] = (self.addresses != NOWHERE).any(axis=2)
         return active
 
 
 def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
-    """One request for all of a site with equal addresses; if ``shifted`` also for those that a shift makes equal.
+    """Requests with those of a site that have equal addresses as one; if ``shifted`` also those equal by a shift.
 
     Only shifts that leave the cost of a request as it is: see ``STEPS``.
     """
@@ -123,7 +123,7 @@ def _distinct(site: AccessSite, members: list[Accesses], *, shifted: bool) -> It
         weights.append(np.full(len(rows[-1]), accesses.weight))
     addresses = np.concatenate(rows)
     alike = np.ascontiguousarray(_shifted(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
-    # A row as one value of so many bytes: comparing them as rows of numbers takes ten times as long.
+    # A row as one value of bytes: comparing rows of numbers takes ten times as long.
     values = alike.view(np.dtype((np.void, alike.itemsize * WARP))).ravel()
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     counts = np.zeros(len(first), np.int64)

@@ -25,7 +25,7 @@ class SharedArray:
 
     @property
     def bytes(self) -> int:
-        """Its size in bytes."""
+        """Size in bytes."""
         return prod(self.shape) * self.itemsize
 
 
@@ -55,7 +55,7 @@ class Trace:
         return [request for accesses in served for request in accesses.requests()]
 
     def reasons(self, *, partial: bool) -> list[str]:
-        """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
+        """Reasons why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
         left_out = () if partial else self.unfollowed
         reasons = [f"line {mistake.line}: {mistake.text}" for mistake in self.mistakes]
         return reasons + [f"line {omission.line}: {omission.text}" for omission in left_out]

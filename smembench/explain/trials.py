@@ -35,12 +35,12 @@ class Tried:
 
     @property
     def free(self) -> bool:
-        """Whether no access has a conflict."""
+        """True if no access has a conflict."""
         return {self.loads, self.stores} <= {1.0, None}
 
 
 def tried(tile: Tile, asked: Asked, layout: Layout) -> Tried:
-    """What requests cost if the tile's elements lie as a layout has them."""
+    """The cost of requests with the tile's elements in a layout."""
     needed = asked.wavefronts(lambda addresses: tile.moved(addresses, layout))
     loads, stores = (_degree(asked, needed, kind) for kind in ("load", "store"))
     return Tried(layout, loads, stores, round(needed.sum()))
@@ -63,7 +63,7 @@ def pads(tile: Tile, asked: Asked, most: int) -> list[Layout]:
 
 
 def swizzles(tile: Tile, asked: Asked) -> list[Layout]:
-    """Those that stay in a row and leave vectors whole, the simplest expressions first."""
+    """Swizzles that stay in a row and leave vectors whole, the simplest expressions first."""
     vector = vector_of(tile, asked)
     return [] if no_swizzle(tile, vector) else list(_swizzles(tile, vector))
 
@@ -79,7 +79,7 @@ def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
 
 
 def no_swizzle(tile: Tile, vector: int) -> str:
-    """Why no swizzle is tried, a sentence; empty if some are."""
+    """A sentence on why no swizzle is tried; "" if some are."""
     name, columns = tile.array.name, tile.columns
     if columns & (columns - 1):
         return f"No swizzle is tried: a row of {name} has {columns} elements, no power of two, and XOR would leave it."
@@ -116,7 +116,7 @@ def _price(tile: Tile, layout: Layout) -> int:
 
 
 def _scores(tile: Tile, layouts: Sequence[Layout], asked: Asked) -> Iterator[tuple[int, Layout]]:
-    """What layouts cost by a sample; those of a kind that follow one without conflicts are left out."""
+    """The wavefronts of layouts by a sample, up to the first without conflicts."""
     if asked.parts <= _MANY and all(layout.pad for layout in layouts):
         asked = asked.modulo(tile.columns * tile.array.itemsize, tile.array.base)
     sample, ideal = asked.sample(_SAMPLE), round(asked.ideal.sum())

@@ -33,7 +33,7 @@ _KINDS = {
 
 
 class _Made(NamedTuple):
-    """What an instruction accesses: the space, and the kind, bytes per lane and way of an access site."""
+    """An instruction's access: the space, and the kind, bytes per lane and way of an access site."""
 
     space: str
     kind: str
@@ -45,9 +45,9 @@ class Accesses:
     """Makes functions of instructions that access memory.
 
     Attributes:
-        traced: what the block did so far.
+        traced: the block's records so far.
         order: ``WARP_SYNCS`` times the barriers that each thread has passed, and its ``syncwarp`` since the last; a new
-            array after each, since records refer to it.
+            array after each, because records refer to it.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Accesses:
 
     @property
     def progress(self) -> Progress:
-        """How far the block is."""
+        """The progress of the block."""
         return Progress(len(self.traced.records), self.traced.barriers, self.order, dict(self._come))
 
     @progress.setter
@@ -121,7 +121,7 @@ class Accesses:
             self.traced.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
     def note_bulk(self, given: Instruction, mask: Mask, begin: int, count: int) -> None:
-        """Record a copy of so many bytes from a block's shared memory if it goes to another block's."""
+        """Record a copy of ``count`` bytes from a block's shared memory if it goes to another block's."""
         if self._registers.memory.located("shared", np.full(len(mask), begin), mask)[0] == "distributed":
             self._note(given, _Made("shared", "store", count, "bulk"), np.full(len(mask), begin), mask)
 
@@ -185,7 +185,7 @@ class Accesses:
         return access
 
     def _loaded(self, space: str, at: Integers, element: np.dtype[Any], mask: Mask | None) -> tuple[Any, Any]:
-        """What is loaded, and where it is unknown; of which arrays is kept."""
+        """The loaded values, and where they are unknown; the names of arrays without data are kept."""
         value, missing = self._registers.memory.load(space, at, element, mask)
         if missing is not None:
             self._unknown |= self._registers.memory.without_data(space, at, mask)

@@ -1,4 +1,4 @@
-"""What PTX's instructions on bits compute: shifts, fields, permutations and counts."""
+"""Results of PTX's instructions on bits: shifts, fields, permutations and counts."""
 
 from __future__ import annotations
 

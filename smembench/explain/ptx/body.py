@@ -168,5 +168,5 @@ class Body:
         self.kernel.code.append(Instruction(opcode, split(rest), guard, negated, *lines, parts, space))
 
     def _is_of_call(self, operands: str) -> bool:
-        """Whether an instruction accesses a parameter or a result of a call."""
+        """True if an instruction accesses a parameter or a result of a call."""
         return any(name in self.kernel.variables for text in split(operands) for name in NAME.findall(text))

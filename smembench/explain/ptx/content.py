@@ -46,7 +46,7 @@ class Content:
 
 
 def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -> Any:
-    """What an atomic operation of these modifiers leaves of what was there before."""
+    """The value after an atomic operation with these modifiers on the value before."""
     if "add" in parts:
         return before + value
     if "exch" in parts:

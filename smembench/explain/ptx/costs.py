@@ -121,7 +121,7 @@ def costs_of(
     launched: tuple[int, int],
     code: tuple[str | None, MachineCode | None],
 ) -> Costs:
-    """What the accesses of a traced launch cost.
+    """The cost of the accesses of a traced launch.
 
     Args:
         traced: with the accesses that the machine code has, where it is known.
@@ -174,7 +174,7 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
 
 
 def by_cost(traced: Trace) -> dict[Hashable, Request]:
-    """One request for all of an access site with the same cost, by site and cost."""
+    """Requests by site and cost, one for all with the same of both."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
     requests: dict[Hashable, Request] = {}
     for request in distinct(traced.accesses, shifted=True):

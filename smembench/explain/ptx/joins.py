@@ -1,4 +1,4 @@
-"""Where threads meet again that a branch parted, if they compute no more than values until then."""
+"""Joins of threads that a branch parted, if they compute no more than values until then."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ class Joins:
 
 
 def computes(given: Instruction) -> bool:
-    """Whether an instruction does no more than to compute values of its thread, or to branch."""
+    """True if an instruction only computes values of its thread, or branches."""
     return given.root not in _ACROSS and (given.root not in MEMORY or given.by_name)

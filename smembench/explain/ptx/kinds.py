@@ -1,4 +1,4 @@
-"""Which blocks of a grid are run, and how many each stands for: those that differ in accesses or in alignment."""
+"""Blocks to run of a grid, with their weights: one of each kind that differs in accesses or in alignment."""
 
 from __future__ import annotations
 

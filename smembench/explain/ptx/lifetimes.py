@@ -16,7 +16,7 @@ _VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 
 def out_of_life(traced: Traced, block: int, name: Callable[[Record], str]) -> Iterator[Mistake]:
-    """The mistakes of a cluster whose blocks have so many threads; ``name`` tells the array of an access.
+    """The mistakes of a cluster; ``block`` is the threads of a block, ``name`` gives the array of an access.
 
     A block has begun when a thread has passed a barrier of the cluster. It has not ended if it waits for something that
     comes after the access: for a barrier of the cluster, or for one in shared memory that another block completes.

@@ -201,7 +201,7 @@ class Machine:
         return inside if inside.any() else None
 
     def _go_on(self, number: int, last: Instruction | None, mask: Mask, running: Running) -> None:
-        """Where the threads of a mask go after a piece of code."""
+        """Send the threads of a mask to their next piece of code."""
         if last is None:
             join(running, number + 1, mask)
             return
@@ -227,7 +227,7 @@ class Machine:
             self._accesses.progress = passed
 
     def _parted(self, number: int, last: Instruction, mask: Mask, running: Running) -> Mask:
-        """The threads for which the guard of a piece's end holds; the others go on behind it.
+        """The threads for which the guard of a piece's end is true; the others go on behind it.
 
         Those for which it is not known meet the others where both ways compute no more than values.
         """
@@ -246,7 +246,7 @@ class Machine:
         return taken
 
     def _chosen(self, number: int, last: Instruction, mask: Mask) -> Mask:
-        """The threads for which the guard of a piece's end holds; a branch past what depends on data is taken."""
+        """The threads for which the guard of a piece's end is true; a branch past what depends on data is taken."""
         chosen, _ = self._registers.predicate(last.guard, negated=last.negated)
         unknown = self._unknown(last, mask)
         if unknown is None or id(last) in self._spins:

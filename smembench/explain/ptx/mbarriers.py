@@ -83,7 +83,7 @@ class Mbarriers:
         return change
 
     def completing(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """A function that tells a barrier of the bytes of a store or an atomic that has it as its last operand."""
+        """A function that counts the bytes of a store or an atomic at the barrier of its last operand."""
 
         def complete(mask: Mask | None) -> None:
             for address, who in self.addressed(given, mask):
@@ -126,7 +126,7 @@ class Mbarriers:
         return later
 
     def lacking(self, given: Instruction, mask: Mask) -> str:
-        """What the barrier lacks for which the threads of a mask wait."""
+        """The arrivals and bytes missing at the barrier for which the threads of a mask wait, as text."""
         for address, _ in self.addressed(given, mask):
             state, pitch = self._states[address], self._registers.memory.windows.pitch
             return (

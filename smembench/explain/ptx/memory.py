@@ -73,7 +73,7 @@ class Memory:
         self.windows = Windows(self.shared_bytes + 16, 1, 1)
 
     def enter(self, threads: int, blocks: int = 1) -> None:
-        """Begin a block of so many threads, or so many blocks with these threads in all."""
+        """Begin a block, or several blocks with ``threads`` threads in all."""
         self.windows = Windows(self.shared_bytes + 16, threads, blocks)
         self._shared, self._local = (
             Content(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
@@ -81,11 +81,11 @@ class Memory:
         )
 
     def address_of(self, name: str) -> int:
-        """Where a variable begins in its space."""
+        """The first byte of a variable in its space."""
         return self._places[name]
 
     def window(self, space: str) -> int:
-        """What is added to an address in a space to make it generic."""
+        """The offset of a space among generic addresses."""
         return _WINDOWS.get(space, 0)
 
     def array_at(self, address: int) -> GlobalArray | None:
@@ -190,7 +190,7 @@ class Memory:
         values: Sequence[Any],
         who: tuple[Any, Any],
     ) -> tuple[Any, Any]:
-        """Combine values with what is there, thread by thread; what each found, and where that is unknown.
+        """Combine values with what is there, thread by thread; the values before, and where they are unknown.
 
         An atomic operation whose arithmetic is not followed, or with an unknown value, leaves what is unknown.
         """
@@ -213,7 +213,7 @@ class Memory:
         return previous, missing
 
     def forget(self, space: str, addresses: Integers, width: int, mask: Mask | None) -> None:
-        """What a copy brought is not known."""
+        """Mark the bytes that a copy brought as unknown."""
         for content, _, places in self._views(space, addresses, width, mask):
             if content is not None:
                 content.mark(places, False)
@@ -221,7 +221,7 @@ class Memory:
     def _views(
         self, space: str, addresses: Integers, width: int, mask: Mask | None
     ) -> list[tuple[Any, Mask, Integers]]:
-        """What an access of a mask reaches: contents, None if unknown; the threads inside of each, and their bytes."""
+        """The contents that an access reaches, None if unknown, with the threads inside of each, and their bytes."""
         active = np.ones(addresses.shape, np.bool_) if mask is None else mask
         parts: list[tuple[Content | None, Mask, Integers]]
         if space in ("shared", "distributed"):
@@ -257,7 +257,7 @@ class Memory:
         return "global memory", 0, 0
 
     def holds(self, space: str, begin: int, end: int) -> bool:
-        """Whether one array, or shared memory, has all bytes from ``begin`` to ``end``."""
+        """True if one array, or shared memory, has all bytes from ``begin`` to ``end``."""
         _, first, size = self._extent(space, int(_number(begin, space)))
         return bool(first <= begin and end <= first + size)
 

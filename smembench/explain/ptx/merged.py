@@ -1,4 +1,4 @@
-"""What ptxas made of a kernel's accesses: neighbouring ones of a thread become one that is wider.
+"""Accesses as ptxas merges them: neighbouring ones of a thread become one that is wider.
 
 PTX and machine code are compared line by line. Loads, or stores, of a line that lie side by side at one register's
 address are merged if the line then has its accesses of each width in the proportions of the machine code, which may
@@ -47,7 +47,7 @@ class Merging(NamedTuple):
 
 
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
-    """Which instructions of a kernel its machine code has in fewer and wider ones."""
+    """The instructions of a kernel that its machine code has as fewer and wider ones."""
     code = kernel.code
     asked = {number: _of(op) for number, op in enumerate(code) if op.root in _KINDS and not _is_remote(op)}
     numbers = grouped((n for n, of in asked.items() if of[1] in ("shared", "global")), lambda n: asked[n])
@@ -105,7 +105,7 @@ def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instr
     jumps = [number for number in forward if not kernel.code[number].guard]
 
     def skips(branch: int, number: int) -> bool:
-        """Whether threads that take a branch, or do not, pass an access by."""
+        """True if threads that take a branch, or do not, pass an access by."""
         if number < forward[branch]:
             return True
         sides = (forward[branch], forward.get(branch + 1, 0))  # if the access lies on one of two sides
@@ -166,7 +166,7 @@ def _across(plain: set[int], compiled: Counter[int]) -> int | None:
 
 
 def _is_remote(given: Instruction) -> bool:
-    """Whether it may reach another block's shared memory, for which machine code has generic addresses."""
+    """True if it may reach another block's shared memory, for which machine code has generic addresses."""
     return "shared::cluster" in given.parts
 
 

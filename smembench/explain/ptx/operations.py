@@ -1,4 +1,4 @@
-"""What PTX instructions compute, on NumPy arrays with an element per thread: an opcode is a line of the table.
+"""Results of PTX instructions, on NumPy arrays with an element per thread: an opcode is a line of the table.
 
 A rule gets the instruction's modifiers and NumPy's type of its last type, and returns the types of its operands and a
 function of them (PTX ISA, "Instruction Set"). Integers wrap around as they do on a GPU; floating-point numbers are
@@ -251,7 +251,7 @@ def _first_type(parts: Sequence[str]) -> str:
 
 
 def operation(parts: Sequence[str]) -> Operation | None:
-    """What an instruction with these modifiers computes; None if it is not followed."""
+    """The arithmetic of an instruction with these modifiers; None if it is not followed."""
     rule = RULES.get(parts[0])
     types = [part for part in parts[1:] if part in TYPES]
     known = _KNOWN.union({"cvt": _DIRECTED, "min": _CLAMPED, "max": _CLAMPED}.get(parts[0], ()))

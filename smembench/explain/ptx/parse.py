@@ -78,7 +78,7 @@ def _functions(text: str) -> Iterator[tuple[re.Match[str], int]]:
 
 
 def _closing(text: str, begin: int) -> int:
-    """Where the brace that was opened before ``begin`` is closed."""
+    """The place of the closing brace of a scope that begins at ``begin``."""
     depth = 1
     for match in re.finditer(r"[{}]", text[begin:]):
         depth += 1 if match[0] == "{" else -1
@@ -129,7 +129,7 @@ _NO_TARGET = {
 
 
 def _describe(kernel: PtxKernel, instruction: Instruction) -> None:
-    """Fill in which registers an instruction writes and reads."""
+    """Fill in the registers that an instruction writes and reads."""
     operands = instruction.operands
     if operands and instruction.root not in _NO_TARGET and not operands[0].startswith("["):
         instruction.targets = tuple(kernel.registers_in(operands[0]))

@@ -61,12 +61,12 @@ class Instruction:
 
     @property
     def ends(self) -> bool:
-        """Whether threads may go on elsewhere after it, or wait."""
+        """True if threads may go on elsewhere after it, or wait."""
         return self.root in _ENDS or (self.root == "mbarrier" and any(part in _ASKS for part in self.parts))
 
     @property
     def by_name(self) -> bool:
-        """Whether it accesses a parameter of the kernel, or of a call, by its name."""
+        """True if it accesses a parameter of the kernel, or of a call, by its name."""
         return self.space == "param" and not any("%" in text for text in self.addresses)
 
     @property
@@ -86,7 +86,7 @@ class Instruction:
 
     @property
     def addresses(self) -> list[str]:
-        """Its operands in brackets."""
+        """The operands in brackets."""
         return [operand for operand in self.operands if operand.startswith("[")]
 
 

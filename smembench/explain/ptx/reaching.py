@@ -1,4 +1,4 @@
-"""Which writes of a register reach a read: a compiler gives one name to a counter and, elsewhere, to a sum."""
+"""Reaching definitions of registers: a compiler gives one name to a counter and, elsewhere, to a sum."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Reaching:
         return [self._places[bit] for bit in _ones(reaching)]
 
     def _by_instruction(self) -> Mapping[int, int]:
-        """What reaches each instruction, as bits."""
+        """The writes that reach each instruction, as bits."""
         extents = pieces(self._kernel)
         after = successors(self._kernel, extents)
         begins = [0] * (len(extents) + 1)
@@ -56,7 +56,7 @@ class Reaching:
         return reached
 
     def _behind(self, number: int, reaching: int) -> int:
-        """What reaches the instruction behind one; under a predicate other threads keep what they had."""
+        """The writes that reach the next instruction; under a predicate other threads keep theirs."""
         given = self._kernel.code[number]
         for name in given.targets:
             if name in self._of_name:

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 class Launch(NamedTuple):
-    """How a kernel is launched.
+    """The launch of a kernel.
 
     ``parameters`` are the bytes of its parameters by name, ``maps`` the tensor maps by the name of the parameter, or of
     the array to which it points. ``cluster`` is in blocks, and divides the grid. ``most_steps`` are the instructions
@@ -101,7 +101,7 @@ class Registers:
         return lambda: constant
 
     def unknown_in(self, names: Sequence[str]) -> Mask | None:
-        """Where any of these registers is unknown; None where none is."""
+        """The threads in which any of these registers is unknown; None if all are known."""
         unknown: Mask | None = None
         for name in names if self._unknown else ():
             one = self._unknown.get(name)
@@ -135,7 +135,7 @@ class Registers:
             self._unknown.pop(name, None)
 
     def forget(self, names: Iterable[str], mask: Mask) -> None:
-        """What registers hold is not known in the threads of a mask."""
+        """Mark registers as unknown in the threads of a mask."""
         for name in names:
             self.write(name, self.nothing(name), mask, self.everyone)
 
@@ -193,7 +193,7 @@ class Registers:
         return values
 
     def _of_clusters(self) -> dict[str, Any]:
-        """Those that tell blocks apart, but for which cluster it is; scalars where it has a single block."""
+        """The special registers of blocks in a cluster, but its index; scalars for a single block."""
         width, height, _ = self.launch.cluster
         numbers = np.arange(self.threads) // self.block if self.blocks > 1 else np.int64(0)
         values = {

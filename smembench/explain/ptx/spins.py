@@ -38,7 +38,7 @@ def _swaps(given: Instruction) -> bool:
 
 
 def _counts(kernel: PtxKernel, loop: Sequence[Instruction]) -> bool:
-    """Whether accesses or branches of a loop depend on registers that an iteration leaves to the next."""
+    """True if accesses or branches of a loop depend on registers that an iteration leaves to the next."""
     needed: set[str] = set()
     for op in reversed(loop):
         if op.root in MEMORY or op.root == "bra" or needed.intersection(op.targets):

@@ -1,4 +1,4 @@
-"""Loops in a steady state: an iteration does what the one before did, so many bytes further.
+"""Loops in a steady state: each iteration repeats the one before at a constant distance in bytes.
 
 After a few iterations that a group of threads takes, the last ones are compared. If registers have grown by the same
 amounts, and accesses are the same but for whole sectors of global memory, further iterations cost the same, as long as
@@ -135,12 +135,12 @@ class Loop:
         return progress
 
     def _is_unknown(self, name: str, mask: Mask) -> bool:
-        """Whether no thread of a mask knows what a register holds."""
+        """True if a register is unknown in all threads of a mask."""
         unknown = self._registers.unknown_in([name])
         return unknown is self._registers.everyone or (unknown is not None and bool(unknown[mask].all()))
 
     def _check(self, records: Sequence[Record]) -> None:
-        """Whether the first period behind passed iterations is what it has to be."""
+        """Check that the first period behind passed iterations is the expected one."""
         if self._period and len(self._states) > self._period:
             begin, end = (self._states[-1 - back].progress.records for back in (self._period, 0))
             made = records[begin:end]
@@ -149,7 +149,7 @@ class Loop:
                 raise NotSteadyError
 
     def _bends(self, given: Instruction, grown: Mapping[str, Any]) -> bool:
-        """Whether a result may grow otherwise than it has, though what it is computed from grows on as it did."""
+        """True if a result may change its growth though its operands keep theirs."""
         growths = [growth for name in given.sources if (growth := grown.get(name)) is not None]
         if not growths or given.root in MEMORY or given in self._comparisons:
             return False
@@ -166,7 +166,7 @@ class Loop:
         return np.dtype(TYPES[given.types[0]]).kind in "iu" and given.parts[1] in (*_COMPARISONS, "ne")
 
     def _whole(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
-        """For how many periods the bits above the lowest ones, which an instruction takes, stay the same."""
+        """The number of periods in which the bits above the lowest ones, which an instruction takes, stay the same."""
         growth, above = grown.get(given.operands[1]), _lowest_bits(given)
         if growth is None or not (growth % growth.dtype.type(above)).any():
             return _MOST
@@ -176,7 +176,7 @@ class Loop:
         return int(np.broadcast_to(np.where(by == 0, _MOST, periods), mask.shape)[mask].min())
 
     def _constant(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
-        """For how many periods the result of a comparison stays the same in all threads of a mask."""
+        """The number of periods in which a comparison keeps its result in all threads of a mask."""
         kind, sides = TYPES[given.types[0]], given.operands[1:3]
         if all(grown.get(text) is None for text in sides):
             return _MOST
@@ -202,7 +202,7 @@ class Loop:
 
 
 def _periods(ahead: int, by: int, equal: bool | None) -> int:
-    """For how many periods one side of a comparison stays on its side of the other, by which it is ``ahead`` at first.
+    """The number of periods in which one side of a comparison stays ahead of the other, or behind it.
 
     Args:
         ahead: the difference.
@@ -221,7 +221,7 @@ def _periods(ahead: int, by: int, equal: bool | None) -> int:
 
 
 def _lowest_bits(given: Instruction) -> int:
-    """One more than the mask of an instruction that takes the lowest bits; 0 for another."""
+    """The mask plus one of an instruction that takes the lowest bits; 0 for another."""
     if given.root != "and" or not given.operands[2].isdecimal():
         return 0
     above = int(given.operands[2]) + 1
@@ -229,7 +229,7 @@ def _lowest_bits(given: Instruction) -> int:
 
 
 def _growth(first: Mapping[str, Any], one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any] | None:
-    """By how much each register has grown in the last period, None for not at all; None if not as in the one before."""
+    """The growth of each register in the last period, None if constant; None if the period before differs."""
     growths: dict[str, Any] = {}
     if first.keys() != one.keys() or one.keys() != two.keys():
         return None
@@ -257,14 +257,14 @@ def _is_same(one: Record, other: Record) -> bool:
 
 
 def _moved_on(last: Record, before: Record, periods: int) -> Record:
-    """An access so many periods later."""
+    """An access a number of periods later."""
     active = last.addresses != NOWHERE
     moved = last.addresses + periods * (last.addresses - before.addresses)
     return last._replace(addresses=np.where(active, moved, NOWHERE))
 
 
 def _costs_as(last: Record, before: Record) -> bool:
-    """Whether an access costs what that of the period before did."""
+    """True if an access costs the same as that of the period before."""
     if not _is_alike(last, before) or last.times != before.times:
         return False
     active = last.addresses != NOWHERE

@@ -1,4 +1,4 @@
-"""Loads that ptxas moved into a branch, since only what is stored or added under a predicate uses their values.
+"""Loads that ptxas moved into a branch, because only stores and atomics under a predicate use their values.
 
 In PTX the load stands beside accesses of all threads, in the machine code in a region (``memory_instructions.regions``)
 inside of theirs.

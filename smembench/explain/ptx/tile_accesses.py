@@ -197,7 +197,7 @@ class TileAccesses:
         return readable(self._registers.memory.shared_name(begin))
 
     def _come(self, given: Instruction, thread: int, brought: tuple[int, int], ranks: list[int]) -> None:
-        """Bytes have come to shared memory, of several blocks at the same place, and the barriers there are told.
+        """Count bytes that have come to shared memory, of several blocks at the same place, at the barriers there.
 
         Of a store they are taken from there.
         """
@@ -219,14 +219,14 @@ class TileAccesses:
                 self._mbarriers.come(at, count, np.arange(self._registers.threads) == thread)
 
     def _barrier(self, given: Instruction, thread: int) -> int | None:
-        """The address of the barrier in shared memory that is told; None for none."""
+        """The address of the barrier in shared memory that counts the bytes; None for none."""
         if "mbarrier" not in given.opcode:
             return None
         address, _ = self._registers.address(given.addresses[-1])
         return int(_at(address, thread))
 
     def _in_cluster(self, given: Instruction, place: int, thread: int) -> int:
-        """Where an address of a thread lies in the memory of the cluster; NOWHERE, with a mistake, if it has none."""
+        """The place of a thread's address in the memory of the cluster; NOWHERE, with a mistake, if it has none."""
         windows, block = self._registers.memory.windows, place // WINDOW - 1
         offset = int(windows.in_cluster(np.full(self._registers.threads, place))[thread])
         if offset != NOWHERE and (windows.blocks > 1 or block < 0):
@@ -243,7 +243,7 @@ def _places(address: int, ranks: list[int]) -> list[int]:
 
 
 def decoded(descriptor: int, name: str, rows: int, depth: int) -> tuple[Operand, int]:
-    """What a matrix descriptor states, and where the operand begins (PTX ISA, "Matrix Descriptor Format").
+    """The operand of a matrix descriptor, and its first byte (PTX ISA, "Matrix Descriptor Format").
 
     Args:
         descriptor: its 64 bits.

@@ -37,7 +37,7 @@ _SPACES = {"const": "constant"}
 
 
 class Chosen(NamedTuple):
-    """Which clusters are run, and whether their mistakes are looked for.
+    """The clusters to run, and whether to look for their mistakes.
 
     ``few`` is the number up to which each is run; None for as many as take seconds. With ``kinds`` they are these, with
     the number of clusters that each stands for. Those of a ``persistent`` grid are a few that are evenly spaced.
@@ -54,7 +54,7 @@ BY_WORK = Chosen()
 
 @dataclass(slots=True)
 class _Block:
-    """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks.
+    """The trace of a cluster, and two keys: its accesses, and the alignment of their addresses in sectors and banks.
 
     ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from, and
     ``merged`` those of which ptxas made wider ones.
@@ -210,19 +210,19 @@ def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterato
 
 
 def _is_stored(array: str, made: Sequence[Made]) -> bool:
-    """Whether an array is stored to, and accessed in another line or way as well."""
+    """True if an array is stored to, and accessed in another line or way as well."""
     sites = {(at_site.site.kind, at_site.site.line) for at_site in made if at_site.site.array == array}
     return len(sites) > 1 and any(kind == "store" for kind, _ in sites)
 
 
 def _orders(given: Instruction) -> bool:
-    """Whether an instruction may order accesses to global memory of different blocks."""
+    """True if an instruction may order accesses to global memory of different blocks."""
     atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
     return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
 
 
 def _is_remote(site: AccessSite) -> bool:
-    """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
+    """True if threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
     return site.space == "distributed" and site.way != "bulk"
 
 

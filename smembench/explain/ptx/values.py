@@ -110,7 +110,7 @@ def _of_cluster(given: Instruction, registers: Registers) -> Run:
 
 
 def _is_shared(given: Instruction, registers: Registers) -> Run:
-    """Whether a generic address is one of shared memory: of the own block, or of any in the cluster."""
+    """``isspacep.shared``: true for generic addresses of the own block's shared memory, or of any in the cluster."""
     address = registers.operand(given.operands[1], "u8")
 
     def run(mask: Mask | None) -> None:

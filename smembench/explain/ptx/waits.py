@@ -31,7 +31,7 @@ class _Name(NamedTuple):
 
 
 class _Barrier(NamedTuple):
-    """Where threads go on behind a barrier, its name, and for how many threads it waits, 0 for all."""
+    """A barrier: the piece of code behind it, its name, and the threads for which it waits, 0 for all."""
 
     behind: int
     name: _Name
@@ -170,7 +170,7 @@ class Waits:
         return arrived | (self._arrived >= name.number) if name.block == _CLUSTER else arrived
 
     def _is_complete(self, name: _Name) -> bool:
-        """Whether as many have come to a barrier as it waits for, or all that have not returned."""
+        """True if as many have come to a barrier as it waits for, or all that have not returned."""
         come = self._come(name)
         if count := max(barrier.threads for barrier in self._at if barrier.name == name):
             return bool(come.sum() >= min(count, self._registers.block))
@@ -209,7 +209,7 @@ class Waits:
             self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
 
     def _order(self, name: _Name, arrived: Mask) -> None:
-        """What threads do behind a barrier comes after all that others did before it."""
+        """Order the accesses of threads behind a barrier after all accesses before it."""
         order = self._accesses.order
         if name.block == _CLUSTER:
             behind = self._behind.setdefault(name, (int(order.max()) // CLUSTER_SYNCS + 1) * CLUSTER_SYNCS)
