@@ -117,13 +117,11 @@ class LaunchedCode(Subject):
         if not launch.grid or not self._block:
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._loaded: Loaded[Any] = Loaded(code.object_code, code.entry)
-        self._entry, self._object = code.entry, code.object_code
-        self._parameters = code.parameters
-        self._arguments = code.arguments
-        self.names = code.names or [parameter.name for parameter in self._parameters]
-        if len(self._arguments) != len(self._parameters):
-            given = number_of(len(self._arguments), "argument")
+        self.names = code.names or [parameter.name for parameter in code.parameters]
+        if len(code.arguments) != len(code.parameters):
+            given = number_of(len(code.arguments), "argument")
             raise UsageError(f"{launch.target}: takes ({', '.join(self.names)}), not {given}; give one for each name")
+        self._pairs = [*zip(code.parameters, code.arguments, strict=True)]
         hints = ((parameter.name, untyped(parameter, argument)) for parameter, (_, argument) in self._pairs)
         self.notes = [f"argument {name}: {hint}" for name, hint in hints if hint]
 
@@ -143,10 +141,6 @@ class LaunchedCode(Subject):
             cooperative=launch.cooperative,
             keep=[memory for _, memory in kept],
         )
-
-    @property
-    def _pairs(self) -> Sequence[tuple[Parameter, tuple[int | None, Argument]]]:
-        return [*zip(self._parameters, self._arguments, strict=True)]
 
     def _bytes(
         self, parameter: Parameter, place: int | None, argument: Argument, arrays: Arrays
