@@ -10,6 +10,7 @@ from typing import Any
 
 from cuda.bindings import driver
 
+from smembench.devices.cuda_graph import Launch, new_event
 from smembench.kernels.driver import checked
 
 _SAMPLE_MS = 1.0
@@ -17,8 +18,6 @@ _MOST_CALLS = 100
 _EMPTY_PAIRS = 20
 _BEHIND = 2.0
 """The time that the GPU is kept busy, over the host's time to enqueue a call."""
-
-Launch = Callable[[], Any]
 
 
 class EventTimer:
@@ -42,7 +41,7 @@ class EventTimer:
         self, stream: int, launch: Launch, before: Launch, busy: Callable[[float], Any], warmup: float
     ) -> None:
         self._stream, self._launch, self._before, self._busy = stream, launch, before, busy
-        self._pair = [checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT)) for _ in range(2)]
+        self._pair = [new_event() for _ in range(2)]
         begun = perf_counter()
         launch()
         self._hold = _BEHIND * (perf_counter() - begun)

@@ -75,7 +75,8 @@ def _divided(graph: Any, begin: Any, end: Any) -> tuple[Pairs, list[str]]:
         Undivided: where the nodes between the events are no chain, or a graph of its own is among them.
     """
     count = checked(driver.cuGraphGetNodes(graph))[1]
-    types = {int(node): checked(driver.cuGraphNodeGetType(node)) for node in _nodes(graph, count)}
+    nodes = checked(driver.cuGraphGetNodes(graph, count))[0]
+    types = {int(node): checked(driver.cuGraphNodeGetType(node)) for node in nodes}
     behind: dict[int, list[tuple[Any, Any]]] = {node: [] for node in types}
     ahead = Counter[int]()
     for source, target, data in zip(*_edges(graph), strict=True):
@@ -103,11 +104,6 @@ def _divided(graph: Any, begin: Any, end: Any) -> tuple[Pairs, list[str]]:
         checked(latest("cuGraphAddDependencies")(graph, [record], [target], [driver.CUgraphEdgeData()], 1))
         events.append(event)
     return [*zip(events, [*events[1:], end], strict=True)], kinds
-
-
-def _nodes(graph: Any, count: int) -> Sequence[Any]:
-    nodes: Sequence[Any] = checked(driver.cuGraphGetNodes(graph, count))[0]
-    return nodes
 
 
 def _edges(graph: Any) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
