@@ -44,22 +44,15 @@ class Numba(Toolchain[NumbaKernel]):
 
         return INSTALL
 
-    def unavailable(self) -> str | None:
+    def try_out(self) -> None:
         """NVVM, NVRTC and nvJitLink have to be there."""
         from smembench.kernels.numba_cuda import uint32
-
-        if reason := self.not_installed():
-            return reason
 
         def nothing(x: Any) -> Any:  # no lambda: Numba warns that it does not find the source of one
             return None
 
-        try:
-            _linker_version()
-            compiled(nothing, (uint32,), (8, 0), at_link_time=False)
-        except Exception as error:  # whichever library is missing raises its own
-            return " ".join(str(error).split())[:200]
-        return None
+        _linker_version()
+        compiled(nothing, (uint32,), (8, 0), at_link_time=False)
 
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> Loaded[NumbaKernel]:
         """Compiles at once."""

@@ -100,10 +100,14 @@ class Toolchain(ABC, Generic[P]):
         if reason := self.not_installed():
             return reason
         try:
-            self.libraries()
+            self.try_out()
         except Exception as error:  # each library raises its own
             return " ".join(str(error).split())[:200]
         return None
+
+    def try_out(self) -> None:
+        """Raise an exception if a library that it needs is missing."""
+        self.libraries()
 
     @abstractmethod
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
