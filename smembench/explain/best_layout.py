@@ -100,11 +100,6 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
     return BestLayouts(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
 
 
-def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
-    """The cost of the requests with the tile's elements in a layout."""
-    return tried(tile, asked_of(requests), layout)
-
-
 def _reason(tile: Tile, requests: Iterable[Request], pad: Tried | None, swizzle: Tried | None) -> str:
     """A sentence on why a pad or a swizzle is missing; "" if none is."""
     if pad and swizzle:

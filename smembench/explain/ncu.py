@@ -81,12 +81,10 @@ def counted(
         UsageError: if ncu is not installed or does not give a figure per launch.
     """
     ran = _run(command(child, [*metrics, *optional], cache_control=cache_control))
-    output = ran.stdout + ran.stderr
     while optional and not parse(ran.stdout):
-        known = [metric for metric in optional if metric not in output]
+        known = [metric for metric in optional if metric not in ran.stdout + ran.stderr]
         optional = known if len(known) < len(optional) else ()
         ran = _run(command(child, [*metrics, *optional], cache_control=cache_control))
-        output = ran.stdout + ran.stderr
     return complete(ran.stdout, metrics, launches=launches, messages=ran.stderr or ran.stdout)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from smembench.explain.ptx.needed import MEMORY
 from smembench.explain.ptx.program import Instruction, PtxKernel
 
-_SWAPS = ("cas", "exch")
+_SWAPS = {"cas", "exch"}
 """Atomics by which a thread waits for a lock or a flag."""
 _NO_WAIT = ("call", "mbarrier", "brx", "ret", "exit")
 
@@ -26,15 +26,11 @@ def spins(kernel: PtxKernel) -> Mapping[int, Sequence[Instruction]]:
 def _waiting(kernel: PtxKernel, loop: Sequence[Instruction]) -> Sequence[Instruction]:
     """The loads of a loop and its branch, none if it does anything but wait."""
     accesses = [op for op in loop if op.root in MEMORY and not op.by_name]
-    loads = [op for op in accesses if op.root in ("ld", "ldu") or (op.root == "atom" and _swaps(op))]
+    loads = [op for op in accesses if op.root in ("ld", "ldu") or (op.root == "atom" and _SWAPS.intersection(op.parts))]
     stores = [op for op in accesses if op.root == "st" and op.space == "shared"]
     if len(loads) + len(stores) < len(accesses) or any(op.root in _NO_WAIT for op in loop):
         return ()
     return () if _counts(kernel, loop) else loads
-
-
-def _swaps(given: Instruction) -> bool:
-    return any(part in _SWAPS for part in given.parts)
 
 
 def _counts(kernel: PtxKernel, loop: Sequence[Instruction]) -> bool:
