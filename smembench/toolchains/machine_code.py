@@ -10,12 +10,11 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
-from smembench.toolchains.cubin import usage
+from smembench.toolchains import cubin
 from smembench.toolchains.kept_code import kept, variant
 from smembench.toolchains.memory_instructions import MemoryInstruction, memory_instructions
 from smembench.toolchains.mnemonics import mnemonic
@@ -90,7 +89,7 @@ def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -
     if used is None and log:
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
-    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code, kernel)
+    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else cubin.usage(code, kernel)
     every = instructions(code, kernel)
     program = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
     loop = main_loop(every) if with_loop else None
@@ -110,13 +109,5 @@ def opcodes(code: bytes) -> list[int]:
 
 def instructions(code: bytes, kernel: str = "") -> list[Instruction]:
     """All instructions of such a file, or of a kernel in it, 16 bytes each (compute capability 7.0 and later)."""
-    from elftools.elf.elffile import ELFFile
-
-    sections = ELFFile(BytesIO(code)).iter_sections()
-    begin = f".text.{kernel}" if kernel else ".text"
-    texts = (
-        section.data()
-        for section in sections
-        if section.name == begin or (not kernel and section.name.startswith(begin))
-    )
+    texts = (text for name, text in cubin.instructions(code).items() if kernel in ("", name))
     return [pair for text in texts for pair in struct.iter_unpack("<QQ", text)]
