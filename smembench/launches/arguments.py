@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from smembench.launches.live import is_token, value_of
 from smembench.launches.tensor_map_argument import parsed_map
 from smembench.model.errors import UsageError
 from smembench.model.formats import FLOAT8, element_type
+from smembench.model.text import number_of
 
 _ARRAY = re.compile(
     r"(\w+)\[([\d\s,]+)\](?:\s+strides\s+(\d+(?:[xX×]\d+)*))?(?:\s+offset\s+(\d+))?", re.ASCII | re.IGNORECASE
@@ -57,10 +59,8 @@ def parsed(text: str) -> Argument:
             raise UsageError(f"--arg {text!r}: {_FORMS}") from None
         return typed
     for number in (int, float, complex):
-        try:
+        with suppress(ValueError):
             return number(text)
-        except ValueError:
-            continue
     if text in ("True", "False"):
         return text == "True"
     raise UsageError(f"--arg {text!r}: {_FORMS}")
@@ -160,6 +160,13 @@ def _on_device(interface: Mapping[str, Any], dtype: np.dtype[Any]) -> ArrayArgum
     steps = None if strides is None else tuple(map(int, strides))
     array = ArrayArgument(shape, dtype, strides=steps)
     return replace(array, offset=(interface["data"][0] - array.begin) % _ALIGNMENT)
+
+
+def check_count(target: str, names: Sequence[str], arguments: Sized) -> None:
+    """Raise UsageError unless a kernel has an argument for each name."""
+    if len(arguments) != len(names):
+        given = number_of(len(arguments), "argument")
+        raise UsageError(f"{target}: takes ({', '.join(names)}), not {given}; give one for each name")
 
 
 def in_order_and_named(values: Iterable[Any]) -> tuple[list[Argument], dict[str, Any]]:

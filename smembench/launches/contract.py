@@ -265,10 +265,8 @@ def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[An
 
 def _as_placed(array: ArrayArgument, content: NDArray[Any]) -> NDArray[Any]:
     """The content of an array in which elements may share memory, as with a stride of 0."""
-    plain = array.steps == ArrayArgument(array.shape, array.dtype).steps
-    placed = None if plain else replace(array, data=content).content()
-    return (
-        content
-        if placed is None
-        else np.ndarray(array.shape, array.dtype, placed.data, array.begin, array.steps).copy()
-    )
+    if array.steps == ArrayArgument(array.shape, array.dtype).steps:
+        return content
+    placed = replace(array, data=content).content()
+    assert placed is not None
+    return np.ndarray(array.shape, array.dtype, placed.data, array.begin, array.steps).copy()

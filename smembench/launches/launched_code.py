@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, parameter_names
 from smembench.launches.dimensions import PORTABLE_CLUSTER
@@ -20,7 +21,6 @@ from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.launches.triton_launch import compiled_launch
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources
-from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
 from smembench.toolchains import cubin
 from smembench.toolchains.loaded import Loaded, Parameter
@@ -117,10 +117,9 @@ class LaunchedCode(Subject):
         if not launch.grid or not self._block:
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._loaded: Loaded[Any] = Loaded(code.object_code, code.entry)
-        self.names = code.names or [parameter.name for parameter in code.parameters]
-        if len(code.arguments) != len(code.parameters):
-            given = number_of(len(code.arguments), "argument")
-            raise UsageError(f"{launch.target}: takes ({', '.join(self.names)}), not {given}; give one for each name")
+        names = [parameter.name for parameter in code.parameters]
+        check_count(launch.target, names, code.arguments)
+        self.names = code.names or names
         self._pairs = [*zip(code.parameters, code.arguments, strict=True)]
         hints = ((parameter.name, untyped(parameter, argument)) for parameter, (_, argument) in self._pairs)
         self.notes = [f"argument {name}: {hint}" for name, hint in hints if hint]
