@@ -47,9 +47,8 @@ class Allocation:
         memory = host[GUARD_BYTES : GUARD_BYTES + argument.bytes]
         if argument.bytes != argument.element_bytes:
             gaps = np.ones(argument.bytes, np.bool_)
-            np.ndarray(
-                (*argument.shape, argument.dtype.itemsize), np.bool_, gaps.data, argument.begin, (*argument.steps, 1)
-            )[...] = False
+            shape, steps = (*argument.shape, argument.dtype.itemsize), (*argument.steps, 1)
+            np.ndarray(shape, np.bool_, gaps.data, argument.begin, steps)[...] = False
             if (memory[gaps] != self._filled).any():
                 raise OutOfBounds(f"the kernel wrote outside {name}, between its elements")
         return self._elements(memory).copy()
