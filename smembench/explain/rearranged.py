@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers, Request
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers, Request, shifted_rows
 from smembench.model.groups import grouped
 from smembench.model.hardware import BANKS, WARP, WORD_BYTES
 
@@ -161,8 +161,6 @@ def _turns(parts: _Parts, move: Move | None) -> Integers:
 
 
 def _shifted(parts: _Parts, step: int, base: int) -> _Parts:
-    active = parts.addresses != NOWHERE
-    first = np.where(active, parts.addresses - base, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
-    rows = np.where(active, parts.addresses - first // step * step, NOWHERE)
+    rows = shifted_rows(parts.addresses, step, base)
     rows, weight = _merged(np.column_stack((rows, parts.site)), parts.weight)
     return _Parts(parts.width, rows[:, :-1], rows[:, -1], weight)

@@ -122,7 +122,7 @@ def _distinct(site: AccessSite, members: list[Accesses], *, shifted: bool) -> It
         rows.append(accesses.addresses.swapaxes(0, 1)[accesses.active().T])
         weights.append(np.full(len(rows[-1]), accesses.weight))
     addresses = np.concatenate(rows)
-    alike = np.ascontiguousarray(_shifted(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
+    alike = np.ascontiguousarray(shifted_rows(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
     # A row as one value of bytes: comparing rows of numbers takes ten times as long.
     values = alike.view(np.dtype((np.void, alike.itemsize * WARP))).ravel()
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
@@ -132,10 +132,10 @@ def _distinct(site: AccessSite, members: list[Accesses], *, shifted: bool) -> It
         yield _request(site, addresses[first[which]], int(counts[which]))
 
 
-def _shifted(addresses: Integers, step: int) -> Integers:
-    """Each row relative to the largest multiple of ``step`` bytes that is not above any of its addresses."""
+def shifted_rows(addresses: Integers, step: int, base: int = 0) -> Integers:
+    """Rows relative to the largest multiple of ``step`` bytes from ``base`` on that is not above any address."""
     active = addresses != NOWHERE
-    begin = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
+    begin = np.where(active, addresses - base, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
     return np.where(active, addresses - begin, NOWHERE)
 
 

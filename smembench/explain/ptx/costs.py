@@ -25,6 +25,7 @@ from smembench.explain.requests import Request, distinct
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import traffic
+from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.launches.parameters import scalar_bytes, structure_bytes
@@ -32,7 +33,6 @@ from smembench.launches.ptx_entry import TYPES
 from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
-from smembench.model.text import number_of
 from smembench.toolchains.loaded import Parameter
 from smembench.toolchains.machine_code import MachineCode
 
@@ -75,10 +75,7 @@ def explain_ptx(
     """
     grid, block, arguments, shared_bytes, given_cluster = call
     check_launch(grid, block)
-    names = [parameter.name for parameter in kernel.parameters]
-    if len(arguments) != len(names):
-        given = number_of(len(arguments), "argument")
-        raise UsageError(f"{title}: takes ({', '.join(names)}), not {given}; give one for each name")
+    check_count(title, [parameter.name for parameter in kernel.parameters], arguments)
     arrays: list[GlobalArray] = []
     parameters, sizes, maps = {}, {}, {}
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):

@@ -155,15 +155,7 @@ class TileAccesses:
         place = max((begin for begin in self._copied if begin <= start), default=-1)
         matrix = self._copied.get(place, operand.name)
         return TileAccess(
-            *(
-                given.called_from.line,
-                "operand",
-                matrix,
-                self._array(start),
-                operand.rows,
-                operand.row_bytes,
-                size,
-            ),
+            *(given.called_from.line, "operand", matrix, self._array(start), operand.rows, operand.row_bytes, size),
             operand=operand,
             wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
         )
@@ -172,10 +164,8 @@ class TileAccesses:
         """The threads of a mask that know all that they need."""
         names = [name for text in given.addresses for name in self._registers.kernel.registers_in(text)]
         followed = self._accesses.followed(given, mask, [*names, *given.sources])
-        threads: list[int] = np.arange(self._registers.threads)[
-            followed if followed is not None else slice(None)
-        ].tolist()
-        return threads
+        threads = np.arange(self._registers.threads) if followed is None else np.flatnonzero(followed)
+        return [*map(int, threads)]
 
     def _ranks(self, given: Instruction) -> Callable[[int], list[int]]:
         """A function of the thread that returns the ranks of the blocks that a multicast reaches; none of others."""

@@ -48,11 +48,8 @@ def _content(text: str | None, kind: str, size: int) -> NDArray[np.uint8] | None
 
 def _number(text: str, kind: str) -> object:
     if text[:2].lower() in ("0f", "0d"):
-        return (
-            np.uint64(int(text[2:], 16))
-            .astype("u4" if text[1] in "fF" else "u8")
-            .view("f4" if text[1] in "fF" else "f8")
-        )
+        size = 4 if text[1] in "fF" else 8
+        return np.uint64(int(text[2:], 16)).astype(f"u{size}").view(f"f{size}")
     if np.dtype(kind).kind == "f":
         return float(text)
     return int(text.rstrip("U"), 0) & (1 << 8 * np.dtype(kind).itemsize) - 1
