@@ -27,7 +27,7 @@ _LAYOUT = (
 _SHUFFLE = '@"llvm.nvvm.shfl.sync.i32"'
 """NVVM's: the mode is an argument, of which LLVM has an intrinsic each."""
 _SHUFFLES = ("idx", "up", "down", "bfly")
-"""By mode."""
+"""Names of the shuffles by mode."""
 _MISSING = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$.]+)", re.MULTILINE)
 _CALLED = ("vprintf", "__assertfail", "cudaCG")
 """Begins of functions that a trace takes for known."""

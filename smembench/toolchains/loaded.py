@@ -152,7 +152,7 @@ class Loaded(Compiled[G]):
             parameters: in order.
             shared_bytes: dynamic shared memory.
             cooperative: whether all blocks have to be resident at once.
-            keep: what has to live as long as the function.
+            keep: an object that has to live as long as the function.
         """
         import numpy as np
         from cuda.bindings import driver

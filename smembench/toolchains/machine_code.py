@@ -35,8 +35,8 @@ class MachineCode:
         instructions: instructions of the program, without the padding at its end.
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
-        kinds: how many of the instructions have each mnemonic.
-        memory: how many of them load or store, by memory and width.
+        kinds: the number of instructions by mnemonic.
+        memory: the number of loads and stores, by memory and width.
         lined: those that load, store or wait for others, in order and with their lines; empty if lines are not known.
     """
 
@@ -50,7 +50,7 @@ class MachineCode:
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
-"""By variant: a kernel closes over its block, pad and dtype but never over sizes, so one compilation serves all."""
+"""Code by variant: a kernel closes over its block, pad and dtype never over sizes, so one compilation serves all."""
 
 
 def machine_code(case: Case, capability: str | None) -> MachineCode | None:

@@ -30,9 +30,9 @@ _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 """Bytes by the width's bits, 9 to 11 of the upper 64: unsigned and signed bytes and halves, then 32 to 128 bits."""
 
 _ALWAYS, _NEVER = 7, 15
-"""In place of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
+"""Values of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
 UNREAD = 0
-"""In place of the width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
+"""The width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
 _ANYWHERE = ("BRX", "BREAK")
 """Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
 _ENDS = ("EXIT", "RET")

@@ -18,9 +18,9 @@ from smembench.toolchains.numba import by_llvm_alone, link, linked_ptx
 from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
-"""Those of ``cuda.jit`` that ``cuda.compile`` takes."""
+"""Options of ``cuda.jit`` that ``cuda.compile`` takes."""
 _DEVICE_RUNTIME = "cudaCG"
-"""In the names of its functions that Numba calls, to wait for all blocks of a grid."""
+"""The prefix of CUDA's functions that Numba calls to wait for all blocks of a grid."""
 
 
 class NumbaCode(NamedTuple):
@@ -83,7 +83,7 @@ _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
 _MESSAGES = {
     "RecursionError": "it has a device function that calls itself",
 }
-"""By type of the error, a clearer message than its own."""
+"""Clearer messages by type of the error."""
 _NOT_CONSTANT = (
     "the shape of a shared or local array has to be constant: give numbers, such as (32, 33), or global names"
 )

@@ -8,7 +8,7 @@ from typing import Any
 from smembench.kernels.program import TensorMap
 
 _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
-"""By the bytes of an element: copies do not depend on what the bits mean."""
+"""Types by the bytes of an element: copies do not depend on what the bits mean."""
 
 
 class Maps:

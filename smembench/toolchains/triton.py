@@ -52,7 +52,7 @@ class Triton(Toolchain[TritonKernel]):
         )
 
     def machine_code(self, case: Case, program: TritonKernel, capability: str) -> tuple[str, bytes]:
-        """By the same call as for a launch. Triton keeps ptxas's report to itself."""
+        """Compile by the same call as for a launch. Triton keeps ptxas's report to itself."""
         return "", bytes(compiled(case, program, capability).asm["cubin"])
 
 

@@ -21,7 +21,7 @@ from smembench.kernels.numba_cuda import private
 
 _FLOATS: dict[str, ir.Type] = {"f16": ir.HalfType(), "f32": ir.FloatType(), "f64": ir.DoubleType()}
 _PREDICATES = {"==": 0, "<": 6, "<=": 7, ">": 8, ">=": 9}
-"""Those of ``llvm.icmp`` by their signs: eq, ult, ule, ugt and uge."""
+"""Predicates of ``llvm.icmp`` by sign: eq, ult, ule, ugt and uge."""
 _DYNAMIC = -(2**31)
 """An index of ``llvm.getelementptr`` that an operand gives."""
 
@@ -215,7 +215,7 @@ def _data(kind: Any, builder: Any, array: Any, field: str) -> Value:
 
 
 class _Models:
-    """By an array's type, its model, of which the address of the data is asked for."""
+    """The models of arrays by type, of which only the address of the data is read."""
 
     def __getitem__(self, kind: Any) -> Any:
         return SimpleNamespace(get=partial(_data, kind))
@@ -231,7 +231,7 @@ _CONTEXT = SimpleNamespace(
     get_constant=lambda kind, number: value_type(kind)(int(number)),
     make_tuple=lambda builder, kind, values: tuple(_given(kind.dtype, value) for value in values),
 )
-"""Of Numba's compiler what the lowering asks for."""
+"""The part of Numba's compiler that the lowering uses."""
 
 
 class _Builder:

@@ -32,7 +32,7 @@ _UNSIGNED: dict[Callable[..., Any], str] = {
 }  # fmt: skip
 """Operations that numba-cuda-mlir takes for signed unless both operands are unsigned, or always: of ``llvm``."""
 _SHUFFLES = {"shfl_sync": "idx", "shfl_up_sync": "up", "shfl_down_sync": "down", "shfl_xor_sync": "bfly"}
-"""By the function's name, the mode of PTX's ``shfl``."""
+"""The mode of PTX's ``shfl`` by the function's name."""
 _WIDE_SHUFFLE = (
     "{{ .reg .b32 low, high; mov.b64 {{low, high}}, $1; shfl.sync.{mode}.b32 low, low, $2, {clamp}, $3; "
     "shfl.sync.{mode}.b32 high, high, $2, {clamp}, $3; mov.b64 $0, {{low, high}}; }}"
