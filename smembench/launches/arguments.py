@@ -35,7 +35,7 @@ _FORMS = (
 _MOST_BYTES = 2**39
 """More than any GPU has, and less than traced arrays lie apart."""
 _ALIGNMENT = 512
-"""Of allocations, in bytes."""
+"""Alignment of allocations, in bytes."""
 
 
 def parsed(text: str) -> Argument:

@@ -243,7 +243,7 @@ def _incomparable(wanted: np.dtype[Any], output: np.dtype[Any]) -> str:
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:
-    """Of finite numbers, whose squares may be none; 0 without any."""
+    """The root mean square of finite numbers, whose squares may overflow; 0 without any."""
     largest = float(values.max(initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest else 0.0
 

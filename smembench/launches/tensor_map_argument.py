@@ -62,7 +62,7 @@ class TensorMapArgument:
 
     @property
     def bytes(self) -> int:
-        """Of a box."""
+        """Bytes of a box."""
         return prod(self.box) * self.dtype.itemsize
 
 
