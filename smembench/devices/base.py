@@ -20,9 +20,9 @@ GUARD_BYTES = 1024
 POISON = 0xFF
 """The byte that fills an output before a kernel runs: NaN in every float format, -1 in int32."""
 ALIGNMENT = 512
-"""Of an array that does not begin its allocation, as cudaMalloc's are at least."""
+"""Bytes to which arrays inside an allocation are aligned, cudaMalloc's least alignment."""
 MOST_COPIES = 1024
-"""Of the arrays of a case, so that one graph has a launch on each."""
+"""Most copies of a case's arrays, so that one graph has a launch on each."""
 
 
 def copies_of(case: Case, array_bytes: int, flush_bytes: int) -> int:

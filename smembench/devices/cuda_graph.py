@@ -174,8 +174,8 @@ class GraphTimer:
     Args:
         stream: handle of a non-default stream.
         turns: enqueue one launch each on it, on copies of the arrays, in turn.
-        residue_ms: what an empty event pair reads.
-        ahead: what runs ahead of each launch; of a warm one only if it is short.
+        residue_ms: reading of an empty event pair.
+        ahead: work ahead of each launch; of a warm one only if it is short.
         warmup: seconds of launches before the first sample.
         restore: enqueues what each launch has to find, outside its time and ahead of everything else.
 

@@ -38,8 +38,8 @@ class Timing:
 
     Attributes:
         stream, handle: a stream and its handle.
-        residue_ms: what an empty event pair reads.
-        ahead: what runs ahead of each launch, outside its time.
+        residue_ms: reading of an empty event pair.
+        ahead: work ahead of each launch, outside its time.
         busy: enqueues a kernel that keeps the GPU busy for a number of seconds.
     """
 

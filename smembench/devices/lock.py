@@ -22,7 +22,7 @@ from smembench.model.errors import DeviceUnavailable
 
 _POLL_SECONDS = 1.0
 _SETTINGS = Path("/proc/sys/net/core")
-"""Of the network; ``netdev_max_backlog`` is one of the whole machine, which only the host's namespace has."""
+"""Settings of the network; ``netdev_max_backlog`` is the machine's, and only the host's namespace has it."""
 _ASKING = 4096
 """The most processes that can ask at once for the owner; the system may lower it."""
 
