@@ -49,7 +49,7 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
 
     Args:
         kernel: text, a function for Numba or Triton, or CUDA C++ such as CuPy's RawKernel.
-        launch: what it is launched with.
+        launch: grid, block and arguments.
         capability: the compute capability to compile for; 9.0 where compilation is not left out without one.
         options: a compiler's, such as ``-DN=4``, for a .cu file.
 

@@ -114,7 +114,7 @@ def worst_part(addresses: Sequence[int | None], width: int, kind: str) -> tuple[
 
 
 def _words(addresses: Sequence[int | None], width: int, kind: str) -> dict[int, list[dict[int, int]]]:
-    """By part of the warp, the distinct words that each bank has to deliver, with the place of each in its bank."""
+    """The distinct words that each bank has to deliver, with the place of each in its bank, by part of the warp."""
     lanes = lanes_together(addresses, width, kind)
     parts: dict[int, list[dict[int, int]]] = {}
     for lane, address in active_lanes(addresses, width):

@@ -107,7 +107,7 @@ class Costs:
             the machine code shows them.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
-        compiler: what made the PTX in the place of NVIDIA's compilers, "" for these.
+        compiler: the maker of the PTX in the place of NVIDIA's compilers, "" for these.
     """
 
     title: str

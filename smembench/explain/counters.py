@@ -70,7 +70,7 @@ TILES = (
         lambda tiles: tiles.global_bytes,
     ),
 )
-"""Of a launch, in no counter of threads' accesses."""
+"""Counters of a launch beyond those of threads' accesses."""
 _ALL = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _GLOBAL_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
@@ -88,7 +88,7 @@ OPTIONAL: tuple[str, ...] = (
     *(tiles.total for tiles in TILES),
     _ALL,
 )
-"""Of capability 8.0 or 9.0 and later; left out where ncu does not know them."""
+"""Metrics of capability 8.0 or 9.0 and later; left out where ncu does not know them."""
 ALLOWED = 0.005
 """Largest difference in wavefronts or sectors per request, or share of a launch's, at which counters and prediction
 agree."""

@@ -23,7 +23,7 @@ from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swiz
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 
 _LEAST_GAIN = 1 / 3
-"""Of the wavefronts of conflicts, the share that a layout removes at least to be called a cure."""
+"""The least share of the conflicts' wavefronts that a cure removes."""
 
 _STEPS, _MOST_STEPS = (1, 2, 4, 8, 16), 6
 """Lanes between which steps in memory are looked at, and how many of the steps are tried as rows."""

@@ -29,7 +29,7 @@ class Lanes:
         array: the tile, from its first element to the last that a lane accesses.
         accesses: the load before the store.
         vector: elements per lane.
-        cure: what removes the bank conflicts of all; None without conflicts.
+        cure: the cure of all bank conflicts; None without conflicts.
     """
 
     array: SharedArray
@@ -39,7 +39,7 @@ class Lanes:
 
     @property
     def wavefronts(self) -> int:
-        """Of all accesses, one request each."""
+        """Wavefronts of all accesses, one request each."""
         return round(sum(access.wavefronts for access in self.accesses))
 
     @property

@@ -22,7 +22,7 @@ from smembench.model.hardware import WARP, WORD_BYTES
 WARP_SYNCS = 2**20
 """The step of a barrier in the order of a thread's accesses: more than its ``syncwarp`` between two barriers."""
 CLUSTER_SYNCS = WARP_SYNCS * 2**20
-"""Likewise of a barrier of a cluster, and more than a block's barriers between two of these."""
+"""The step of a barrier of a cluster: more than a block's barriers between two of these."""
 NEVER = CLUSTER_SYNCS * 2**22
 """The order of events that never happen: behind all others."""
 

@@ -25,7 +25,7 @@ from smembench.model.install import extra
 _SECONDS = 900
 _SIZES = ("launch__grid_size", "launch__block_size")
 REPORTS = (".ncu-rep", ".ncu-repz")
-"""How the names of stored reports end."""
+"""Suffixes of stored reports."""
 
 
 class Profiled(NamedTuple):
@@ -51,7 +51,7 @@ def profile(
     Args:
         work: with one sample the arrays have the addresses that they have in ``sampled``.
         cache_control: ncu's: ``all`` flushes and invalidates all caches before each launch, ``none`` does not.
-        uncounted: how many of a case's launches, the first, are left out.
+        uncounted: the number of a case's first launches that are left out.
         optional: metrics that are left out where ncu does not know them.
 
     Raises:

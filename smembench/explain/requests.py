@@ -16,7 +16,7 @@ from smembench.model.hardware import WARP
 Integers = NDArray[np.int64]
 
 NOWHERE = -1
-"""In place of the address of an inactive lane."""
+"""The address of an inactive lane."""
 
 UNSERVED = ("barrier", "branch", "fence", "mbarrier")
 """The spaces of an access site that are no memory."""

@@ -50,7 +50,7 @@ class TileAccess:
         arriving_bytes: of the packets by which a copy arrives in all blocks that it reaches, zeros beyond the edges of
             the matrix included.
         blocks: blocks of a cluster that a copy reaches.
-        operand: what a matrix descriptor states of it, if it is one.
+        operand: the fields of its matrix descriptor, if it is one.
         wavefronts: all that its core matrices take, if it is one.
     """
 

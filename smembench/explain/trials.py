@@ -18,7 +18,7 @@ _SAMPLE, _MANY, _COUNTED = 96, 2048, 3
 """Parts of requests in a sample; more parts than are compared with each other; layouts that all requests count."""
 
 _LITTLE = 1 / 20
-"""Of an array's bytes, a share that it may take more."""
+"""The share of an array's bytes that it may take more."""
 
 
 @dataclass(frozen=True, slots=True)

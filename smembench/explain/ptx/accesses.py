@@ -291,5 +291,5 @@ class Accesses:
 
 
 def _warps(mask: Mask) -> Integers:
-    """By warp, 1 if any of its threads is in a mask, else 0."""
+    """An array by warp: 1 if any of its threads is in a mask, else 0."""
     return np.logical_or.reduceat(mask, np.arange(0, len(mask), WARP)).astype(np.int64)

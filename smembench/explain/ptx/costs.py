@@ -64,7 +64,7 @@ def explain_ptx(
     Args:
         kernel: its parameters bear the names that are shown.
         call: the launch, with an argument for each parameter.
-        title: what the kernel is called.
+        title: the kernel's name.
         filename: the source file of its lines.
         code: a compute capability, and what the kernel is compiled to for it, where they are known.
         chosen: as in ``trace``.

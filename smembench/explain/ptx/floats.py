@@ -67,7 +67,7 @@ def rounded_towards(mode: str, value: Array, to: str) -> Array:
 
 
 _SIGNS_OF_DIFFERENCES = np.frompyfunc(lambda a, b: (a > b) - (a < b), 2, 1)
-"""Of Python's numbers, which are compared exactly."""
+"""Signs of the differences of Python's numbers, which are compared exactly."""
 
 
 def flushed(value: Any) -> Any:

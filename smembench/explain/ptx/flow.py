@@ -22,7 +22,7 @@ def pieces(kernel: PtxKernel) -> list[Extent]:
 
 
 def successors(kernel: PtxKernel, extents: Sequence[Extent]) -> list[list[int]]:
-    """By piece, the pieces behind it; ``len(extents)`` is the kernel's end."""
+    """The pieces behind each piece; ``len(extents)`` is the kernel's end."""
     at = {begin: number for number, (begin, _) in enumerate(extents)} | {len(kernel.code): len(extents)}
     by_piece = []
     for number, (_, end) in enumerate(extents):

@@ -57,7 +57,7 @@ class Joins:
 
     @cached_property
     def _later(self) -> list[int]:
-        """By piece, as bits: the pieces that all threads come to that have come to it, itself included."""
+        """The postdominators of each piece as bits, itself included."""
         end = len(self._pieces)
         later = [(1 << end + 1) - 1] * end + [1 << end]
         changed = True

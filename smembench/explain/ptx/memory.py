@@ -20,10 +20,10 @@ from smembench.explain.requests import NOWHERE, Integers
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
 _WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
-"""Where shared and local memory and parameters lie among generic addresses."""
+"""Offsets of shared and local memory and parameters among generic addresses."""
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
-"""Of what a cooperative launch gives the blocks of a grid to wait for each other."""
+"""Size of the workspace in which the blocks of a cooperative launch wait for each other."""
 
 Mask = NDArray[np.bool_]
 

@@ -31,12 +31,12 @@ _Of = tuple[int, str, str]
 
 
 class Merging(NamedTuple):
-    """By number of instruction: bytes per lane of what it is made; 0 if that is counted with another.
+    """The merging of a kernel: ``widths`` are bytes per lane by instruction, 0 if it is counted with another.
 
     ``unmatched`` are the (space, kind) of lines whose widths are not those of the machine code in any way, ``across``
     the bytes per lane of accesses that are merged across iterations, by line, space and kind. ``guarded`` are the
-    accesses to shared memory that the machine code has under a predicate, by number of instruction, ``sunk`` what the
-    function of this name finds.
+    accesses to shared memory that the machine code has under a predicate, by number of instruction, ``sunk`` the result
+    of the function of this name.
     """
 
     widths: Mapping[int, int]
@@ -95,7 +95,7 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
 
 
 def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
-    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
+    """The ``guarded`` accesses that a branch and no branch behind it may skip, by the branch's ``id``."""
     forward = {
         number: target
         for number, op in enumerate(kernel.code)

@@ -243,7 +243,7 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "tanh": _unary(np.tanh),
     "xor": _alike(2, operator.xor),
 }
-"""By opcode."""
+"""Rules by opcode."""
 
 
 def _first_type(parts: Sequence[str]) -> str:

@@ -76,12 +76,12 @@ class Instruction:
 
     @property
     def elements(self) -> int:
-        """Of a vector that it loads or stores, or 1."""
+        """Elements of a vector that it loads or stores, or 1."""
         return next((int(part[1]) for part in self.parts if part in ("v2", "v4", "v8")), 1)
 
     @property
     def bytes(self) -> int:
-        """Per lane, of a load or a store."""
+        """Bytes per lane of a load or a store."""
         return np.dtype(TYPES[self.types[-1]]).itemsize * self.elements
 
     @property

@@ -13,7 +13,7 @@ _NO_WAIT = ("call", "mbarrier", "brx", "ret", "exit")
 
 
 def spins(kernel: PtxKernel) -> Mapping[int, Sequence[Instruction]]:
-    """By the ``id`` of the branch that repeats such a loop: the loads in it."""
+    """The loads in each such loop, by the ``id`` of the branch that repeats it."""
     by_branch = {}
     for number, branch in enumerate(kernel.code):
         if branch.root == "bra" and branch.guard:

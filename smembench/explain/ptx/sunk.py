@@ -23,7 +23,7 @@ _Of = tuple[int, str, str, int]
 
 
 def sunk(kernel: PtxKernel, lined: Sequence[Lined]) -> Mapping[int, Sequence[Instruction]]:
-    """By the ``id`` of the last instruction that uses their values: the loads that run for its lanes."""
+    """The loads that run for the lanes of an instruction, the last user of their values, by its ``id``."""
     compiled = grouped(lined, lambda sass: (sass.line, sass.access.space, sass.access.kind, sass.access.width))
     regions = {of: {sass.region for sass in every if not sass.access.never} for of, every in compiled.items()}
     pieces = _pieces(kernel)

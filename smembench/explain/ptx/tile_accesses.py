@@ -29,13 +29,13 @@ from smembench.launches.ptx_entry import readable, split
 from smembench.launches.tensor_map_argument import TensorMapArgument
 
 _ROWS_OF_A = 64
-"""Of an instruction of a warp group."""
+"""Rows of A per instruction of a warp group."""
 _ITEMSIZE = 2
 """Bytes of an element of operands that may be transposed."""
 _UNIT = 16
 """Bytes in which a descriptor states addresses."""
 _SWIZZLES = (0, 128, 64, 32)
-"""By bits 62 and 63 of a descriptor."""
+"""Swizzles in bytes by bits 62 and 63 of a descriptor."""
 
 
 class TileAccesses:

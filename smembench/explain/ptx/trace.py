@@ -30,7 +30,7 @@ from smembench.toolchains.source_lines import Lined
 
 _ORDERING = ("fence", "membar", "griddepcontrol", "call")
 _QUALIFIERS = frozenset(("volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "cluster", "grid"))
-"""Of instructions that may order accesses of different blocks."""
+"""Modifiers of instructions that may order accesses of different blocks."""
 MOST_WORK, MOST_WORK_OF_TILES = 100_000, 400_000
 """Instructions of all blocks up to which each is run: a second on a processor of 2020, four where blocks copy tiles."""
 _SPACES = {"const": "constant"}

@@ -18,9 +18,9 @@ Running = dict[int, Mask]
 """The threads that can go on, by the piece of code where."""
 
 _CLUSTER = -1
-"""In place of the rank of a block, for the barrier of the cluster."""
+"""The rank that stands for the barrier of the cluster."""
 _LOOKS = 2
-"""How often threads look again while no other thread of the block can go on."""
+"""The number of further looks while no other thread of the block can go on."""
 
 
 class _Name(NamedTuple):

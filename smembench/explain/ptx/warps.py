@@ -49,7 +49,7 @@ def _shuffle(given: Instruction, operand: Operand, threads: int) -> Callable[[Ma
 
 
 def _words(votes: Mask) -> NDArray[np.uint32]:
-    """For each thread the bits of its warp's votes, lane 0 the lowest."""
+    """The bits of its warp's votes for each thread, lane 0 the lowest."""
     padded = np.zeros(-(-len(votes) // WARP) * WARP, np.bool_)
     padded[: len(votes)] = votes
     words = (padded.reshape(-1, WARP).astype(np.uint64) << np.arange(WARP, dtype=np.uint64)).sum(1).astype(np.uint32)

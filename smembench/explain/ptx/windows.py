@@ -16,7 +16,7 @@ from smembench.explain.requests import NOWHERE, Integers
 WINDOW = 1 << 24
 """Bytes of the addresses of a block, more than it can have of shared memory."""
 GENERIC = 1 << 56
-"""Where shared memory lies among generic addresses."""
+"""The offset of shared memory among generic addresses."""
 _ALIGNMENT = 1024
 _WIDEST = 16
 """Bytes of an access."""
