@@ -17,7 +17,7 @@ from smembench.toolchains.machine_code import parse as parse_code
 from smembench.toolchains.nvrtc import Compiled, from_ptx
 
 
-def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
+def explain_cuda(target: str, call: Call, *, capability: str, options: Sequence[str]) -> Costs:
     """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are compilers', such as ``-DN=4``.
 
     Raises:
@@ -26,7 +26,7 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
     return _explained(*compiled_kernel(target, capability, options), call, capability)
 
 
-def explain_raw(kernel: RawKernel, call: Call, *, capability: str = "9.0") -> Costs:
+def explain_raw(kernel: RawKernel, call: Call, *, capability: str) -> Costs:
     """Explain a kernel; its lines are those of its Python file if that has the source once, or else of the source.
 
     Raises:

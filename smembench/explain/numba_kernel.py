@@ -36,7 +36,7 @@ _OF_HELPER = re.compile(r"(\.loc\s+(\d+)\s+\d+\s+(?!1\s)(\d+))\s*$", re.MULTILIN
 """A line of a helper, whose column is the kernel's line that calls it (``toolchains.nvvm``)."""
 
 
-def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Costs:
+def explain_numba(function: Any, call: Call, *, capability: str) -> Costs:
     """Explain a function, with or without ``cuda.jit``.
 
     Raises:
