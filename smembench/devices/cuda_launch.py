@@ -19,7 +19,7 @@ from smembench.devices.cuda_load import GraphLoad
 from smembench.kernels.device_memory import DeviceArray
 from smembench.kernels.driver import copy
 from smembench.launches.arguments import typed_number
-from smembench.launches.contract import Contract, array_of
+from smembench.launches.contract import Contract
 from smembench.launches.subject import Enqueue, Subject
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources
@@ -71,9 +71,7 @@ class LaunchPrepared(Prepared):
         self._timer: GraphTimer | EventTimer | None = None
         self._notes: list[str] = []
         self._copies: list[dict[int, Allocation]] = [{} for _ in range(copies)]
-        for slot, (place, content) in enumerate(zip(contract.places, contents, strict=True)):
-            argument = array_of(contract.arguments[place])
-            assert argument is not None
+        for slot, ((place, argument), content) in enumerate(zip(contract.placed.items(), contents, strict=True)):
             memory = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8, copies)
             for arrays, whole in zip(self._copies, memory, strict=True):
                 arrays[place] = Allocation(whole, argument, content)

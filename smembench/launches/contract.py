@@ -51,7 +51,8 @@ class Contract(Time):
         self.arguments, self.named = in_order_and_named(self.launch.arguments)
         # Nothing is checked against itself.
         self.checks = self.launch.check not in (UNCHECKED, self.launch.target)
-        self.places = [place for place, argument in enumerate(self.arguments) if array_of(argument) is not None]
+        every = ((place, array_of(argument)) for place, argument in enumerate(self.arguments))
+        self.placed = {place: array for place, array in every if array is not None}
         # By the kernel's names: what each launch finds where it is reset, and what is only worked in.
         self.filled: dict[int, NDArray[Any]] = {}
         self.scratch: set[int] = set()
@@ -62,7 +63,7 @@ class Contract(Time):
         notes = [] if self.checks else ["not checked: give --check path.py:function"]
         if self.launch.check == self.launch.target:
             notes = ["the kernel that the others are checked against"]
-        if any(argument.data is not None for argument in self.arguments if isinstance(argument, ArrayArgument)):
+        if any(array.data is not None for array in self.placed.values()):
             notes.append("the same data in every round")
         tokens = [text for text in self.launch.arguments if is_token(text)]
         if len({id(value_of(text)) for text in tokens}) < len(tokens):
@@ -71,7 +72,7 @@ class Contract(Time):
 
     def input_name(self, number: int) -> str:
         """``argument 1``, by the number of the array among all arrays."""
-        return f"argument {self.places[number]}"
+        return f"argument {[*self.placed][number]}"
 
     def inputs(self, case: Case, seed: int) -> tuple[NDArray[Any], ...]:
         """The contents of all arrays: data that was given, or else random numbers from this seed.
@@ -79,8 +80,7 @@ class Contract(Time):
         Floats are uniform in [-1, 1), integers in [0, 100).
         """
         generator = np.random.default_rng(seed)
-        arrays = (array_of(self.arguments[place]) for place in self.places)
-        return tuple(_content(array, generator) for array in arrays if array is not None)
+        return tuple(_content(array, generator) for array in self.placed.values())
 
     def reference(self, case: Case, inputs: tuple[NDArray[Any], ...], computes: str) -> Expected:
         """The results of the function of ``--check`` on copies of the arguments, NumPy's arrays and Python's numbers.
@@ -88,7 +88,7 @@ class Contract(Time):
         Raises:
             UsageError: for a function that is not found or fails.
         """
-        given = {**dict(zip(self.places, inputs, strict=True)), **self.filled}
+        given = {**dict(zip(self.placed, inputs, strict=True)), **self.filled}
         arrays = {place: array.copy() for place, array in given.items()}
         values = [arrays.get(place, value) for place, value in enumerate(self.arguments)]
         check = self.launch.check
@@ -186,8 +186,7 @@ class Contract(Time):
     def _terms(self, outputs: Outputs) -> int:
         """Terms of the sums that an element of the outputs is."""
         written = max(sum(output.size for output in outputs.values()), 1)
-        arrays = {place: array_of(argument) for place, argument in enumerate(self.arguments)}
-        read = sum(prod(array.shape) for place, array in arrays.items() if array is not None and place not in outputs)
+        read = sum(prod(array.shape) for place, array in self.placed.items() if place not in outputs)
         return max(self.launch.flops // (2 * written), read // written, 1)
 
 
