@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -138,24 +138,22 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
         if {op.wavefronts, op.requests} <= reading.keys():
             counted = reading[op.wavefronts], reading[op.requests]
             predicted = explained.wavefronts(op.kind, op.way)
-            comparisons = _judged(case, f"wavefronts per {op.name}", predicted, *counted)
-            yield from (replace(one, agrees=None) for one in comparisons) if op.way == "asynchronous" else comparisons
+            judged = op.way != "asynchronous"
+            yield from _per_request(case, f"wavefronts per {op.name}", predicted, *counted, judged=judged)
     for kind, short in _SHORT.items():
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
-        figure = f"sectors per global {kind}"
-        comparisons = _judged(case, figure, explained.sectors(kind), sectors, requests)
+        figure, predicted = f"sectors per global {kind}", explained.sectors(kind)
         unknown = ("global", kind) in explained.untraced or (kind == "load" and explained.waits)
-        yield from (replace(one, agrees=None) for one in comparisons) if unknown else comparisons
+        yield from _per_request(case, figure, predicted, sectors, requests, judged=not unknown)
     for tiles in TILES:
         expected = sum(tiles.predicted(traffic) for traffic in explained.tiles if traffic.access.kind == tiles.kind)
         if (total := reading.get(tiles.total)) is not None and (total or expected):
             agrees = None if explained.untraced else math.isclose(total, expected, rel_tol=ALLOWED)
             yield Comparison(case, tiles.name, expected, total, agrees)
     if _ALL in reading:
-        wavefronts = sum(access.of_all for access in explained.shared) + sum(
-            traffic.wavefronts for traffic in explained.tiles
-        )
-        yield Comparison(case, "shared wavefronts", wavefronts, reading[_ALL])
+        by_threads = sum(access.of_all for access in explained.shared)
+        by_tensor_cores = sum(traffic.wavefronts for traffic in explained.tiles)
+        yield Comparison(case, "shared wavefronts", by_threads + by_tensor_cores, reading[_ALL])
     requests, moved = reading[_GLOBAL_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
     yield Comparison(case, "global load requests", explained.load_requests, requests)
     yield Comparison(case, "global load bytes", explained.load_bytes, moved)
@@ -203,10 +201,11 @@ def _figures(reading: Mapping[str, float]) -> Iterator[tuple[str, float]]:
         yield "time µs", reading[_TIME] / 1e3
 
 
-def _judged(case: Case, figure: str, predicted: float | None, total: float, requests: float) -> Iterator[Comparison]:
+def _per_request(
+    case: Case, figure: str, predicted: float | None, total: float, requests: float, *, judged: bool
+) -> Iterator[Comparison]:
     """A figure per request, unless neither the trace nor the counters have such requests."""
     if requests or predicted:
         counted = total / requests if requests else 0.0
-        yield Comparison(
-            case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= ALLOWED
-        )
+        agrees = predicted is not None and abs(counted - predicted) <= ALLOWED
+        yield Comparison(case, figure, predicted, counted, agrees if judged else None)
