@@ -80,9 +80,7 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
 
 _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
 """The informative part of a report of overloads that Numba has tried: why one was refused, or what was called."""
-_MESSAGES = {
-    "RecursionError": "it has a device function that calls itself",
-}
+_MESSAGES = {"RecursionError": "it has a device function that calls itself"}
 """Clearer messages by type of the error."""
 _NOT_CONSTANT = (
     "the shape of a shared or local array has to be constant: give numbers, such as (32, 33), or global names"
