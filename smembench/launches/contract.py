@@ -94,9 +94,8 @@ class Contract(Time):
         check = self.launch.check
         function = value_of(check) if is_token(check) else callable_in(check)
         if not callable(function):
-            return Expected(
-                [on_host(array) for array in ([function] if hasattr(function, "shape") else function)], arrays
-            )
+            many = [function] if hasattr(function, "shape") else function
+            return Expected([on_host(array) for array in many], arrays)
         try:
             returned = function(*values, **_taken(function, self.named))
         except (Exception, SystemExit) as error:
