@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.ptx.operation import OF_BOOLEANS
 from smembench.explain.requests import Integers
 
 
@@ -57,12 +58,8 @@ def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -
         return before.dtype.type(0) if before >= value else before + before.dtype.type(1)
     if "dec" in parts:
         return value if before == 0 or before > value else before - before.dtype.type(1)
-    for name, compute in (("min", min), ("max", max)):
-        if name in parts:
-            return compute(before, value)
-    return {"and": before & value, "or": before | value, "xor": before ^ value}[
-        next(p for p in parts if p in ("and", "or", "xor"))
-    ]
+    operations: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, **OF_BOOLEANS}
+    return next(compute for name, compute in operations.items() if name in parts)(before, value)
 
 
 def element(shape: Sequence[int], number: int) -> str:

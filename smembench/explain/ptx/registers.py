@@ -115,9 +115,8 @@ class Registers:
         """Give a register a value in the threads of a mask, all if None; ``unknown`` is where it is not known."""
         declared = self.nothing(name).dtype
         if value.dtype.itemsize != declared.itemsize or value.dtype.kind == "b" != declared.kind:
-            value = value.astype(
-                f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
-            )
+            kind = value.dtype.kind if value.dtype.kind in "iu" else declared.kind
+            value = value.astype(f"{kind}{declared.itemsize}")
         if mask is not None:
             before = seen_as(self.values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
             value = np.where(mask, value, before)
@@ -227,11 +226,9 @@ def _constant(text: str, wanted: np.dtype[Any]) -> Any:
     """A constant of PTX: an integer, or the bits of a floating-point number after 0f or 0d."""
     if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", text):
         value: Any = np.uint32(int(match[1], 16)).view("f4") if match[1] else np.uint64(int(match[2], 16)).view("f8")
-        return (
-            value.view(f"u{value.dtype.itemsize}").astype(wanted)
-            if wanted.kind in "iu" and value.dtype.itemsize == wanted.itemsize
-            else value.astype(wanted)
-        )
+        if wanted.kind in "iu" and value.dtype.itemsize == wanted.itemsize:
+            value = value.view(f"u{value.dtype.itemsize}")
+        return value.astype(wanted)
     try:
         number = int(text.rstrip("U"), 0)
     except ValueError:

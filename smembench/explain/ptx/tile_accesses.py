@@ -197,9 +197,8 @@ class TileAccesses:
             if (at := self._in_cluster(given, place, thread)) == NOWHERE:
                 continue
             order = int(self._accesses.order[thread])
-            self._accesses.traced.brought.append(
-                Brought(given.called_from.line, self._array(begin), at, count, thread, order, kind)
-            )
+            copy = Brought(given.called_from.line, self._array(begin), at, count, thread, order, kind)
+            self._accesses.traced.brought.append(copy)
             if kind == "load":
                 continue
             one = np.arange(self._registers.threads) == thread

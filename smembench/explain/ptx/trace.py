@@ -102,11 +102,8 @@ def trace(
         return blocks[index]
 
     tiles_too = block((0, 0, 0)).traced.tiles  # such kernels often number their tiles in an order of their own
-    few = (
-        max(FEW, (MOST_WORK_OF_TILES if tiles_too or chosen.persistent else MOST_WORK) // machine.steps)
-        if chosen.few is None
-        else chosen.few
-    )
+    most = MOST_WORK_OF_TILES if tiles_too or chosen.persistent else MOST_WORK
+    few = max(FEW, most // machine.steps) if chosen.few is None else chosen.few
     if memory.has_results:
         few = prod(launch.clusters)
     kinds = chosen.kinds
@@ -163,9 +160,8 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         rows = np.stack([record.addresses for record in records])
         if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
             first = rows[np.argmax(below.any(1))]
-            traced.mistakes.update(
-                filter(None, [machine.memory.outside(site.line, site.space, site.kind, first, site.width)])
-            )
+            if mistake := machine.memory.outside(site.line, site.space, site.kind, first, site.width):
+                traced.mistakes.add(mistake)
             rows = np.where(below, NOWHERE, rows)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES

@@ -38,9 +38,8 @@ def _shuffle(given: Instruction, operand: Operand, threads: int) -> Callable[[Ma
         segment, count = limits >> 8 & 31, count & 31
         low = lane & segment
         high = low | (limits & 31 & ~segment)
-        at = {"up": lane - count, "down": lane + count, "bfly": lane ^ count, "idx": low | (count & ~segment & 31)}[
-            mode
-        ]
+        lanes = {"up": lane - count, "down": lane + count, "bfly": lane ^ count, "idx": low | (count & ~segment & 31)}
+        at = lanes[mode]
         inside = at >= high if mode == "up" else at <= high
         source = np.minimum(first + np.where(inside, at, lane), threads - 1)
         return [values[source].astype("u4"), inside]
