@@ -56,4 +56,4 @@ def watched(
     output = "".join(said)
     if stop.exists():
         return parse(output), True
-    return complete(output, metrics, launches=launches, said=output), False
+    return complete(output, metrics, launches=launches, messages=output), False

@@ -42,14 +42,13 @@ class Allocation:
         Raises:
             OutOfBounds: if a byte of the guards, or of the gaps, is no longer what it was filled with.
         """
-        host, each = self._whole.copy_to_host(), self.argument
-        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + each.bytes :], name)
-        memory = host[GUARD_BYTES : GUARD_BYTES + each.bytes]
-        if each.bytes != each.element_bytes:
-            gaps = np.ones(each.bytes, np.bool_)
-            np.ndarray((*each.shape, each.dtype.itemsize), np.bool_, gaps.data, each.begin, (*each.steps, 1))[...] = (
-                False
-            )
+        host, argument = self._whole.copy_to_host(), self.argument
+        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + argument.bytes :], name)
+        memory = host[GUARD_BYTES : GUARD_BYTES + argument.bytes]
+        if argument.bytes != argument.element_bytes:
+            gaps = np.ones(argument.bytes, np.bool_)
+            shape, steps = (*argument.shape, argument.dtype.itemsize), (*argument.steps, 1)
+            np.ndarray(shape, np.bool_, gaps.data, argument.begin, steps)[...] = False
             if (memory[gaps] != self._filled).any():
                 raise OutOfBounds(f"the kernel wrote outside {name}, between its elements")
         return self._elements(memory).copy()
@@ -68,5 +67,5 @@ class Allocation:
         return host
 
     def _elements(self, memory: Array) -> Array:
-        each = self.argument
-        return np.ndarray(each.shape, each.dtype, memory.data, each.begin, each.steps)
+        argument = self.argument
+        return np.ndarray(argument.shape, argument.dtype, memory.data, argument.begin, argument.steps)

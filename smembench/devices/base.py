@@ -20,15 +20,15 @@ GUARD_BYTES = 1024
 POISON = 0xFF
 """The byte that fills an output before a kernel runs: NaN in every float format, -1 in int32."""
 ALIGNMENT = 512
-"""Of an array that does not begin its allocation, as cudaMalloc's are at least."""
+"""Bytes to which arrays inside an allocation are aligned, cudaMalloc's least alignment."""
 MOST_COPIES = 1024
-"""Of the arrays of a case, so that one graph has a launch on each."""
+"""Most copies of a case's arrays, so that one graph has a launch on each."""
 
 
 def copies_of(case: Case, array_bytes: int, flush_bytes: int) -> int:
-    """How many copies of its arrays, of so many bytes, a case's launches take in turn.
+    """The number of copies of its arrays, of ``array_bytes`` bytes, that a case's launches take in turn.
 
-    With cache rotated so many that between two launches on one copy the others use more than a flush reads.
+    With cache rotated there are enough that, between two launches on a copy, the others use more than a flush reads.
     """
     return 1 + ceil(flush_bytes / max(array_bytes, 1)) if case.cache == ROTATED else 1
 
@@ -54,14 +54,14 @@ class Load(Protocol):
     """Launches back to back: their ends overlap, so that they take less time each than one launch by itself."""
 
     def batches(self, seconds: float) -> Iterator[tuple[int, float]]:
-        """Launch for so long; of each batch the number of launches and the ms per launch, once it is over."""
+        """Launch for ``seconds``; of each batch the number of launches and the ms per launch, once it is over."""
 
     def close(self) -> None:
         """Release what it needed."""
 
 
 class Prepared(Protocol):
-    """One case, compiled, with its arrays on the device."""
+    """A compiled case with its arrays on the device."""
 
     def poison(self) -> None:
         """Fill the output and its guards with ``POISON``."""
@@ -95,7 +95,7 @@ class Prepared(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its times has to know."""
+        """Notes for readers of its times."""
         return ()
 
     def close(self) -> None:
@@ -107,10 +107,10 @@ class Device(Protocol):
 
     @property
     def info(self) -> DeviceInfo:
-        """Its properties."""
+        """The device's properties."""
 
     def limits(self) -> Limits:
-        """What it can run, and its free memory now."""
+        """Limits of the cases it can run, and its free memory now."""
 
     def reserve(self, sizes: Sequence[int]) -> None:
         """Reserve memory for the largest output and the largest inputs of the run, in bytes, the output first."""

@@ -94,8 +94,8 @@ def place_input(array: Array, place: MemoryKind, pool: BufferPool, slot: int, co
     """Copy an input to where a program needs it, in host memory once."""
     if place == "device":
         placed = pool.take(slot, array.size, array.dtype, copies)
-        for each in placed:
-            each.copy_from_host(array)
+        for target in placed:
+            target.copy_from_host(array)
         return placed
     on_host = allocate(array.size, array.dtype, place)
     np.copyto(on_host, array)
@@ -131,7 +131,7 @@ class Output:
 def pooled_outputs(count: int, dtype: Any, pool: BufferPool, copies: int) -> list[Output]:
     """An output on the device, and copies of it, from a pool."""
     whole = count + 2 * (GUARD_BYTES // np.dtype(dtype).itemsize)
-    return [Output(count, dtype, "device", each) for each in pool.take(0, whole, dtype, copies)]
+    return [Output(count, dtype, "device", buffer) for buffer in pool.take(0, whole, dtype, copies)]
 
 
 class FreshOutput(Output):
@@ -158,7 +158,7 @@ class FreshOutput(Output):
             super().poison(stream)
 
     def read(self) -> Array:
-        """As of any output; guards that were not filled are not checked.
+        """The output on the host; guards that were not filled are not checked.
 
         Raises:
             OutOfBounds: if the kernel wrote to a guard.
@@ -210,7 +210,7 @@ def between_copies(
 def between_allocations(
     stream: int, launch: Callable[..., Any], inputs: Sequence[Any], output: Output
 ) -> tuple[Enqueue, Output, Sequence[Any]]:
-    """As ``between_copies``, but each launch frees the arrays of the one before it, and allocates its own."""
+    """Surround a launch as ``between_copies`` does, but free the last launch's arrays and allocate new ones in each."""
     result = FreshOutput(output.array.size, output.array.dtype)
     staged: list[Any] = []
 

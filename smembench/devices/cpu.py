@@ -160,7 +160,7 @@ class CpuPrepared(Prepared):
         return output
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
-        """Those that the kernel is called with."""
+        """The inputs that the kernel is called with."""
         return enumerate(self._inputs)
 
     def resources(self) -> Resources:

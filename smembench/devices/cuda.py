@@ -78,8 +78,8 @@ class CudaDevice:
     def __init__(self, index: int = 0) -> None:
         if reason := why_unusable():
             raise DeviceUnavailable(f"device cuda: {reason} (see: smembench doctor)")
-        if index >= (found := gpu_count()):
-            raise DeviceUnavailable(f"device cuda:{index}: found {number_of(found, 'GPU')}, counted from cuda:0")
+        if index >= (count := gpu_count()):
+            raise DeviceUnavailable(f"device cuda:{index}: found {number_of(count, 'GPU')}, counted from cuda:0")
         self._index, self._gpu = index, Gpu(index)
         self._gpu.set_current()
         self.stream = new_stream()
@@ -195,8 +195,8 @@ class CudaDevice:
             self._placed = {}  # freed before the next are allocated
             self._given = inputs
         if (place, copies) not in self._placed:
-            each = [place_input(array, place, self._pool, slot, copies) for slot, array in enumerate(inputs, 1)]
-            self._placed[place, copies] = [*zip(*each, strict=True)] or [()] * copies
+            by_input = [place_input(array, place, self._pool, slot, copies) for slot, array in enumerate(inputs, 1)]
+            self._placed[place, copies] = [*zip(*by_input, strict=True)] or [()] * copies
         return self._placed[place, copies]
 
     def _compile(self, case: Case, program: Program) -> Compiled[Any]:
@@ -227,7 +227,7 @@ class CudaDevice:
         return self._flush_l2
 
     def _busy(self, seconds: float) -> None:
-        """Enqueue a kernel that takes so long, or a little longer."""
+        """Enqueue a kernel that takes ``seconds``, or a little longer."""
         rounds = [np.uint32(min(seconds * _BUSY_ROUNDS_PER_SECOND, _MOST_BUSY_ROUNDS))]
         capability = self.info.compute_capability or ""
         launcher("busy", capability, self._handle, rounds, grid=1, block=1)(self._zero)

@@ -16,7 +16,7 @@ _NAME_BYTES = 256
 
 
 def why_unusable() -> str | None:
-    """Why no GPU can be used here, in one line; None if one can."""
+    """The reason, in one line, why no GPU can be used here; None if one can."""
     if "NUMBA_ENABLE_CUDASIM" in settings():  # Numba itself takes longer to import than the driver
         return "NUMBA_ENABLE_CUDASIM is set, and the simulator's times say nothing of a GPU; unset it"
     try:
@@ -37,8 +37,8 @@ def gpu_uuid(index: int) -> str | None:
     """The UUID of a GPU or of a MIG instance as NVML writes it, without creating a context; None without such a GPU."""
     if index >= gpu_count():
         return None
-    found = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
-    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(found.bytes))}"
+    uuid = checked(latest("cuDeviceGetUuid")(checked(driver.cuDeviceGet(index))))
+    return f"{'MIG' if ' MIG ' in model(index) else 'GPU'}-{UUID(bytes=bytes(uuid.bytes))}"
 
 
 def gpu_info(index: int) -> DeviceInfo | None:

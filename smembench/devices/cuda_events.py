@@ -1,4 +1,4 @@
-"""Timing of work that no graph can hold, such as what waits for the GPU: by events behind a kernel that holds it up."""
+"""Timing of work that no graph can capture, such as waits for the GPU: by events behind a kernel that keeps it busy."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any
 
 from cuda.bindings import driver
 
+from smembench.devices.cuda_graph import Launch, new_event
 from smembench.kernels.driver import checked
 
 _SAMPLE_MS = 1.0
 _MOST_CALLS = 100
 _EMPTY_PAIRS = 20
 _BEHIND = 2.0
-"""How many times as long the GPU is held up as the host takes to enqueue a call."""
-
-Launch = Callable[[], Any]
+"""The time that the GPU is kept busy, over the host's time to enqueue a call."""
 
 
 class EventTimer:
@@ -31,7 +30,7 @@ class EventTimer:
         stream: handle of a non-default stream.
         launch: enqueues one call on it.
         before: enqueues what each call has to find, and the flush, outside its time.
-        busy: enqueues a kernel that keeps the GPU busy for so many seconds.
+        busy: enqueues a kernel that keeps the GPU busy for a number of seconds.
         warmup: seconds of calls before the first sample.
 
     Raises:
@@ -42,7 +41,7 @@ class EventTimer:
         self, stream: int, launch: Launch, before: Launch, busy: Callable[[float], Any], warmup: float
     ) -> None:
         self._stream, self._launch, self._before, self._busy = stream, launch, before, busy
-        self._pair = [checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT)) for _ in range(2)]
+        self._pair = [new_event() for _ in range(2)]
         begun = perf_counter()
         launch()
         self._hold = _BEHIND * (perf_counter() - begun)
@@ -55,7 +54,7 @@ class EventTimer:
             self._once(launch)
 
     def take(self) -> float:
-        """One sample: the mean of some calls, in ms per call."""
+        """A sample: the mean of some calls, in ms per call."""
         return fmean(self._once(self._launch) for _ in range(self._calls)) - self._residue_ms
 
     def _once(self, call: Launch) -> float:

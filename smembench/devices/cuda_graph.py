@@ -9,7 +9,7 @@ from samples. ``smembench doctor --timing`` compares the result with Nsight Comp
 
 Warm: the L2 is as the previous launch left it. Behind a kernel of a few µs the GPU waits for the graph's next node, and
 an event pair reads 0.3 µs of that wait on an H200. So a short kernel has another ahead of its pair, of 4 µs, which uses
-one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 holds are read before each launch, so that it is full
+one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 has are read before each launch, so that it is full
 of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back. Rotated:
 launches take copies of their arrays in turn, in all over twice the L2, and find the L2 full of the launches' before.
 Measurements: results/reference/notes/timing.md.
@@ -149,18 +149,18 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, f
     def reading(body: Launch) -> float:
         graph = TimedGraph(stream, [body] * _CALIBRATION_PAIRS, busy)
         graph.replay()
-        found = graph.replay() + graph.replay()
+        readings = graph.replay() + graph.replay()
         graph.close()
-        return _typical(found)
+        return _typical(readings)
 
     return reading(nothing), reading(empty_kernel)
 
 
 class Ahead(NamedTuple):
-    """What runs ahead of each launch, outside its time.
+    """The work ahead of each launch, outside its time.
 
     Attributes:
-        enqueue: enqueues a kernel of a few µs, or reads of more bytes than the L2 holds.
+        enqueue: enqueues a kernel of a few µs, or reads of more bytes than the L2 has.
         cold: whether it is these reads.
     """
 
@@ -174,8 +174,8 @@ class GraphTimer:
     Args:
         stream: handle of a non-default stream.
         turns: enqueue one launch each on it, on copies of the arrays, in turn.
-        residue_ms: what an empty event pair reads.
-        ahead: what runs ahead of each launch; of a warm one only if it is short.
+        residue_ms: reading of an empty event pair.
+        ahead: work ahead of each launch; of a warm one only if it is short.
         warmup: seconds of launches before the first sample.
         restore: enqueues what each launch has to find, outside its time and ahead of everything else.
 
@@ -215,7 +215,7 @@ class GraphTimer:
             spent_ms += sum(self._graph.replay())
 
     def take(self) -> float:
-        """One sample: ms per launch, the mean of the middle half of one replay's launches."""
+        """A sample: ms per launch, the mean of the middle half of one replay's launches."""
         return _typical(self._graph.replay()[self._uncounted :]) - self._residue_ms
 
     def close(self) -> None:

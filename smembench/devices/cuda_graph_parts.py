@@ -31,7 +31,7 @@ _WORK = {
 
 
 class Undivided(Exception):
-    """Why the kernels of a call are not timed one by one."""
+    """The kernels of a call are not timed one by one; the message is the reason."""
 
 
 def described(stream: int, launch: Launch, before: Launch, residue_ms: float) -> str:
@@ -45,8 +45,8 @@ def described(stream: int, launch: Launch, before: Launch, residue_ms: float) ->
     kinds: list[str] = []
 
     def divide(graph: Any, pairs: Pairs) -> Pairs:
-        events, found = _divided(graph, *pairs[-1])
-        kinds.extend(found)
+        events, added = _divided(graph, *pairs[-1])
+        kinds.extend(added)
         return events
 
     try:
@@ -60,7 +60,7 @@ def described(stream: int, launch: Launch, before: Launch, residue_ms: float) ->
     parts.close()
     if not readings:
         return ""
-    whole_ms, *parts_ms = (median(each) - residue_ms for each in zip(*readings, strict=True))
+    whole_ms, *parts_ms = (median(values) - residue_ms for values in zip(*readings, strict=True))
     alone_ms = sum(parts_ms)
     counts = " and ".join(number_of(many, kind).replace("copys", "copies") for kind, many in Counter(kinds).items())
     apart_us = 1000 * (whole_ms - alone_ms)
@@ -75,7 +75,8 @@ def _divided(graph: Any, begin: Any, end: Any) -> tuple[Pairs, list[str]]:
         Undivided: where the nodes between the events are no chain, or a graph of its own is among them.
     """
     count = checked(driver.cuGraphGetNodes(graph))[1]
-    types = {int(node): checked(driver.cuGraphNodeGetType(node)) for node in _nodes(graph, count)}
+    nodes = checked(driver.cuGraphGetNodes(graph, count))[0]
+    types = {int(node): checked(driver.cuGraphNodeGetType(node)) for node in nodes}
     behind: dict[int, list[tuple[Any, Any]]] = {node: [] for node in types}
     ahead = Counter[int]()
     for source, target, data in zip(*_edges(graph), strict=True):
@@ -103,11 +104,6 @@ def _divided(graph: Any, begin: Any, end: Any) -> tuple[Pairs, list[str]]:
         checked(latest("cuGraphAddDependencies")(graph, [record], [target], [driver.CUgraphEdgeData()], 1))
         events.append(event)
     return [*zip(events, [*events[1:], end], strict=True)], kinds
-
-
-def _nodes(graph: Any, count: int) -> Sequence[Any]:
-    nodes: Sequence[Any] = checked(driver.cuGraphGetNodes(graph, count))[0]
-    return nodes
 
 
 def _edges(graph: Any) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:

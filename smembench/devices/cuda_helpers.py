@@ -13,8 +13,8 @@ from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.nvrtc import compiled
 
 Helper = Literal["empty", "busy", "read_all"]
-"""All the time of ``empty`` is its launch. ``busy`` multiplies numbers that depend on each other for so many rounds;
-``read_all`` reads so many numbers, so that the L2 holds only their lines, which are clean. Both get a buffer of zeros,
+"""All the time of ``empty`` is its launch. ``busy`` multiplies dependent numbers for the given rounds; ``read_all``
+reads the given count of numbers, so that the L2 has only their lines, which are clean. Both get a buffer of zeros,
 which they leave as it is: what they compute of zeros never exceeds 1, but the compiler does not know that."""
 
 SOURCE = """

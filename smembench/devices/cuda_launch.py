@@ -19,7 +19,7 @@ from smembench.devices.cuda_load import GraphLoad
 from smembench.kernels.device_memory import DeviceArray
 from smembench.kernels.driver import copy
 from smembench.launches.arguments import typed_number
-from smembench.launches.contract import Contract, array_of
+from smembench.launches.contract import Contract
 from smembench.launches.subject import Enqueue, Subject
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources
@@ -34,13 +34,13 @@ _OTHER_POISON = 0x00
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What timing on a GPU needs.
+    """Parameters of timing on a GPU.
 
     Attributes:
         stream, handle: a stream and its handle.
-        residue_ms: what an empty event pair reads.
-        ahead: what runs ahead of each launch, outside its time.
-        busy: enqueues a kernel that keeps the GPU busy for so many seconds.
+        residue_ms: reading of an empty event pair.
+        ahead: work ahead of each launch, outside its time.
+        busy: enqueues a kernel that keeps the GPU busy for a number of seconds.
     """
 
     stream: Any
@@ -71,9 +71,7 @@ class LaunchPrepared(Prepared):
         self._timer: GraphTimer | EventTimer | None = None
         self._notes: list[str] = []
         self._copies: list[dict[int, Allocation]] = [{} for _ in range(copies)]
-        for slot, (place, content) in enumerate(zip(contract.places, contents, strict=True)):
-            argument = array_of(contract.arguments[place])
-            assert argument is not None
+        for slot, ((place, argument), content) in enumerate(zip(contract.placed.items(), contents, strict=True)):
             memory = pool.take(slot, argument.bytes + 2 * GUARD_BYTES, np.uint8, copies)
             for arrays, whole in zip(self._copies, memory, strict=True):
                 arrays[place] = Allocation(whole, argument, content)
@@ -83,13 +81,13 @@ class LaunchPrepared(Prepared):
         self._restored |= contract.filled
         self._scratch = contract.scratch = {*map(self._place, launch.scratch)}
         self._place_all((), POISON)
-        placed = [{place: each.placed for place, each in arrays.items()} for arrays in self._copies]
+        placed = [{place: array.placed for place, array in arrays.items()} for arrays in self._copies]
         self._turns = [subject.enqueue(timing.handle, arrays) for arrays in placed]
         self._written = {*map(self._place, launch.outputs), *self._restored} - self._scratch
         if both := self._scratch.intersection(map(self._place, launch.outputs)):
             raise UsageError(f"argument {both.pop()}: is checked with --out, and not with --scratch; give one of them")
         if not launch.outputs:
-            self._written |= self._found_outputs()
+            self._written |= self._detected_outputs()
         self._poison = POISON
         self._saved: Mapping[int, DeviceArray] = {
             place: self._arrays[place].saved(content) for place, content in self._restored.items()
@@ -111,8 +109,8 @@ class LaunchPrepared(Prepared):
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
 
-    def _found_outputs(self) -> set[int]:
-        """The further arrays that a launch writes and does not read: what two launches on different poison agree on.
+    def _detected_outputs(self) -> set[int]:
+        """The further arrays that a launch writes and does not read: two launches on different poison agree on them.
 
         Each byte of an output is written alike by both, or by neither and is then still poison.
 
@@ -120,7 +118,7 @@ class LaunchPrepared(Prepared):
             UsageError: for an array whose new content depends on the old.
         """
         written = self._changed()
-        if any(each.argument.data is not None for each in self._arrays.values()):
+        if any(array.argument.data is not None for array in self._arrays.values()):
             written |= self._changed(moved=True)  # what was given may be the kernel's results already
         results = []
         for byte in (POISON, _OTHER_POISON) if written else ():
@@ -148,13 +146,13 @@ class LaunchPrepared(Prepared):
         """
         self._place_all((), POISON)
         kept = self._restored.keys() | self._scratch
-        others = {place: each for place, each in self._arrays.items() if place not in kept}
-        for place, each in others.items():
-            if moved and each.content.dtype.kind not in "biu":
-                each.place(self._timing.handle, np.roll(each.content, place + 1))
-        before = {place: each.bytes_on_host() for place, each in others.items()}
+        others = {place: array for place, array in self._arrays.items() if place not in kept}
+        for place, array in others.items():
+            if moved and array.content.dtype.kind not in "biu":
+                array.place(self._timing.handle, np.roll(array.content, place + 1))
+        before = {place: array.bytes_on_host() for place, array in others.items()}
         self._run()
-        return {place for place, each in others.items() if not np.array_equal(before[place], each.bytes_on_host())}
+        return {place for place, array in others.items() if not np.array_equal(before[place], array.bytes_on_host())}
 
     def _name(self, place: int) -> str:
         return self._subject.names[place] if place < len(self._subject.names) else "?"
@@ -174,11 +172,11 @@ class LaunchPrepared(Prepared):
         self._poison = _OTHER_POISON
 
     def _place_all(self, poisoned: Collection[int], byte: int) -> None:
-        for place, each in (item for arrays in self._copies for item in arrays.items()):
+        for place, array in (item for arrays in self._copies for item in arrays.items()):
             if place in poisoned:
-                each.poison(self._timing.handle, byte)
+                array.poison(self._timing.handle, byte)
             else:
-                each.place(self._timing.handle, self._restored.get(place, each.content))
+                array.place(self._timing.handle, self._restored.get(place, array.content))
 
     def restore(self) -> None:
         """Enqueue what each launch has to find in the arrays that it reads and writes."""
@@ -202,15 +200,15 @@ class LaunchPrepared(Prepared):
         """The arrays that are written, by their place, of each copy."""
         self._timing.stream.sync()
         for arrays in self._copies:
-            every = {place: each.read(f"argument {place}") for place, each in arrays.items()}
+            every = {place: array.read(f"argument {place}") for place, array in arrays.items()}
             yield {place: every[place] for place in sorted(self._written)}
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
         """The arrays that are only read, by their number among all arrays."""
         self._timing.stream.sync()
-        for number, (place, each) in (item for arrays in self._copies for item in enumerate(arrays.items())):
+        for number, (place, array) in (item for arrays in self._copies for item in enumerate(arrays.items())):
             if place not in self._written | self._scratch:
-                yield number, each.read(f"argument {place}")
+                yield number, array.read(f"argument {place}")
 
     def resources(self) -> Resources:
         """Registers, local memory and hash, if the installed libraries give them."""
@@ -245,7 +243,7 @@ class LaunchPrepared(Prepared):
         return self._timer
 
     def load(self) -> Load | None:
-        """Launches from graphs, if a graph holds them for certain, and nothing is flushed or restored before each."""
+        """Launches from graphs, if a graph is sure to capture them, and nothing is flushed or restored before each."""
         apart = self._timing.ahead.cold or self._saved or not self._subject.captured
         return None if apart else GraphLoad(self._timing.handle, self._turns)
 
@@ -258,7 +256,7 @@ class LaunchPrepared(Prepared):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How it was checked and timed, where that is unusual."""
+        """Notes on its check and timing, where they are unusual."""
         return (*self._contract.notes, *self._subject.notes, *self._notes)
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ class CudaPrepared(Prepared):
                 yield array
 
     def inputs(self) -> Iterator[tuple[int, Array]]:
-        """Those of the case, and those that a kernel gets in their place, one by one on the host."""
+        """The inputs of the case, and those that a kernel gets in their place, one by one on the host."""
         self._stream.sync()
         for inputs in self._inputs:
             for number, array in enumerate(inputs):

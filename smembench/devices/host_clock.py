@@ -30,7 +30,7 @@ class HostClock:
         self._calls = 1 if flush else math.ceil(_SAMPLE_NS / max(fastest, 1))
 
     def take(self) -> float:
-        """One sample in ms per call."""
+        """A sample in ms per call."""
         if self._first is not None:
             first, self._first = self._first, None
             return first / 1e6

@@ -1,7 +1,7 @@
-"""One run per GPU at a time. The lock is a name with the GPU's UUID, which only one process of a host can hold.
+"""A lock for a single run per GPU at a time: a name with the GPU's UUID, which only one process of a host can take.
 
 The name is that of a Unix socket in Linux's abstract namespace. It is no file, so all users share it and nobody can
-plant a link. The system releases it however the process ends, and tells others which process holds it.
+plant a link. The system releases it however the process ends, and shows others which process has it.
 
 The name is one of a network namespace. A container has its own unless it was started in the host's, and nothing else
 that all engines share with the host: a file lies in the container, as do device nodes where the engine makes them anew.
@@ -22,54 +22,54 @@ from smembench.model.errors import DeviceUnavailable
 
 _POLL_SECONDS = 1.0
 _SETTINGS = Path("/proc/sys/net/core")
-"""Of the network; ``netdev_max_backlog`` is one of the whole machine, which only the host's namespace has."""
+"""Settings of the network; ``netdev_max_backlog`` is the machine's, and only the host's namespace has it."""
 _ASKING = 4096
-"""How many processes can ask at once who holds it; the system may lower it."""
+"""The most processes that can ask at once for the owner; the system may lower it."""
 
 
 @contextmanager
 def device_lock(
     uuid: str, *, wait: bool = False, waiting: Callable[[str], None] = lambda holder: None
 ) -> Iterator[None]:
-    """Hold an exclusive lock on a device's UUID; ``waiting`` is called once with who holds it.
+    """Take an exclusive lock on a device's UUID; ``waiting`` is called once with the owner's name.
 
     Raises:
-        DeviceUnavailable: if another process holds it and ``wait`` is False.
+        DeviceUnavailable: if another process has it and ``wait`` is False.
     """
     address = f"\0smembench-{uuid}"
-    with socket.socket(socket.AF_UNIX) as held:
-        told = False
-        while not _take(held, address):
+    with socket.socket(socket.AF_UNIX) as lock:
+        announced = False
+        while not _take(lock, address):
             if not wait:
                 raise DeviceUnavailable(
                     f"device {uuid} is in use by {_holder(address)}; two runs at once would disturb each other: "
                     "add --wait to wait for it, or --no-lock to run all the same"
                 )
-            if not told:
+            if not announced:
                 waiting(_holder(address))
-                told = True
+                announced = True
             time.sleep(_POLL_SECONDS)
         yield
 
 
 def unseen_runs() -> str | None:
-    """Which runs hold locks that this process does not see; None if it is in the host's network namespace."""
+    """A note on runs whose locks this process cannot see; None if it is in the host's network namespace."""
     if not _SETTINGS.is_dir() or (_SETTINGS / "netdev_max_backlog").exists():
         return None
     return (
-        "runs outside of this container are neither seen nor waited for, since it has a network of its own; "
+        "runs outside of this container are neither seen nor waited for, because it has its own network; "
         "start the containers that share a GPU with --network host"
     )
 
 
-def _take(held: socket.socket, address: str) -> bool:
+def _take(lock: socket.socket, address: str) -> bool:
     try:
-        held.bind(address)
+        lock.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return False
         raise DeviceUnavailable(f"the lock {address[1:]} cannot be taken ({error}); add --no-lock") from None
-    held.listen(_ASKING)
+    lock.listen(_ASKING)
     return True
 
 

@@ -47,15 +47,15 @@ def lost_gpus() -> dict[int, str]:
         *(pynvml.NVMLError_GpuIsLost, pynvml.NVMLError_ResetRequired),
         *(pynvml.NVMLError_IrqIssue, pynvml.NVMLError_InsufficientPower),
     )
-    found: dict[int, str] = {}
+    errors: dict[int, str] = {}
     for index in range(count):
         try:
             pynvml.nvmlDeviceGetHandleByIndex(index)
         except lost as error:
-            found[index] = str(error)
+            errors[index] = str(error)
         except Exception:  # one that this process may not see
             continue
-    return found
+    return errors
 
 
 class Nvml:
@@ -80,11 +80,11 @@ class Nvml:
         self._nvlinks = [link for link in range(pynvml.NVML_NVLINK_MAX_LINKS) if self._nvlink(link) is not None]
 
     def _ask(self, function: str, *arguments: int | str, of_gpu: bool = True) -> Any:
-        """What a function of NVML says, called with this GPU; texts are names of NVML's constants. None if it fails."""
+        """The answer of a function of NVML for this GPU; texts are names of NVML's constants. None if it fails."""
         if self._nvml is None:
             return None
         try:
-            given = [getattr(self._nvml, each) if isinstance(each, str) else each for each in arguments]
+            given = [getattr(self._nvml, argument) if isinstance(argument, str) else argument for argument in arguments]
             return getattr(self._nvml, function)(*([self._handle] if of_gpu else []), *given)
         except Exception:  # NVML's errors, and pynvml's if the driver is older than it
             return None

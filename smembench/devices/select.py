@@ -49,11 +49,11 @@ def _of_uuid(name: str) -> str:
     from smembench.devices.cuda_description import gpu_count, gpu_uuid
 
     uuids = [gpu_uuid(index) or "" for index in range(gpu_count())]
-    found = [f"cuda:{index}" for index, uuid in enumerate(uuids) if uuid.lower().startswith(name)]
-    if len(found) != 1:
-        several = "several GPUs have it" if found else "no GPU here has it"
+    matches = [f"cuda:{index}" for index, uuid in enumerate(uuids) if uuid.lower().startswith(name)]
+    if len(matches) != 1:
+        several = "several GPUs have it" if matches else "no GPU here has it"
         raise DeviceUnavailable(f"device {name}: {several} (there are: {', '.join(uuids) or 'none'})")
-    return found[0]
+    return matches[0]
 
 
 def uuid_of(name: str) -> str | None:

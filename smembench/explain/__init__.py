@@ -1,1 +1,1 @@
-"""What a kernel's memory accesses cost, from a trace of the kernel itself, without a GPU."""
+"""Cost of a kernel's memory accesses, from a trace of the kernel itself, without a GPU."""

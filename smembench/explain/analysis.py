@@ -34,7 +34,7 @@ from smembench.toolchains.registry import toolchain_of
 
 MAX_PAD = 32
 DEFAULT_CAPABILITY = "9.0"
-"""For which a kernel is compiled if no compute capability is given."""
+"""The compute capability to compile for if none is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +57,14 @@ class Explanation(Costs):
         """
         made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
         has = {} if self.code is None else self.code.memory
-        found = {(each.space, each.kind) for each in has if not each.never and each.space not in UNSERVED}
-        return tuple(sorted(found - made))
+        compiled = {(op.space, op.kind) for op in has if not op.never and op.space not in UNSERVED}
+        return tuple(sorted(compiled - made))
 
     @property
     def waits(self) -> bool:
-        """Whether blocks wait for each other: a trace loads once what they load until it is as they want it.
+        """True if blocks wait for each other by repeated loads, which a trace makes once.
 
-        How often that is depends on timing, and with it the sectors per global load.
+        Their number, and with it the sectors per global load, depends on timing.
         """
         return any(accesses.site.way == WAITING for accesses in self.trace.accesses)
 
@@ -102,7 +102,7 @@ def explain(
     Args:
         case: of a kernel of Numba's.
         capability: for which it is compiled, and the occupancy counts; None leaves the occupancy out.
-        code: what ptxas makes of it, if known: it tells registers, and which accesses are merged.
+        code: the machine code, if known: it has the registers and the merged accesses.
         multiprocessors: of the GPU, whose persistent grid is launched; None for a block per tile.
         quick: whether to run few blocks, and not to look for mistakes.
         whole: whether to run all blocks of a persistent grid, which can take minutes, not some that stand for others.
@@ -153,10 +153,10 @@ def explain(
         costs = traced(zeros=True)
     sizes = problem.sizes_of_arrays(case, problem.elements(case))
     asked = traffic(dict(zip(problem.arrays, sizes, strict=True)), costs.requests)
-    found = {each.name: getattr(costs, each.name) for each in fields(Costs)}
+    figures = {field.name: getattr(costs, field.name) for field in fields(Costs)}
     return Explanation(
         **{
-            **found,
+            **figures,
             "title": f"{case.kernel} in {Path(path).name}{launched} · {case.dtype}{layout}",
             "pad": case.pad or 0,
             "traffic": asked,
@@ -185,14 +185,14 @@ def _passed(case: Case, program: NumbaKernel, *, zeros: bool) -> Iterator[tuple[
         data = np.zeros(length, dtype) if zeros else None
         yield from passed_as(f"{name}$" if name == program.constant else name, ArrayArgument((length,), dtype, data))
     yield from ((f"scalar{number}", np.uint32(value)) for number, value in enumerate(problem.scalars(case)))
-    for number, each in enumerate(program.tensor_maps):
-        high: tuple[int, ...] = (each.rows,)
-        dtype = types[each.array]
-        box: tuple[int, ...] = (each.row_bytes // dtype.itemsize, each.tile_rows)
-        if each.apart > 1:
-            high, box = (each.rows // each.apart, each.apart), (box[0], 1, box[1])
-        described = TensorMapArgument((*high, each.columns), dtype, box, each.row_bytes, each.stride)
-        yield f"{problem.arrays[each.array]}$map{number}", described
+    for number, tensor_map in enumerate(program.tensor_maps):
+        high: tuple[int, ...] = (tensor_map.rows,)
+        dtype = types[tensor_map.array]
+        box: tuple[int, ...] = (tensor_map.row_bytes // dtype.itemsize, tensor_map.tile_rows)
+        if tensor_map.apart > 1:
+            high, box = (tensor_map.rows // tensor_map.apart, tensor_map.apart), (box[0], 1, box[1])
+        described = TensorMapArgument((*high, tensor_map.columns), dtype, box, tensor_map.row_bytes, tensor_map.stride)
+        yield f"{problem.arrays[tensor_map.array]}$map{number}", described
 
 
 def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[int, float, float]]]:

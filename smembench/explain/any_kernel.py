@@ -1,4 +1,4 @@
-"""Explain any kernel that is not the package's: one of a file, by its name, or one that Python holds."""
+"""Explain any kernel that is not the package's: one in a file, by its name, or a Python object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from smembench.toolchains.triton_function import is_triton
 _DEFAULT = "9.0"
 
 
-def explain_launch(launch: UserLaunch, capability: str | None = None) -> Costs:
+def explain_launch(launch: UserLaunch) -> Costs:
     """Explain a kernel as ``smembench time`` launches it.
 
     Raises:
@@ -41,16 +41,16 @@ def explain_launch(launch: UserLaunch, capability: str | None = None) -> Costs:
     kernel = value_of(launch.target) if is_token(launch.target) else launch.target
     sides = launch.grid, launch.block or None
     whole = Launch(*sides, arguments, named, launch.shared_bytes, launch.cluster or None)
-    return explain_any(kernel, whole, capability=capability, options=launch.options)
+    return explain_any(kernel, whole, options=launch.options)
 
 
 def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, options: Sequence[str] = ()) -> Costs:
-    """Explain a kernel: ``kernel.cu:name``, ``kernel.ptx:name``, ``kernel.py:name``, or what Python holds.
+    """Explain a kernel: ``kernel.cu:name``, ``kernel.ptx:name``, ``kernel.py:name``, or a Python object.
 
     Args:
         kernel: text, a function for Numba or Triton, or CUDA C++ such as CuPy's RawKernel.
-        launch: what it is launched with.
-        capability: the compute capability to compile for; 9.0 where compilation is not left out without one.
+        launch: grid, block and arguments.
+        capability: the compute capability to compile for; 9.0 if None.
         options: a compiler's, such as ``-DN=4``, for a .cu file.
 
     Raises:
@@ -58,14 +58,15 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
     """
     if options and not (isinstance(kernel, str) and is_cuda_file(kernel)):
         raise UsageError(f"{options[0]}: goes with a kernel in a .cu file")
-    if capability is not None and capability not in CAPABILITIES:
+    capability = _DEFAULT if capability is None else capability
+    if capability not in CAPABILITIES:
         raise UsageError(f"compute capability {capability} is not among {', '.join(CAPABILITIES)}")
     if isinstance(kernel, str) and not is_cuda_file(kernel):
         kernel = kernel_in(kernel)
     if launch.cluster is not None and not (isinstance(kernel, str) or raw_kernel(kernel) is not None):
         raise UsageError(f"cluster {as_text(launch.cluster)}: goes with CUDA C++ and PTX; leave it out")
     if is_triton(kernel):
-        return explain_triton(kernel, launch, capability=capability or _DEFAULT)
+        return explain_triton(kernel, launch, capability=capability)
     grid, block, arguments, named, shared_bytes, cluster = launch
     if named:
         raise UsageError(f"{next(iter(named))}=…: goes with a kernel of Triton; give the arguments in their order")
@@ -73,7 +74,7 @@ def explain_any(kernel: Any, launch: Launch, *, capability: str | None = None, o
         raise UsageError("block: give it, such as 32x8; only Triton decides on it")
     call = Call(grid, block, arguments, shared_bytes, cluster)
     if isinstance(kernel, str):
-        return explain_cuda(kernel, call, capability=capability or _DEFAULT, options=options)
+        return explain_cuda(kernel, call, capability=capability, options=options)
     if (raw := raw_kernel(kernel)) is not None:
-        return explain_raw(raw, call, capability=capability or _DEFAULT)
-    return explain_numba(kernel, call, capability=capability or _DEFAULT)
+        return explain_raw(raw, call, capability=capability)
+    return explain_numba(kernel, call, capability=capability)

@@ -34,9 +34,9 @@ def areas_of_launch(explained: Costs, *, conflicts: bool = False) -> Iterator[Ar
         if array.name not in asked_for:
             continue
         own = [
-            each
-            for each in explained.trace.accesses
-            if (each.site.space, each.site.array) == ("shared", array.name) and each.site.in_kernel in times
+            accesses
+            for accesses in explained.trace.accesses
+            if (accesses.site.space, accesses.site.array) == ("shared", array.name) and accesses.site.in_kernel in times
         ]
         asked = asked_by(own)
         if not asked.sites or not _inside(array, asked):
@@ -44,7 +44,7 @@ def areas_of_launch(explained: Costs, *, conflicts: bool = False) -> Iterator[Ar
         known = _declared(explained.trace.filename, array, asked)
         rows = len(array.shape) > 1 or array.itemsize > 1 or (known is not None and len(known.sides) > 1)
         for area, sites in [(array, {*asked.sites})] if rows else _areas(array, own):
-            of_area = asked_by([each for each in own if each.site.in_kernel in sites])
+            of_area = asked_by([accesses for accesses in own if accesses.site.in_kernel in sites])
             factors = np.array([times[site] for site in of_area.sites]) / of_area.requests
             yield Area(area, of_area.times(factors), known)
 
@@ -63,23 +63,23 @@ def _inside(array: SharedArray, asked: Asked) -> bool:
 def _areas(array: SharedArray, own: Sequence[Accesses]) -> list[tuple[SharedArray, set[AccessSite]]]:
     """The parts of an array that no access has in common with another part; it alone if there is one."""
     extents: dict[AccessSite, tuple[int, int]] = {}
-    for each in own:
-        active, site = each.addresses[each.addresses != NOWHERE], each.site.in_kernel
+    for accesses in own:
+        active, site = accesses.addresses[accesses.addresses != NOWHERE], accesses.site.in_kernel
         if not len(active):
             continue
         begin, end = extents.get(site, (array.base + array.bytes, 0))
         extents[site] = min(begin, int(active.min())), max(end, int(active.max()) + site.width)
-    found: list[tuple[int, int, set[AccessSite]]] = []
+    parts: list[tuple[int, int, set[AccessSite]]] = []
     for site, (begin, end) in sorted(extents.items(), key=lambda extent: extent[1]):
         begin -= (begin - array.base) % max(WIDTHS)
-        if found and begin < found[-1][1]:
-            before, last, sites = found.pop()
-            found.append((before, max(last, end), {*sites, site}))
+        if parts and begin < parts[-1][1]:
+            before, last, sites = parts.pop()
+            parts.append((before, max(last, end), {*sites, site}))
         else:
-            found.append((begin, end, {site}))
-    if len(found) == 1:
+            parts.append((begin, end, {site}))
+    if len(parts) == 1:
         return [(array, set(extents))]
-    return [(_area(array, begin, end), sites) for begin, end, sites in found]
+    return [(_area(array, begin, end), sites) for begin, end, sites in parts]
 
 
 def _area(array: SharedArray, begin: int, end: int) -> SharedArray:

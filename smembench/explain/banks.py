@@ -19,7 +19,7 @@ from smembench.model.hardware import BANKS, WARP, WORD_BYTES
 
 
 def bank_of(address: int) -> int:
-    """The bank, 0 to 31, that holds a byte address of shared memory.
+    """The bank, 0 to 31, of a byte address of shared memory.
 
     Raises:
         ValueError: for a negative address.
@@ -59,8 +59,8 @@ def wavefronts(addresses: Sequence[int | None], width: int, kind: str) -> int:
 def served(addresses: Sequence[int | None], width: int, kind: str) -> list[list[int]]:
     """The lanes that each wavefront of a request completes, wavefront by wavefront.
 
-    A bank delivers its words in the order of the lanes that ask for them. That order is chosen for a picture: no guide
-    tells the hardware's.
+    A bank delivers its words in the order of the lanes that ask for them. The hardware's order is undocumented; this
+    one is for a picture.
     """
     parts, lanes = _words(addresses, width, kind), lanes_together(addresses, width, kind)
     turns = {
@@ -94,7 +94,7 @@ def conflict_degree(addresses: Sequence[int | None], width: int, kind: str) -> f
 
 
 def is_broadcast(addresses: Sequence[int | None], width: int) -> bool:
-    """Whether at least two lanes are active, all in the same 4-byte word, or in the same wider element."""
+    """True if at least two lanes are active, all in the same 4-byte word or the same wider element."""
     active = active_lanes(addresses, width)
     # Aligned, so that elements of several words are the same when their first words are.
     return len(active) > 1 and len({address // WORD_BYTES for _, address in active}) == 1
@@ -109,12 +109,12 @@ def worst_part(addresses: Sequence[int | None], width: int, kind: str) -> tuple[
     parts, lanes = _words(addresses, width, kind), lanes_together(addresses, width, kind)
     if not parts:
         raise ValueError("no lane is active")
-    part, banks = max(parts.items(), key=lambda found: max(map(len, found[1])))
+    part, banks = max(parts.items(), key=lambda item: max(map(len, item[1])))
     return range(part * lanes, (part + 1) * lanes), list(map(set, banks))
 
 
 def _words(addresses: Sequence[int | None], width: int, kind: str) -> dict[int, list[dict[int, int]]]:
-    """By part of the warp, the distinct words that each bank has to deliver, with the place of each in its bank."""
+    """The distinct words that each bank has to deliver, with the place of each in its bank, by part of the warp."""
     lanes = lanes_together(addresses, width, kind)
     parts: dict[int, list[dict[int, int]]] = {}
     for lane, address in active_lanes(addresses, width):

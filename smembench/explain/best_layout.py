@@ -57,21 +57,21 @@ def best_layouts(case: Case, row: int | None = None) -> list[BestLayouts]:
     for mistake in traced.mistakes:
         if mistake.kind == "outside":
             raise UsageError(f"--best-swizzle: {case.kernel}, line {mistake.line}: {mistake.text}")
-    found = []
+    layouts = []
     for array in traced.shared:
         own = [request for request in requests if request.site.array == array.name and request.site.kind != "atomic"]
         if own:
-            found.append(best_layout(array, own, row))
-    if not found:
+            layouts.append(best_layout(array, own, row))
+    if not layouts:
         raise UsageError(f"--best-swizzle: {case.kernel} has no shared memory")
-    if row is not None and all(len(best.tile.array.shape) > 1 for best in found):
+    if row is not None and all(len(best.tile.array.shape) > 1 for best in layouts):
         raise UsageError(f"--row {row}: the shared arrays of {case.kernel} have rows of their own; leave it out")
-    return found
+    return layouts
 
 
 def requests_apart(traced: Trace) -> list[Request]:
-    """Those to shared memory, each for all of an access site with the same addresses."""
-    return distinct((each for each in traced.accesses if each.site.space == "shared"), shifted=False)
+    """The requests to shared memory, one for all of an access site with the same addresses."""
+    return distinct((accesses for accesses in traced.accesses if accesses.site.space == "shared"), shifted=False)
 
 
 def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None = None) -> BestLayouts:
@@ -95,25 +95,20 @@ def best_layout(array: SharedArray, requests: Sequence[Request], row: int | None
         reason = f"A row of {array.name} has {tile.columns} elements, which are not whole vectors of {vector}."
         return BestLayouts(tile, plain, reason=reason)
     kinds = pads(tile, asked, MAX_PAD), swizzles(tile, asked)
-    pad, swizzle = (best[0] if (best := least([(tile, each)], asked, plain)) else None for each in kinds)
+    pad, swizzle = (best[0] if (best := least([(tile, layouts)], asked, plain)) else None for layouts in kinds)
     why = no_swizzle(tile, vector)
     return BestLayouts(tile, plain, pad, swizzle, why or _reason(tile, requests, pad, swizzle))
 
 
-def cost(tile: Tile, requests: Iterable[Request], layout: Layout) -> Tried:
-    """What the requests cost if the tile's elements lie as a layout has them."""
-    return tried(tile, asked_of(requests), layout)
-
-
 def _reason(tile: Tile, requests: Iterable[Request], pad: Tried | None, swizzle: Tried | None) -> str:
-    """Why a pad or a swizzle is missing, a sentence."""
+    """A sentence on why a pad or a swizzle is missing; "" if none is."""
     if pad and swizzle:
         return ""
     which = "swizzle" if pad else "pad" if swizzle else "layout"
-    said = f"No {which} has fewer wavefronts"
+    text = f"No {which} has fewer wavefronts"
     if not swizzle and all(_in_one_row(tile, request) for request in requests if _extra(request)):
-        return f"{said}: elements of one row conflict, which a pad and an XOR by the row move together."
-    return f"{said}; tried were pads up to {MAX_PAD} and every XOR with bits of the row."
+        return f"{text}: elements of one row conflict, which a pad and an XOR by the row move together."
+    return f"{text}; tried were pads up to {MAX_PAD} and every XOR with bits of the row."
 
 
 def _extra(request: Request) -> int:
@@ -123,7 +118,7 @@ def _extra(request: Request) -> int:
 
 
 def _in_one_row(tile: Tile, request: Request) -> bool:
-    """Whether the lanes of one row alone have as many conflicts as the request."""
+    """True if the lanes of one row alone have as many conflicts as the request."""
 
     def row_of(address: int) -> int:
         return (address - tile.array.base) // (tile.columns * tile.array.itemsize)

@@ -1,6 +1,6 @@
-"""What the compiler made of a kernel's accesses: neighbouring ones of a thread become one that is wider.
+"""Accesses as the compiler merges them: neighbouring ones of a thread become one that is wider.
 
-The machine code tells the widths of its loads and stores, a trace the addresses. If the code has loads of 128 bits that
+The machine code has the widths of its loads and stores, a trace the addresses. If the code has loads of 128 bits that
 the source does not have, those of an access site are merged whose consecutive accesses by every thread lie side by side
 and begin at a multiple of 16 bytes. That is believed if the trace then has the widths of the code. Otherwise only some
 accesses of a site may lie side by side, as in one step of an unrolled loop; merging those is believed if the trace then
@@ -27,7 +27,7 @@ _Widths = Mapping[AccessSite, int]
 
 @dataclass(frozen=True, slots=True)
 class _Merging:
-    """What the compiler merges at a site: accesses of so many bytes, from these on; None for all."""
+    """The merging at a site: bytes per merged access, and the first access of each; None for all."""
 
     width: int
     begins: tuple[int, ...] | None = None
@@ -39,12 +39,12 @@ def as_compiled(traces: Sequence[Trace], code: Mapping[MemoryInstruction, int]) 
     unmatched: list[tuple[str, str]] = []
     for space, kind in product(("shared", "global"), ("load", "store")):
         accesses = [
-            each for trace in traces for each in trace.accesses if (each.site.space, each.site.kind) == (space, kind)
+            made for trace in traces for made in trace.accesses if (made.site.space, made.site.kind) == (space, kind)
         ]
         compiled: Counter[int] = Counter()
-        for each, count in code.items():
-            if (each.space, each.kind, each.never) == (space, kind, False):
-                compiled[each.width] += count
+        for op, count in code.items():
+            if (op.space, op.kind, op.never) == (space, kind, False):
+                compiled[op.width] += count
         widths = _widths(accesses, {*compiled})
         if widths is not None:
             merging.update({site: _Merging(width) for site, width in widths.items()})
@@ -57,16 +57,16 @@ def as_compiled(traces: Sequence[Trace], code: Mapping[MemoryInstruction, int]) 
 
 def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
     """The widths of the sites that are merged, if any; None if the accesses do not have the widths of the code."""
-    by_site = grouped(accesses, lambda each: each.site)
+    by_site = grouped(accesses, lambda made: made.site)
     source = {site.width for site in by_site}
     # Narrower ones than the source's belong to paths that the trace did not take, such as edges.
     new = {width for width in compiled - source if width > min(source, default=width)}
     widths: dict[AccessSite, int] = {}
     if UNREAD in compiled:
         return widths
-    for site, found in by_site.items():
+    for site, members in by_site.items():
         for width in sorted(new if site.width in compiled else compiled, reverse=True):
-            if width > site.width and all(_side_by_side(each, width) for each in found):
+            if width > site.width and all(_side_by_side(made, width) for made in members):
                 widths[site] = width
                 break
     after = {widths.get(site, site.width) for site in by_site}
@@ -74,7 +74,7 @@ def _widths(accesses: Sequence[Accesses], compiled: set[int]) -> _Widths | None:
 
 
 def _side_by_side(accesses: Accesses, width: int) -> bool:
-    """Whether the consecutive accesses of every thread, as many as make ``width`` bytes, can be one."""
+    """True if the consecutive accesses of every thread that make ``width`` bytes can be one."""
     count = width // accesses.site.width
     if len(accesses.addresses) % count:
         return False
@@ -90,26 +90,26 @@ def _some(accesses: Sequence[Accesses], compiled: Counter[int]) -> dict[AccessSi
 
     Only of sites that every thread passes equally often in all traces, and of one new width.
     """
-    by_site = grouped(accesses, lambda each: each.site)
+    by_site = grouped(accesses, lambda made: made.site)
     new = {*compiled} - {site.width for site in by_site}
-    if len(new) != 1 or any(len({len(each.addresses) for each in found}) != 1 for found in by_site.values()):
+    if len(new) != 1 or any(len({len(made.addresses) for made in members}) != 1 for members in by_site.values()):
         return {}
     (width,) = new
     after: Counter[int] = Counter()
     merging = {}
-    for site, found in by_site.items():
-        times, begins = len(found[0].addresses), _begins(found, width) if width > site.width else ()
+    for site, members in by_site.items():
+        times, begins = len(members[0].addresses), _begins(members, width) if width > site.width else ()
         after += Counter({site.width: times - len(begins) * (width // site.width), width: len(begins)})
         if begins:
             merging[site] = _Merging(width, begins)
     return merging if after == compiled else {}
 
 
-def _begins(found: Sequence[Accesses], width: int) -> tuple[int, ...]:
-    """Where accesses of a site begin that lie side by side in all traces, one after the other."""
-    count, begins, at = width // found[0].site.width, [], 0
-    while at + count <= len(found[0].addresses):
-        parts = [each._replace(addresses=each.addresses[at : at + count]) for each in found]
+def _begins(members: Sequence[Accesses], width: int) -> tuple[int, ...]:
+    """The first access of each group at a site that lies side by side in all traces, in order."""
+    count, begins, at = width // members[0].site.width, [], 0
+    while at + count <= len(members[0].addresses):
+        parts = [made._replace(addresses=made.addresses[at : at + count]) for made in members]
         together = all(_side_by_side(part, width) for part in parts)
         if together and any((part.addresses != NOWHERE).any() for part in parts):
             begins.append(at)
@@ -119,15 +119,15 @@ def _begins(found: Sequence[Accesses], width: int) -> tuple[int, ...]:
 
 def _merged(trace: Trace, merging: Mapping[AccessSite, _Merging], unmatched: tuple[tuple[str, str], ...]) -> Trace:
     accesses: list[Accesses] = []
-    for each in trace.accesses:
-        how = merging.get(each.site, _Merging(each.site.width))
-        wider, every = replace(each.site, width=how.width), how.width // each.site.width
+    for made in trace.accesses:
+        how = merging.get(made.site, _Merging(made.site.width))
+        wider, every = replace(made.site, width=how.width), how.width // made.site.width
         if how.begins is None:
-            accesses.append(each._replace(site=wider, addresses=each.addresses[::every]))
+            accesses.append(made._replace(site=wider, addresses=made.addresses[::every]))
             continue
         inside = {begin + offset for begin in how.begins for offset in range(every)}
-        others = [at for at in range(len(each.addresses)) if at not in inside]
-        accesses.append(each._replace(site=wider, addresses=each.addresses[[*how.begins]]))
-        accesses.append(each._replace(addresses=each.addresses[others]))
+        others = [at for at in range(len(made.addresses)) if at not in inside]
+        accesses.append(made._replace(site=wider, addresses=made.addresses[[*how.begins]]))
+        accesses.append(made._replace(addresses=made.addresses[others]))
     merged = tuple(Merged(site, how.width) for site, how in merging.items())
     return replace(trace, accesses=tuple(accesses), merged=merged, unmatched=unmatched)

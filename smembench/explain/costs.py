@@ -1,4 +1,4 @@
-"""What the accesses of a trace cost: wavefronts and conflicts in shared memory, sectors in global memory."""
+"""Cost of the accesses of a trace: wavefronts and conflicts in shared memory, sectors in global memory."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ class Costs:
         pad: columns of padding at the end of a tile's rows.
         requests: of the launch, one for all of an access site with the same cost; ``weight`` is their number.
         shared, memory, constant: accesses in the source to shared, global and constant memory; without atomics on
-            shared memory, whose cost no rule tells.
+            shared memory, whose cost follows no known rule.
         distributed: accesses to the shared memory of other blocks of the cluster, which no other figure has.
         traffic: a launch's requests to global memory, by array.
         tiles: what the TMA copies and writes and what tensor cores read of shared memory, which no other figure has.
-        idle: requests to shared memory that warps without an active lane issue, by way and kind, where the machine
-            code tells.
+        idle: requests to shared memory that warps without an active lane issue, by way and kind, as far as
+            the machine code shows them.
         code: None if it is not known; the occupancy then does not count registers.
         occupancy: None without a compute capability.
-        compiler: what made the PTX in the place of NVIDIA's compilers, "" for these.
+        compiler: the maker of the PTX in the place of NVIDIA's compilers, "" for these.
     """
 
     title: str
@@ -139,12 +139,12 @@ class Costs:
         As hardware counts them: idle requests count, and take none.
         """
         name = f"{way} {kind}".strip()
-        found = [(access.wavefronts, access.requests) for access in self.shared if access.site.name == name]
-        return mean([*found, (0.0, self.idle.get(name, 0))])
+        pairs = [(access.wavefronts, access.requests) for access in self.shared if access.site.name == name]
+        return mean([*pairs, (0.0, self.idle.get(name, 0))])
 
     @property
     def shared_atomics(self) -> tuple[str, ...]:
-        """The shared arrays with atomics: no rule tells their wavefronts, least of all of compare-and-swap."""
+        """The shared arrays with atomics, whose wavefronts follow no known rule."""
         sites = {accesses.site for accesses in self.trace.accesses}
         return tuple(sorted({site.array for site in sites if (site.space, site.kind) == ("shared", "atomic")}))
 
@@ -212,10 +212,10 @@ class ByMemory(NamedTuple):
 
 
 def by_memory(traced: Trace, requests: Sequence[Request]) -> ByMemory:
-    """What the accesses of a trace cost, over all requests of a launch."""
+    """The cost of the accesses of a trace over all requests of a launch."""
     return ByMemory(
-        tuple(_shared(*found) for found in _by_site(traced, requests, "shared") if found[0][0].kind != "atomic"),
-        tuple(_global(*found) for found in _by_site(traced, requests, "global")),
+        tuple(_shared(*pair) for pair in _by_site(traced, requests, "shared") if pair[0][0].kind != "atomic"),
+        tuple(_global(*pair) for pair in _by_site(traced, requests, "global")),
         tuple(
             ConstantAccess(*access, addresses=_mean_per_request(addresses, group))
             for access, group in _by_site(traced, requests, "constant")
@@ -239,10 +239,10 @@ def _by_site(traced: Trace, requests: Iterable[Request], space: str) -> list[tup
     """The requests to a memory space by access, in the order of the source."""
     # A line of the kernel may call a helper that makes the access in either of two lines.
     asked = (request for request in requests if request.site.space == space)
-    found = grouped(asked, lambda request: replace(request.site, place=0))
+    groups = grouped(asked, lambda request: replace(request.site, place=0))
     return [
-        ((site, traced.source(site.line), sum(request.weight for request in found[site])), found[site])
-        for site in sorted(found, key=lambda site: (site.line, site.kind, site.array))
+        ((site, traced.source(site.line), sum(request.weight for request in groups[site])), groups[site])
+        for site in sorted(groups, key=lambda site: (site.line, site.kind, site.array))
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ OTHER = (
 
 
 class Tiles(NamedTuple):
-    """What the TMA or the tensor cores do in a launch, by the ``kind`` of ``TileAccess``, and its counter."""
+    """A counter of the TMA or of the tensor cores per launch; ``kind`` is that of ``TileAccess``."""
 
     name: str
     kind: str
@@ -70,7 +70,7 @@ TILES = (
         lambda tiles: tiles.global_bytes,
     ),
 )
-"""Of a launch, in no counter of threads' accesses."""
+"""Counters of a launch beyond those of threads' accesses."""
 _ALL = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _GLOBAL_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
@@ -78,17 +78,17 @@ _DRAM = "dram__bytes.sum"
 _WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _SHORT = {"load": "ld", "store": "st"}
 METRICS: tuple[str, ...] = (
-    *(metric for each in PLAIN for metric in (each.wavefronts, each.requests)),
+    *(metric for op in PLAIN for metric in (op.wavefronts, op.requests)),
     *(metric.format(short) for metric in (_SECTORS, _GLOBAL_REQUESTS) for short in _SHORT.values()),
     _DRAM,
     _WARPS,
 )
 OPTIONAL: tuple[str, ...] = (
-    *(metric for each in OTHER for metric in (each.wavefronts, each.requests)),
-    *(each.total for each in TILES),
+    *(metric for op in OTHER for metric in (op.wavefronts, op.requests)),
+    *(tiles.total for tiles in TILES),
     _ALL,
 )
-"""Of capability 8.0 or 9.0 and later; left out where ncu does not know them."""
+"""Metrics of capability 8.0 or 9.0 and later; left out where ncu does not know them."""
 ALLOWED = 0.005
 """Largest difference in wavefronts or sectors per request, or share of a launch's, at which counters and prediction
 agree."""
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
-    """Predict and count every case, on a GPU of so many multiprocessors.
+    """Predict and count every case, on a GPU with the given number of multiprocessors.
 
     Wavefronts per request to shared memory and sectors per request to global memory have to agree within ``ALLOWED``,
     and so have a launch's wavefronts of wgmma and bytes of the TMA, which no counter of threads' requests has.
@@ -124,9 +124,9 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
     """
     readings = profile(Work(cases, launches=3), METRICS, optional=OPTIONAL, cache_control="all", uncounted=1)
     return [
-        found
+        comparison
         for case, reading in zip(cases, readings, strict=True)
-        for found in _compare(
+        for comparison in _compare(
             explain(case, capability, machine_code(case, capability), multiprocessors, whole=True), reading
         )
     ]
@@ -134,28 +134,26 @@ def compare(cases: Sequence[Case], capability: str | None, multiprocessors: int 
 
 def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[Comparison]:
     case = explained.case
-    for each in (*PLAIN, *OTHER):
-        if {each.wavefronts, each.requests} <= reading.keys():
-            counted = reading[each.wavefronts], reading[each.requests]
-            predicted = explained.wavefronts(each.kind, each.way)
-            found = _judged(case, f"wavefronts per {each.name}", predicted, *counted)
-            yield from (replace(one, agrees=None) for one in found) if each.way == "asynchronous" else found
+    for op in (*PLAIN, *OTHER):
+        if {op.wavefronts, op.requests} <= reading.keys():
+            counted = reading[op.wavefronts], reading[op.requests]
+            predicted = explained.wavefronts(op.kind, op.way)
+            judged = op.way != "asynchronous"
+            yield from _per_request(case, f"wavefronts per {op.name}", predicted, *counted, judged=judged)
     for kind, short in _SHORT.items():
         sectors, requests = reading[_SECTORS.format(short)], reading[_GLOBAL_REQUESTS.format(short)]
-        figure = f"sectors per global {kind}"
-        found = _judged(case, figure, explained.sectors(kind), sectors, requests)
+        figure, predicted = f"sectors per global {kind}", explained.sectors(kind)
         unknown = ("global", kind) in explained.untraced or (kind == "load" and explained.waits)
-        yield from (replace(one, agrees=None) for one in found) if unknown else found
+        yield from _per_request(case, figure, predicted, sectors, requests, judged=not unknown)
     for tiles in TILES:
-        expected = sum(tiles.predicted(each) for each in explained.tiles if each.access.kind == tiles.kind)
+        expected = sum(tiles.predicted(traffic) for traffic in explained.tiles if traffic.access.kind == tiles.kind)
         if (total := reading.get(tiles.total)) is not None and (total or expected):
             agrees = None if explained.untraced else math.isclose(total, expected, rel_tol=ALLOWED)
             yield Comparison(case, tiles.name, expected, total, agrees)
     if _ALL in reading:
-        wavefronts = sum(access.of_all for access in explained.shared) + sum(
-            each.wavefronts for each in explained.tiles
-        )
-        yield Comparison(case, "shared wavefronts", wavefronts, reading[_ALL])
+        by_threads = sum(access.of_all for access in explained.shared)
+        by_tensor_cores = sum(traffic.wavefronts for traffic in explained.tiles)
+        yield Comparison(case, "shared wavefronts", by_threads + by_tensor_cores, reading[_ALL])
     requests, moved = reading[_GLOBAL_REQUESTS.format("ld")], SECTOR_BYTES * reading[_SECTORS.format("ld")]
     yield Comparison(case, "global load requests", explained.load_requests, requests)
     yield Comparison(case, "global load bytes", explained.load_bytes, moved)
@@ -165,28 +163,28 @@ def _compare(explained: Explanation, reading: Mapping[str, float]) -> Iterator[C
     yield Comparison(case, "occupancy %", resident, reading[_WARPS])
 
 
-_OF_SETS = {each.wavefronts.replace("smsp__sass_l1tex_", "l1tex__"): f"{each.name} wavefronts" for each in PLAIN}
+_OF_SETS = {op.wavefronts.replace("smsp__sass_l1tex_", "l1tex__"): f"{op.name} wavefronts" for op in PLAIN}
 """Counters of ncu's own sets, which have no requests to shared memory."""
 _READ_OR_WRITTEN = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 _TIME = "gpu__time_duration.sum"
 
 
 def counted_in(path: Path) -> list[tuple[Profiled, str, float]]:
-    """What the counters in a report of ncu say of its kernels: each kernel with the name of a figure, and the figure.
+    """The figures in a report of ncu: kernel, name and value of each.
 
     Raises:
         UsageError: as ``read_report``, and for a report without any of the counters.
     """
     metrics = [*METRICS, *OPTIONAL, *_OF_SETS, *_READ_OR_WRITTEN, _TIME]
-    found = [(kernel, *figure) for kernel in read_report(path, metrics) for figure in _figures(kernel.counters)]
-    if not found:
+    rows = [(kernel, *figure) for kernel in read_report(path, metrics) for figure in _figures(kernel.counters)]
+    if not rows:
         raise UsageError(f"{path}: has none of the counters; profile with: ncu --metrics {','.join(METRICS)}")
-    return found
+    return rows
 
 
 def _figures(reading: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """The figures of ``compare`` as far as they are counted."""
-    per_request = [(f"wavefronts per {each.name}", each.wavefronts, each.requests) for each in (*PLAIN, *OTHER)]
+    per_request = [(f"wavefronts per {op.name}", op.wavefronts, op.requests) for op in (*PLAIN, *OTHER)]
     per_request += [
         (f"sectors per global {kind}", _SECTORS.format(short), _GLOBAL_REQUESTS.format(short))
         for kind, short in _SHORT.items()
@@ -203,10 +201,11 @@ def _figures(reading: Mapping[str, float]) -> Iterator[tuple[str, float]]:
         yield "time µs", reading[_TIME] / 1e3
 
 
-def _judged(case: Case, figure: str, predicted: float | None, total: float, requests: float) -> Iterator[Comparison]:
+def _per_request(
+    case: Case, figure: str, predicted: float | None, total: float, requests: float, *, judged: bool
+) -> Iterator[Comparison]:
     """A figure per request, unless neither the trace nor the counters have such requests."""
     if requests or predicted:
         counted = total / requests if requests else 0.0
-        yield Comparison(
-            case, figure, predicted, counted, predicted is not None and abs(counted - predicted) <= ALLOWED
-        )
+        agrees = predicted is not None and abs(counted - predicted) <= ALLOWED
+        yield Comparison(case, figure, predicted, counted, agrees if judged else None)

@@ -1,4 +1,4 @@
-"""Explain a kernel in a file of CUDA C++ or of PTX, or one that Python holds as CUDA C++: trace its PTX."""
+"""Explain a kernel in a file of CUDA C++ or of PTX, or a Python object with CUDA C++: trace its PTX."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from smembench.toolchains.machine_code import parse as parse_code
 from smembench.toolchains.nvrtc import Compiled, from_ptx
 
 
-def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: Sequence[str] = ()) -> Costs:
+def explain_cuda(target: str, call: Call, *, capability: str, options: Sequence[str]) -> Costs:
     """Explain the kernel that ``path:name`` names, launched by a call; ``options`` are compilers', such as ``-DN=4``.
 
     Raises:
@@ -26,7 +26,7 @@ def explain_cuda(target: str, call: Call, *, capability: str = "9.0", options: S
     return _explained(*compiled_kernel(target, capability, options), call, capability)
 
 
-def explain_raw(kernel: RawKernel, call: Call, *, capability: str = "9.0") -> Costs:
+def explain_raw(kernel: RawKernel, call: Call, *, capability: str) -> Costs:
     """Explain a kernel; its lines are those of its Python file if that has the source once, or else of the source.
 
     Raises:
@@ -55,7 +55,7 @@ def _explained(compiled: Compiled, named: Named, call: Call, capability: str) ->
 
 def _file(module: Module, kernel: PtxKernel, path: Path) -> Path:
     """The file that a kernel's lines are those of; ``path`` without lines."""
-    number = next((each.called_from.file for each in kernel.code if each.called_from.file), 0)
+    number = next((op.called_from.file for op in kernel.code if op.called_from.file), 0)
     file = Path(module.files.get(number, path))
     return path if file == path.absolute() else file
 

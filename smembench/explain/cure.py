@@ -1,7 +1,7 @@
-"""What removes the bank conflicts of a launch: a pad or a swizzle of a shared array, found by trying.
+"""Cures of the bank conflicts of a launch: a pad or a swizzle of a shared array, by trial.
 
 Every access of the array is moved and counted again. The rows of an array are its own, or those of its declaration in
-CUDA C++; where neither tells, rows are tried: steps between lanes, and powers of two.
+CUDA C++; where neither has rows, some are tried: steps between lanes, and powers of two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from smembench.explain.trials import Tried, extra, least, no_swizzle, pads, swiz
 from smembench.model.hardware import STATIC_SHARED_BYTES, WAVEFRONT_BYTES
 
 _LEAST_GAIN = 1 / 3
-"""Of the wavefronts of conflicts, the share that a layout removes at least to be called a cure."""
+"""The least share of the conflicts' wavefronts that a cure removes."""
 
 _STEPS, _MOST_STEPS = (1, 2, 4, 8, 16), 6
 """Lanes between which steps in memory are looked at, and how many of the steps are tried as rows."""
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What removes the conflicts of a shared array, or as many as any pad or swizzle.
+    """The layout that removes most conflicts of a shared array, all if possible.
 
     Attributes:
         tile: the array as the rows that are padded or swizzled.
@@ -70,7 +70,7 @@ class Cure:
 
     @property
     def cures(self) -> bool:
-        """Whether the best layout removes at least a third of the conflicts; less may be chance where data decide."""
+        """True if the best layout removes at least a third of the conflicts; less may be chance where data decide."""
         ideal = sum(change.ideal * change.requests for change in self.changes)
         gained = self.plain.wavefronts - (self.best or self.plain).wavefronts
         return self.best is not None and gained >= _LEAST_GAIN * (self.plain.wavefronts - ideal)
@@ -93,16 +93,16 @@ def cures(explained: Costs) -> list[Cure]:
     out is an array whose accesses are not all inside it.
     """
     fixed = {tile.array for tile in explained.trace.tiles}
-    found = []
+    cured = []
     for array, asked, known in areas_of_launch(explained, conflicts=True):
         if asked.wavefronts().sum() == asked.ideal.sum():
             continue
         if name_of(array) in fixed:
             tile = next(tiles_of(array, asked, known))
-            found.append(Cure(tile, tried(tile, asked, Layout()), None, _changes(tile, asked, None), known, fixed=True))
+            cured.append(Cure(tile, tried(tile, asked, Layout()), None, _changes(tile, asked, None), known, fixed=True))
         else:
-            found.append(cure_of(array, asked, known, room_of(explained)))
-    return sorted(found, key=lambda cure: -cure.plain.wavefronts)
+            cured.append(cure_of(array, asked, known, room_of(explained)))
+    return sorted(cured, key=lambda cure: -cure.plain.wavefronts)
 
 
 def room_of(explained: Costs) -> int:
@@ -117,12 +117,12 @@ def cure_of(array: SharedArray, asked: Asked, known: Declared | None, room: int)
     """The cure of an array by its accesses: a pad rather than a swizzle, if it takes no more than ``room`` bytes."""
     tiles = list(tiles_of(array, asked, known))
     plain = tried(tiles[0], asked, Layout())
-    found = _least(tiles, asked, plain, room)
-    if found is None or not found[0].free:
+    choice = _least(tiles, asked, plain, room)
+    if choice is None or not choice[0].free:
         finer = _least([*_parts_of_rows(tiles[0], asked)], asked, plain, room)
-        found = min(filter(None, (found, finer)), key=lambda each: each[0].wavefronts, default=None)
-    best, tile = found or (None, tiles[0])
-    swizzled = any(not no_swizzle(each, vector_of(each, asked)) for each in tiles)
+        choice = min(filter(None, (choice, finer)), key=lambda pair: pair[0].wavefronts, default=None)
+    best, tile = choice or (None, tiles[0])
+    swizzled = any(not no_swizzle(candidate, vector_of(candidate, asked)) for candidate in tiles)
     typed = (known.itemsize if known else array.itemsize) == tile.array.itemsize > 1
     return Cure(tile, plain, best, _changes(tile, asked, best), known, typed, swizzled, tile not in tiles)
 
@@ -135,7 +135,7 @@ def _least(tiles: Sequence[Tile], asked: Asked, plain: Tried, room: int) -> tupl
         return pad
     swizzle = least(((tile, swizzles(tile, asked)) for tile in _to_swizzle(tiles)), asked, plain)
     ordered = (pad, swizzle) if fits else (swizzle, pad)
-    return min(filter(None, ordered), key=lambda each: each[0].wavefronts, default=None)
+    return min(filter(None, ordered), key=lambda pair: pair[0].wavefronts, default=None)
 
 
 def _to_swizzle(tiles: Sequence[Tile]) -> list[Tile]:
@@ -163,14 +163,14 @@ def tiles_of(array: SharedArray, asked: Asked, known: Declared | None) -> Iterat
         return
     elements = array.bytes // itemsize
     columns = list(dict.fromkeys(_rows(asked, itemsize, elements)))
-    for each in columns:
-        yield rows_of(array, itemsize, each)
+    for count in columns:
+        yield rows_of(array, itemsize, count)
     if not columns:
         yield rows_of(array, itemsize, elements)
 
 
 def rows_of(array: SharedArray, itemsize: int, columns: int) -> Tile:
-    """An array as rows of so many elements, the last of which may end behind it."""
+    """An array as rows of ``columns`` elements, the last of which may end behind it."""
     rows = -(-array.bytes // (itemsize * columns))
     return Tile(SharedArray(array.name, (rows * columns,), itemsize, array.base), columns)
 
@@ -202,8 +202,8 @@ def _rows(asked: Asked, itemsize: int, elements: int) -> Iterator[int]:
     for _, rows in asked.sample(128).rows():
         for apart in _STEPS:
             one, other = rows[:, apart:], rows[:, :-apart]
-            found = np.abs(one - other)[(one != NOWHERE) & (other != NOWHERE)]
-            steps.update(found.tolist())
+            distances = np.abs(one - other)[(one != NOWHERE) & (other != NOWHERE)]
+            steps.update(distances.tolist())
     vector = max(site.width for site in asked.sites)
     tried_steps = [step for step, _ in steps.most_common() if step > vector][:_MOST_STEPS]
     powers = [2**bits for bits in range(_LEAST_ROW.bit_length() - 1, (elements * itemsize).bit_length())]
@@ -215,5 +215,5 @@ def _rows(asked: Asked, itemsize: int, elements: int) -> Iterator[int]:
 def _changes(tile: Tile, asked: Asked, best: Tried | None) -> tuple[Change, ...]:
     before = asked.wavefronts()
     after = before if best is None else asked.wavefronts(lambda addresses: tile.moved(addresses, best.layout))
-    figures = (asked.requests, *(each / asked.requests for each in (before, after, asked.ideal)))
+    figures = (asked.requests, *(wavefronts / asked.requests for wavefronts in (before, after, asked.ideal)))
     return tuple(Change(site, *map(float, of)) for site, *of in zip(asked.sites, *figures, strict=True))

@@ -44,7 +44,7 @@ class Declared:
     sides: tuple[int, ...]
 
     def padded(self, name: str, pad: int, columns: int = 0) -> str:
-        """The declaration with ``pad`` more elements at the end of a row, which may be parts of so many columns.
+        """The declaration with ``pad`` more elements at the end of a row, which may be a part of ``columns`` elements.
 
         ``float tile[32][33]``; in parts ``float tile[8][4][33]``.
         """
@@ -56,15 +56,15 @@ class Declared:
 
 
 def declared(filename: str, name: str, size: int, line: int) -> Declared | None:
-    """How a file declares a shared array of ``size`` bytes, the last time before a line; None if that is not clear."""
+    """The last declaration of a shared array of ``size`` bytes before a line of a file; None if it is not clear."""
     checkcache(filename)
     source = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), "".join(getlines(filename)))
-    constants, found = _constants(source), None
+    constants, latest = _constants(source), None
     for at, text in _statements(source):
         one = _one(text, name, size, constants)
         if one is not None and at <= line:
-            found = one
-    return found
+            latest = one
+    return latest
 
 
 def _statements(source: str) -> Iterator[tuple[int, str]]:
@@ -81,7 +81,7 @@ def _one(text: str, name: str, size: int, constants: Mapping[str, int]) -> Decla
         return None
     itemsize = _SIZES.get(typed[1].split()[-1].rpartition("::")[2])
     written = tuple(side.strip() for side in re.findall(r"\[([^\]]*)\]", array[1]) if side.strip())
-    if itemsize is None:  # a type that the file does not tell, as of a template, if the array has sides in numbers
+    if itemsize is None:  # a type that the file does not define, as of a template, if the array has sides in numbers
         known = _sides(written, 0, constants)
         itemsize = size // prod(known) if known and prod(known) else 0
     sides = _sides(written, size // itemsize, constants) if itemsize in WIDTHS else None
@@ -91,7 +91,7 @@ def _one(text: str, name: str, size: int, constants: Mapping[str, int]) -> Decla
 
 
 def _sides(written: Sequence[str], elements: int, constants: Mapping[str, int]) -> tuple[int, ...] | None:
-    """The sides in numbers; one that the file does not tell, also if it is written twice, follows from the others."""
+    """The sides in numbers; one that the file does not define, even if written twice, follows from the others."""
     known: dict[str, int] = {}
     for text in written:
         with suppress(ValueError):
@@ -107,13 +107,13 @@ def _sides(written: Sequence[str], elements: int, constants: Mapping[str, int]) 
 
 def _constants(source: str) -> Mapping[str, int]:
     """The macros and constants of a file that are whole numbers."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for match in sorted([*_MACRO.finditer(source), *_CONSTANT.finditer(source)], key=lambda match: match.start()):
         try:
-            found[match[1]] = _value(match[2], found)
+            values[match[1]] = _value(match[2], values)
         except ValueError:
-            found.pop(match[1], None)
-    return found
+            values.pop(match[1], None)
+    return values
 
 
 def _value(text: str, constants: Mapping[str, int]) -> int:

@@ -19,57 +19,57 @@ from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction, 
 from smembench.toolchains.source_lines import Lined
 
 _Issued = tuple[str, str, str]
-"""What counters tell apart: space, kind and way of an access site."""
+"""Space, kind and way of an access site, which counters distinguish."""
 _COPY: _Issued = ("shared", "store", "asynchronous")
 _WAYS = {"load": "matrix", "store": "asynchronous"}
 """The ways of instructions whose width is not read; those of stmatrix, which no kernel guards, are left out."""
 
 
 def idle_requests(traced: Trace, requests: Sequence[Request], code: MachineCode, warps: int) -> dict[str, int]:
-    """Those of a launch to shared memory, by way and kind, such as ``store`` and ``asynchronous store``.
+    """Idle requests of a launch to shared memory by way and kind, such as ``store`` and ``asynchronous store``.
 
     A kind is left out if it has none, and if that is not known.
 
     Args:
-        traced: tells the kinds of which requests are not those of the machine code.
+        traced: has the kinds whose requests are not those of the machine code.
         requests: those of a launch that have an active lane.
         warps: those of the grid.
     """
-    guarded = {_issued(each) for each in code.memory if each.guarded and each.space == "shared"}
-    once = {issued for issued in guarded if all(each.once for each in code.memory if _issued(each) == issued)}
-    found = {issued: of_warps(requests, code.memory, warps, issued) for issued in once}
+    guarded = {_issued(op) for op in code.memory if op.guarded and op.space == "shared"}
+    once = {issued for issued in guarded if all(op.once for op in code.memory if _issued(op) == issued)}
+    counts = {issued: of_warps(requests, code.memory, warps, issued) for issued in once}
     others = {issued for issued in guarded - once if issued[:2] not in traced.unmatched}
-    found |= {issued: of_regions(requests, code.lined, warps, issued) for issued in others}
-    return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(found.items()) if count > 0}
+    counts |= {issued: of_regions(requests, code.lined, warps, issued) for issued in others}
+    return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(counts.items()) if count > 0}
 
 
 def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued) -> int:
-    """Those of instructions that every warp issues once: so many less those with an active lane."""
+    """Idle requests of instructions that every warp issues once: warps minus requests with an active lane."""
     active = sum(request.weight for request in requests if _asked(request) == issued)
-    return warps * sum(count for each, count in code.items() if _issued(each) == issued) - active
+    return warps * sum(count for op, count in code.items() if _issued(op) == issued) - active
 
 
 def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, issued: _Issued) -> int:
-    """Those of a kind's guarded instructions, line by line; lines are left out where it is not known."""
+    """Idle requests of a kind's guarded instructions, over all lines for which they are known."""
     active: Counter[tuple[int, _Issued]] = Counter()
     callers: Counter[tuple[int, int]] = Counter()
     for request in requests:
         active[request.site.place, _asked(request)] += request.weight
         if _asked(request) == issued:
             callers[request.site.place, request.site.line] += request.weight
-    visits, found = _visits(active, lined, warps), 0
+    visits, total = _visits(active, lined, warps), 0
     for line, of_line in _by_line(lined, issued).items():
-        guarded = [each for each in of_line if each.access.guarded]
+        guarded = [op for op in of_line if op.access.guarded]
         if not guarded:
             continue
-        may = [each for each in of_line if not each.access.never]
+        may = [op for op in of_line if not op.access.never]
         by_caller = [count for (place, _), count in sorted(callers.items()) if place == line]
         by_branches = _by_branches(active, line, guarded, lined)  # each way misses some where the other does not
-        if all(each.region in visits for each in guarded):
-            come = sum(visits[each.region] for each in guarded)
+        if all(op.region in visits for op in guarded):
+            come = sum(visits[op.region] for op in guarded)
             by_branches = max(by_branches, come - _with_lanes(by_caller, may))
-        found += by_branches
-    return found
+        total += by_branches
+    return total
 
 
 def _with_lanes(by_caller: Sequence[int], may: Sequence[Lined]) -> int:
@@ -79,55 +79,55 @@ def _with_lanes(by_caller: Sequence[int], may: Sequence[Lined]) -> int:
     """
     counts = by_caller if by_caller and len(may) % len(by_caller) == 0 else [sum(by_caller)]
     size = max(len(may) // len(counts), 1)
-    guarded = [sum(each.access.guarded for each in may[at : at + size]) for at in range(0, len(may), size)]
+    guarded = [sum(op.access.guarded for op in may[at : at + size]) for at in range(0, len(may), size)]
     return sum(count * some // size for count, some in zip(counts, guarded, strict=False))
 
 
 def _by_branches(
     active: Mapping[tuple[int, _Issued], int], line: int, guarded: Sequence[Lined], lined: Sequence[Lined]
 ) -> int:
-    """Those of a line's guarded instructions as a trace of PTX tells them: see ``ptx.machine``."""
+    """Idle requests of a line's guarded instructions from the trace of PTX: see ``ptx.machine``."""
     _, kind, way = _issued(guarded[0].access)
-    found = active[line, ("branch", kind, way)]
-    never = sum(each.access.never for each in guarded)
-    copies = sum(_issued(each.access) == _COPY for each in lined if each.line == line)
+    idle = active[line, ("branch", kind, way)]
+    never = sum(op.access.never for op in guarded)
+    copies = sum(_issued(op.access) == _COPY for op in lined if op.line == line)
     if never and copies:
         _, kind, way = _COPY
-        found += (active[line, _COPY] + active[line, ("branch", kind, way)]) * never // copies
-    return found
+        idle += (active[line, _COPY] + active[line, ("branch", kind, way)]) * never // copies
+    return idle
 
 
 def _visits(active: Mapping[tuple[int, _Issued], int], lined: Sequence[Lined], warps: int) -> dict[Region, int]:
-    """How often warps come to the regions, as far as lines without a predicate tell.
+    """Visits of warps per region, as far as lines without a predicate give them.
 
-    A line tells it of the one region that it has instructions in and of which it is not known yet.
+    A line gives those of the one region among its instructions that is not known yet.
     """
-    found: dict[Region, int] = {frozenset(): warps}
+    visits: dict[Region, int] = {frozenset(): warps}
     counted = [
-        (active[line, issued], Counter(each.region for each in of_line))
-        for issued in {_issued(each.access) for each in lined}
+        (active[line, issued], Counter(op.region for op in of_line))
+        for issued in {_issued(op.access) for op in lined}
         for line, of_line in _by_line(lined, issued).items()
-        if active[line, issued] and not any(each.access.guarded for each in of_line)
+        if active[line, issued] and not any(op.access.guarded for op in of_line)
     ]
     alone = [(count, regions) for count, regions in counted if len(regions) == 1]
     for count, regions in alone:
         ((region, size),) = regions.items()
         if count // size:
-            found[region] = max(found.get(region, 0), count // size)
+            visits[region] = max(visits.get(region, 0), count // size)
     before = 0
-    while before != len(found):
-        before = len(found)
+    while before != len(visits):
+        before = len(visits)
         for count, regions in counted:
-            others = [region for region in regions if region not in found]
+            others = [region for region in regions if region not in visits]
             if len(others) == 1:
-                rest = count - sum(size * found[region] for region, size in regions.items() if region in found)
+                rest = count - sum(size * visits[region] for region, size in regions.items() if region in visits)
                 if rest > 0:
-                    found[others[0]] = rest // regions[others[0]]
-    return found
+                    visits[others[0]] = rest // regions[others[0]]
+    return visits
 
 
 def _by_line(lined: Iterable[Lined], issued: _Issued) -> dict[int, list[Lined]]:
-    return grouped((each for each in lined if _issued(each.access) == issued), lambda each: each.line)
+    return grouped((op for op in lined if _issued(op.access) == issued), lambda op: op.line)
 
 
 def _issued(access: MemoryInstruction) -> _Issued:

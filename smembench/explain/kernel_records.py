@@ -14,7 +14,7 @@ _NOW = 1
 
 
 def why_missing() -> str:
-    """Why there are no kernel records, in one line; "" if there may be."""
+    """A line on why there are no kernel records; "" if there may be."""
     return "" if find_spec("cupti") else "no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"
 
 
@@ -31,9 +31,9 @@ class KernelRecords:
         cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), self._completed)
 
     def _completed(self, activities: Sequence[Any]) -> None:
-        """Keep when each kernel but those of the timer began and ended."""
-        kernels = (each for each in activities if each.kind == self._kind and each.name not in get_args(Helper))
-        self._spans += [(each.start, each.end) for each in kernels]
+        """Keep the begin and the end of each kernel but the timer's."""
+        kernels = (record for record in activities if record.kind == self._kind and record.name not in get_args(Helper))
+        self._spans += [(kernel.start, kernel.end) for kernel in kernels]
 
     def take(self) -> list[float]:
         """The ms of each kernel that has ended, in the order in which they began."""

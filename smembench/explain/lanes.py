@@ -1,4 +1,4 @@
-"""One access of a warp by element offsets, a function of the lane: for layouts without a kernel."""
+"""An access of a warp by element offsets, a function of the lane: for layouts without a kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Lanes:
         array: the tile, from its first element to the last that a lane accesses.
         accesses: the load before the store.
         vector: elements per lane.
-        cure: what removes the bank conflicts of all; None without conflicts.
+        cure: the cure of all bank conflicts; None without conflicts.
     """
 
     array: SharedArray
@@ -39,7 +39,7 @@ class Lanes:
 
     @property
     def wavefronts(self) -> int:
-        """Of all accesses, one request each."""
+        """Wavefronts of all accesses, one request each."""
         return round(sum(access.wavefronts for access in self.accesses))
 
     @property
@@ -109,11 +109,11 @@ def _shape(elements: int, row: int | None, vector: int) -> tuple[int, ...]:
 
 
 def _request(kind: str, offsets: Offsets, itemsize: int, vector: int) -> Request:
-    found = [offsets(lane) for lane in range(WARP)] if callable(offsets) else list(offsets)
-    if len(found) > WARP:
-        raise UsageError(f"{kind}: has {len(found)} offsets; a warp has {WARP} lanes")
+    of_lanes = [offsets(lane) for lane in range(WARP)] if callable(offsets) else list(offsets)
+    if len(of_lanes) > WARP:
+        raise UsageError(f"{kind}: has {len(of_lanes)} offsets; a warp has {WARP} lanes")
     addresses: list[int | None] = []
-    for lane, offset in enumerate(found):
+    for lane, offset in enumerate(of_lanes):
         try:
             at = None if offset is None else operator.index(offset)
         except TypeError:

@@ -36,7 +36,7 @@ def pads_of(explained: Costs, row: int | None = None) -> list[TriedPads]:
     Raises:
         UsageError: for a kernel without a tile that can be padded, and rows that do not fit.
     """
-    found = []
+    results = []
     for tiles, asked in _arrays(explained, row, "--best-pad"):
         plain = tried(tiles[0], asked, Layout())
         best = least(((tile, pads(tile, asked, most_pad(tile))) for tile in tiles), asked, plain)
@@ -45,8 +45,8 @@ def pads_of(explained: Costs, row: int | None = None) -> list[TriedPads]:
             if counted[-1].free:
                 break
             counted.append(tried(tile, asked, layout))
-        found.append(TriedPads(tile, tuple(counted)))
-    return found
+        results.append(TriedPads(tile, tuple(counted)))
+    return results
 
 
 def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
@@ -55,7 +55,7 @@ def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
     Raises:
         UsageError: as ``pads_of``.
     """
-    found = []
+    results = []
     brackets = not explained.trace.filename.endswith(".py")
     for tiles, asked in _arrays(explained, row, "--best-swizzle"):
         plain = tried(tiles[0], asked, Layout())
@@ -63,15 +63,15 @@ def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
         tile = swizzle[1] if swizzle else tiles[0]
         pad = least([(tile, pads(tile, asked, most_pad(tile)))], asked, plain)
         if plain.free:
-            found.append(BestLayouts(tile, plain, brackets=brackets))
+            results.append(BestLayouts(tile, plain, brackets=brackets))
             continue
         kinds = pad and pad[0], swizzle and swizzle[0]
-        found.append(BestLayouts(tile, plain, *kinds, _missing(tile, asked, *kinds), brackets=brackets))
-    return found
+        results.append(BestLayouts(tile, plain, *kinds, _missing(tile, asked, *kinds), brackets=brackets))
+    return results
 
 
 def _missing(tile: Tile, asked: Asked, pad: Tried | None, swizzle: Tried | None) -> str:
-    """Why a pad or a swizzle is missing, a sentence; empty if none is."""
+    """A sentence on why a pad or a swizzle is missing; "" if none is."""
     if swizzle is None and (why := no_swizzle(tile, vector_of(tile, asked))):
         return why
     if pad and swizzle:

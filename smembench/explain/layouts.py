@@ -16,7 +16,7 @@ from smembench.explain.trace import SharedArray
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the elements of a tile lie; by default row after row.
+    """The placement of a tile's elements; by default row after row.
 
     Attributes:
         pad: extra elements per row.
@@ -29,7 +29,7 @@ class Layout:
     across: int = 0
 
     def place(self, row: Integers, column: Integers, columns: int) -> Integers:
-        """How many elements lie before elements (row, column) of a tile of so many columns."""
+        """The number of elements before elements (row, column) of a tile of ``columns`` columns."""
         return row * (columns + self.pad) + (column ^ ((row >> self.down) % self.rows << self.across))
 
 
@@ -42,13 +42,13 @@ class Tile:
 
     @property
     def rows(self) -> int:
-        """Rows over which an index of a row runs; an array of three dimensions has so many several times."""
+        """The range of a row index: in three dimensions the rows of one plane."""
         shape = self.array.shape
         return shape[-2] if len(shape) > 1 else shape[0] // self.columns
 
     @property
     def pointer(self) -> str:
-        """What an index is put behind: the array's name, or ``(sm + 2048)`` for the part ``sm+8192`` from a byte on."""
+        """The pointer to index: the array's name, or ``(sm + 2048)`` for the part ``sm+8192`` from a byte on."""
         name, _, byte = self.array.name.partition("+")
         return f"({name} + {int(byte) // self.array.itemsize})" if byte else name
 

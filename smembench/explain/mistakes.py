@@ -20,14 +20,14 @@ from smembench.explain.requests import AccessSite, Integers
 from smembench.model.hardware import WARP, WORD_BYTES
 
 WARP_SYNCS = 2**20
-"""What a barrier counts in the order of a thread's accesses, and more than its ``syncwarp`` between two barriers."""
+"""The step of a barrier in the order of a thread's accesses: more than its ``syncwarp`` between two barriers."""
 CLUSTER_SYNCS = WARP_SYNCS * 2**20
-"""Likewise of a barrier of a cluster, and more than a block's barriers between two of these."""
+"""The step of a barrier of a cluster: more than a block's barriers between two of these."""
 NEVER = CLUSTER_SYNCS * 2**22
-"""The order of what does not happen: behind all that does."""
+"""The order of events that never happen: behind all others."""
 
 _PLACES = 2**22
-"""Units of memory after a barrier that are told apart, modulo that."""
+"""The hash size of units of memory after a barrier (modulo)."""
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _KINDS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
@@ -45,7 +45,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unfollowed:
-    """What a trace left out: the line of the source, what depends on data there, and whose data it is."""
+    """An omission of a trace: the line of the source, what depends on data there, and whose data it is."""
 
     line: int
     what: str
@@ -110,12 +110,12 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
     """
     if not made:
         return []
-    size = min(WORD_BYTES, *(each.site.width for each in made))  # bytes of a unit of memory
-    tables = [_touched(number, each, size) for number, each in enumerate(made)]
-    sites = [each.site for each in made]
-    for each in brought:
-        tables.append(_filled(len(sites), each, size))
-        sites.append(AccessSite(each.line, "shared", each.kind, each.array, size))
+    size = min(WORD_BYTES, *(accesses.site.width for accesses in made))  # bytes of a unit of memory
+    tables = [_touched(number, accesses, size) for number, accesses in enumerate(made)]
+    sites = [accesses.site for accesses in made]
+    for copy in brought:
+        tables.append(_filled(len(sites), copy, size))
+        sites.append(AccessSite(copy.line, "shared", copy.kind, copy.array, size))
     touched = _at_several_sites(tables, CLUSTER_SYNCS if block else WARP_SYNCS)
     warp = touched.thread // WARP
     of_blocks = ((touched.order // CLUSTER_SYNCS, touched.unit), touched.thread // block) if block else None
@@ -126,10 +126,10 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
         _contended(touched, (touched.order // WARP_SYNCS, touched.unit), warp),
         _contended(touched, (touched.order, touched.unit, warp), touched.thread),
     )
-    found: dict[object, Mistake] = {}
+    mistakes: dict[object, Mistake] = {}
     for chosen, member in contended:
         touching = [sites[number] for number in set(touched.site[chosen].tolist())]
-        if all(pair in found for pair in _pairs_of_lines(touching)):
+        if all(pair in mistakes for pair in _pairs_of_lines(touching)):
             continue
         rows = touched.rows(chosen)
         writer, other = _pair(rows, member[chosen])
@@ -140,16 +140,16 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
             f"{thread(here, block)} {_VERBS[rows.kind[writer]]} an element of {one.array}, which "
             f"{thread(there, block)} {_VERBS[rows.kind[other]]} in line {two.line}, with no {barrier} between them"
         )
-        found.setdefault((one.line, two.line), Mistake(one.line, "race", text))
+        mistakes.setdefault((one.line, two.line), Mistake(one.line, "race", text))
     come = [table for number, table in enumerate(tables) if not (number < len(made) and made[number].begun)]
-    begun = {each.site.array: each.site.line for each in made if each.begun}
+    begun = {accesses.site.array: accesses.site.line for accesses in made if accesses.begun}
     for number, who in _unwritten(tables[: len(made)], come):
         site = sites[number]
         text = f"{thread(who, block)} loads an element of {site.array} that no thread has stored before"
         if site.array in begun:
             text += f", or that a copy in line {begun[site.array]} brings, for which nothing waits"
-        found.setdefault(site.line, Mistake(site.line, "unwritten", text))
-    return sorted(found.values())
+        mistakes.setdefault(site.line, Mistake(site.line, "unwritten", text))
+    return sorted(mistakes.values())
 
 
 def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, within: bool) -> list[Mistake]:
@@ -158,25 +158,25 @@ def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, 
     Args:
         blocks: of each, the accesses to arrays that it stores to.
         names: of each, as in ``block (1, 0, 0)``.
-        within: whether the threads of a block are told apart as well.
+        within: whether to check the threads of one block as well.
     """
-    made = [each for of_block in blocks for each in of_block]
+    made = [accesses for of_block in blocks for accesses in of_block]
     if not made:
         return []
-    size = min(WORD_BYTES, *(each.site.width for each in made))
-    tables = [_touched(number, each, size) for number, each in enumerate(made)]
+    size = min(WORD_BYTES, *(accesses.site.width for accesses in made))
+    tables = [_touched(number, accesses, size) for number, accesses in enumerate(made)]
     owner = np.repeat(np.arange(len(blocks)), [len(of_block) for of_block in blocks])
     touched = _Touched(*(np.concatenate(column) for column in zip(*tables, strict=True)))
     block, unit = owner[touched.site], np.unique(touched.unit, return_inverse=True)[1]
     of_blocks = ((unit,), block, True)
     of_warps = ((block, touched.order // WARP_SYNCS, unit), touched.thread // WARP, False)
-    found: dict[object, Mistake] = {}
+    mistakes: dict[object, Mistake] = {}
     for keys, member, between in (of_blocks, of_warps) if within else (of_blocks,):
         for chosen, _ in _contended(touched, keys, member):
             rows = touched.rows(chosen)
             one, two = _pair(rows, member[chosen])
             first, second = (made[rows.site[row]].site for row in (one, two))
-            if (first.line, second.line) in found:
+            if (first.line, second.line) in mistakes:
                 continue
             who, other = thread(rows.thread[one]), thread(rows.thread[two])
             if between:
@@ -186,8 +186,8 @@ def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, 
                 f"{who} {_VERBS[rows.kind[one]]} an element of {first.array}, which {other} {_VERBS[rows.kind[two]]} "
                 f"in line {second.line}, with {lack}"
             )
-            found[first.line, second.line] = Mistake(first.line, "race", text)
-    return sorted(found.values())
+            mistakes[first.line, second.line] = Mistake(first.line, "race", text)
+    return sorted(mistakes.values())
 
 
 def thread(number: np.integer[Any], block: int = 0) -> str:
@@ -217,7 +217,7 @@ def _touched(number: int, made: Made, size: int) -> _Touched:
     """The units of memory, ``size`` bytes each, that the threads touch at a site."""
     active = made.addresses >= 0
     units = made.addresses[active][:, None] // size + np.arange(max(made.site.width // size, 1))
-    thread, order = (np.repeat(each, units.shape[1]) for each in (np.nonzero(active)[1], made.order[active]))
+    thread, order = (np.repeat(column, units.shape[1]) for column in (np.nonzero(active)[1], made.order[active]))
     at, line, kind = (np.full_like(thread, of_all) for of_all in (number, made.site.line, _KINDS[made.site.kind]))
     return _Touched(at, line, kind, thread, order, units.ravel())
 

@@ -25,7 +25,7 @@ from smembench.model.install import extra
 _SECONDS = 900
 _SIZES = ("launch__grid_size", "launch__block_size")
 REPORTS = (".ncu-rep", ".ncu-repz")
-"""How the names of stored reports end."""
+"""Suffixes of stored reports."""
 
 
 class Profiled(NamedTuple):
@@ -51,17 +51,17 @@ def profile(
     Args:
         work: with one sample the arrays have the addresses that they have in ``sampled``.
         cache_control: ncu's: ``all`` flushes and invalidates all caches before each launch, ``none`` does not.
-        uncounted: how many of a case's launches, the first, are left out.
+        uncounted: the number of a case's first launches that are left out.
         optional: metrics that are left out where ncu does not know them.
 
     Raises:
         UsageError: as ``counted``.
     """
     count = work.launches * len(work.cases)
-    found = counted(_child(work), metrics, cache_control=cache_control, launches=count, optional=optional)
-    metrics = [*metrics, *(metric for metric in optional if len(found.get(metric, ())) == count)]
+    values = counted(_child(work), metrics, cache_control=cache_control, launches=count, optional=optional)
+    metrics = [*metrics, *(metric for metric in optional if len(values.get(metric, ())) == count)]
     starts = range(0, count, work.launches)
-    return [{m: median(found[m][start + uncounted : start + work.launches]) for m in metrics} for start in starts]
+    return [{m: median(values[m][start + uncounted : start + work.launches]) for m in metrics} for start in starts]
 
 
 def counted(
@@ -81,13 +81,11 @@ def counted(
         UsageError: if ncu is not installed or does not give a figure per launch.
     """
     ran = _run(command(child, [*metrics, *optional], cache_control=cache_control))
-    said = ran.stdout + ran.stderr
     while optional and not parse(ran.stdout):
-        known = [metric for metric in optional if metric not in said]
+        known = [metric for metric in optional if metric not in ran.stdout + ran.stderr]
         optional = known if len(known) < len(optional) else ()
         ran = _run(command(child, [*metrics, *optional], cache_control=cache_control))
-        said = ran.stdout + ran.stderr
-    return complete(ran.stdout, metrics, launches=launches, said=ran.stderr or ran.stdout)
+    return complete(ran.stdout, metrics, launches=launches, messages=ran.stderr or ran.stdout)
 
 
 def command(child: Sequence[str], metrics: Sequence[str], *, cache_control: str) -> list[str]:
@@ -101,18 +99,18 @@ def command(child: Sequence[str], metrics: Sequence[str], *, cache_control: str)
     return [installed(), *options, *output, *child_command(*child)]
 
 
-def complete(output: str, metrics: Sequence[str], *, launches: int, said: str) -> dict[str, list[float]]:
+def complete(output: str, metrics: Sequence[str], *, launches: int, messages: str) -> dict[str, list[float]]:
     """Each metric of each launch in ncu's output.
 
     Raises:
-        UsageError: if there is not a figure per launch; it ends with what ncu ``said`` last.
+        UsageError: if there is not a figure per launch; it ends with what ncu last wrote.
     """
-    found = parse(output)
+    values = parse(output)
     for metric in metrics:
-        if (count := len(found.get(metric, ()))) != launches:
-            last = " ".join(said.split())[-300:]
+        if (count := len(values.get(metric, ()))) != launches:
+            last = " ".join(messages.split())[-300:]
             raise UsageError(f"ncu gave {count} of {launches} figures of {metric}: {last}")
-    return found
+    return values
 
 
 def installed() -> str:
@@ -134,14 +132,14 @@ def sampled(work: Work) -> list[float]:
         UsageError: for a wrong result or a child that fails.
     """
     run = _run(child_command(*_child(work)))
-    found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-    for case, line in zip(work.cases, found, strict=False):
+    results = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    for case, line in zip(work.cases, results, strict=False):
         if "wrong" in line:
             raise UsageError(f"{case.id}: {line['wrong']}")
-    if len(found) != len(work.cases):
-        said = " ".join(run.stderr.split())[-300:]
-        raise UsageError(f"{len(found)} of {len(work.cases)} cases were timed: {said}")
-    return [line["ms"] for line in found]
+    if len(results) != len(work.cases):
+        message = " ".join(run.stderr.split())[-300:]
+        raise UsageError(f"{len(results)} of {len(work.cases)} cases were timed: {message}")
+    return [line["ms"] for line in results]
 
 
 def _child(work: Work) -> list[str]:
@@ -156,11 +154,11 @@ def _run(run: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def parse(output: str) -> dict[str, list[float]]:
     """Values by metric from ncu's CSV, in the order of the launches."""
     lines = [line for line in output.splitlines() if line.startswith('"')]
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for record in csv.DictReader(lines):
         if (value := record["Metric Value"].replace(",", "")) != "n/a":
-            found.setdefault(record["Metric Name"], []).append(float(value))
-    return found
+            values.setdefault(record["Metric Name"], []).append(float(value))
+    return values
 
 
 def read_report(path: Path, metrics: Sequence[str]) -> list[Profiled]:
@@ -178,16 +176,16 @@ def read_report(path: Path, metrics: Sequence[str]) -> list[Profiled]:
     launches: dict[tuple[str, int, int], list[dict[str, float]]] = {}
     try:
         for action in (action for part in ncu_report.load_report(str(path)) for action in part):
-            found = {
+            counters = {
                 name: float(action[name].value() or 0.0) for name in {*metrics, *_SIZES} & {*action.metric_names()}
             }
-            grid, block = (int(found.get(name, 0.0)) for name in _SIZES)
-            launches.setdefault((action.name(), grid, block), []).append(found)
+            grid, block = (int(counters.get(name, 0.0)) for name in _SIZES)
+            launches.setdefault((action.name(), grid, block), []).append(counters)
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({error}); is it a report of ncu?") from None
     if not launches:
         raise UsageError(f"{path}: holds no kernel; give a report that ncu --export wrote")
     return [
-        Profiled(*key, len(all_), {name: median([each.get(name, 0.0) for each in all_]) for name in all_[0]})
+        Profiled(*key, len(all_), {name: median([launch.get(name, 0.0) for launch in all_]) for name in all_[0]})
         for key, all_ in launches.items()
     ]

@@ -21,12 +21,12 @@ from smembench.model.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the child is to do.
+    """The task of the child.
 
     Attributes:
         cases: the cases to launch.
         launches: per case, for the profiler.
-        samples: per case, after these launches; with 0 or 1 results are not checked, since only ncu's readings count.
+        samples: per case, after these launches; with 0 or 1 results are not checked, because only ncu's readings count.
         seconds: limit for sampling a case.
         records: print the medians of CUPTI's kernel records of the samples in place of the samples'.
     """

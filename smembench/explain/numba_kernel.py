@@ -31,12 +31,12 @@ from smembench.toolchains.numba_function import function_code
 _SHARED = re.compile(r"\b_cudapy_smem_(\d+)_(\d+)_(\d+(?:_\d+)*)\b")
 """The names of shared arrays in PTX: a number, bytes of an element, and the sides (``toolchains.nvvm``)."""
 _MODULE = re.compile(r"\bsmembench_(?=\w)")
-"""What names of the package's variables in global memory begin with (``intrinsics.scratch``)."""
+"""The prefix of the package's variables in global memory (``intrinsics.scratch``)."""
 _OF_HELPER = re.compile(r"(\.loc\s+(\d+)\s+\d+\s+(?!1\s)(\d+))\s*$", re.MULTILINE)
 """A line of a helper, whose column is the kernel's line that calls it (``toolchains.nvvm``)."""
 
 
-def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Costs:
+def explain_numba(function: Any, call: Call, *, capability: str) -> Costs:
     """Explain a function, with or without ``cuda.jit``.
 
     Raises:
@@ -47,10 +47,10 @@ def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Cost
         raise UsageError(f"{function!r}: is not a kernel; give a function, with or without cuda.jit")
     check_launch(call.grid, call.block)
     named = _named(plain, call.arguments)
-    found = function_code(function, [_like(name, each) for name, each in named.items()], capability)
-    kernel = numba_kernel(found.ptx, names_of_arrays(plain))
+    code = function_code(function, [_like(name, argument) for name, argument in named.items()], capability)
+    kernel = numba_kernel(code.ptx, names_of_arrays(plain))
     kernel.name = plain.__name__
-    passed = [part for name, each in named.items() for part in passed_as(name, each)]
+    passed = [part for name, argument in named.items() for part in passed_as(name, argument)]
     kernel.name_parameters([name for name, _ in passed])
     path = plain.__code__.co_filename
     costs = explain_ptx(
@@ -58,21 +58,21 @@ def explain_numba(function: Any, call: Call, *, capability: str = "9.0") -> Cost
         call._replace(arguments=[value for _, value in passed]),
         title=f"{plain.__name__} in {Path(path).name}",
         filename=path,
-        code=(capability, found.machine_code),
+        code=(capability, code.machine_code),
     )
-    return replace(costs, compiler=made_by(found.ptx))
+    return replace(costs, compiler=made_by(code.ptx))
 
 
 def numba_kernel(ptx: str, names: Sequence[str] = ()) -> PtxKernel:
     """The only kernel of PTX, with these names of its shared arrays, or shared0, shared1 … if it has not as many."""
-    found = {int(match[1]): match for match in _SHARED.finditer(ptx)}
-    if len(names) != len(found):
-        names = [f"shared{place}" for place in range(len(found))]
-    new = dict(zip(sorted(found), names, strict=True))
+    arrays = {int(match[1]): match for match in _SHARED.finditer(ptx)}
+    if len(names) != len(arrays):
+        names = [f"shared{place}" for place in range(len(arrays))]
+    new = dict(zip(sorted(arrays), names, strict=True))
     lined = _OF_HELPER.sub(r"\1, inlined_at \2 \3 0", _SHARED.sub(lambda match: new[int(match[1])], ptx))
     (kernel,) = parse(_MODULE.sub("", lined)).kernels.values()
     kernel.shapes = {
-        new[number]: (int(match[2]), tuple(map(int, match[3].split("_")))) for number, match in found.items()
+        new[number]: (int(match[2]), tuple(map(int, match[3].split("_")))) for number, match in arrays.items()
     }
     return kernel
 
@@ -81,15 +81,15 @@ def names_of_arrays(function: FunctionType) -> Sequence[str]:
     """The names that a function gives its shared arrays; none if it does not name each once."""
     tree = ast.parse(dedent(inspect.getsource(function)))
     assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    made = [each for each in assigned if re.search(r"\bshared\.array\(", ast.unparse(each.value))]
-    names = [ast.unparse(each.targets[0]) for each in sorted(made, key=lambda each: each.lineno)]
+    made = [node for node in assigned if re.search(r"\bshared\.array\(", ast.unparse(node.value))]
+    names = [ast.unparse(node.targets[0]) for node in sorted(made, key=lambda node: node.lineno)]
     parameters = inspect.signature(function).parameters
     distinct = len({*names, *parameters}) == len(names) + len(parameters)
     return names if distinct and all(map(str.isidentifier, names)) else ()
 
 
 def passed_as(name: str, argument: Argument) -> Iterator[tuple[str, Argument]]:
-    """What Numba passes: of an array two owners, its elements, bytes of one, address, sides and strides."""
+    """Parameters that Numba passes: of an array two owners, its elements, bytes of one, address, sides and strides."""
     if isinstance(argument, ArrayArgument):
         words = [0, 0, int(np.prod(argument.shape)), argument.dtype.itemsize]
         yield from ((f"{name}${number}", word) for number, word in enumerate(words))
@@ -116,7 +116,7 @@ def _named(function: FunctionType, arguments: Sequence[Argument]) -> Mapping[str
 
 
 def _like(name: str, argument: Argument) -> Any:
-    """What Numba compiles for: a number, or an array of the same layout without its memory."""
+    """The value that Numba compiles for: a number, or an array of the same layout without its memory."""
     if isinstance(argument, TensorMapArgument):
         raise UsageError(f"{name}: a tensor map is no argument of a Numba kernel; give an array")
     if not isinstance(argument, ArrayArgument):

@@ -57,7 +57,7 @@ ANY_GPU = Limits(
     max_shared_bytes=STATIC_SHARED_BYTES,
     max_dynamic_bytes=max(limits.shared_per_block for limits in _LIMITS.values()),
 )
-"""What no GPU exceeds, memory aside."""
+"""Limits that no GPU exceeds, memory aside."""
 
 
 def shared_memory(capability: str) -> tuple[int, int] | None:

@@ -93,7 +93,7 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
         return
     # Slow kernels are neighbours in a plan: each process takes every n-th kernel, in all of its sizes.
     variants = list(grouped(missing, lambda case: replace(case, m=1, n=1, k=None)).values())
-    shares = [[case for each in variants[first::processes] for case in each] for first in range(processes)]
+    shares = [[case for variant in variants[first::processes] for case in variant] for first in range(processes)]
     reading, writing = os.pipe()
     running = [_start(share, writing) for share in shares if share]
     os.close(writing)
@@ -159,7 +159,7 @@ def _cores() -> int:
 
 
 def _key(case: Case) -> Case:
-    """One case for all with the same trace, which depends on neither device nor cache, inputs nor check."""
+    """The representative of all cases with the same trace: device, cache, inputs and check do not matter."""
     launch = case.launch
     if launch is not None:
         launch = replace(launch, outputs=(), restored=(), resets=(), scratch=(), check=UNCHECKED, rtol=None)
@@ -204,7 +204,7 @@ def _figures(case: Case) -> Figures | None:
 
 
 def has_source(case: Case) -> bool:
-    """Whether a case's kernel is one of Numba's, which can be traced."""
+    """True if a case's kernel is one of Numba's, which can be traced."""
     from smembench.kernels import registry
     from smembench.kernels.program import NumbaKernel
 

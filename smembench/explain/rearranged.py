@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers, Request
+from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Integers, Request, shifted_rows
 from smembench.model.groups import grouped
 from smembench.model.hardware import BANKS, WARP, WORD_BYTES
 
@@ -38,58 +38,58 @@ class Asked:
 
     def wavefronts(self, move: Move | None = None) -> Figures:
         """Wavefronts of each site, with the elements moved."""
-        found = np.zeros(len(self.sites))
+        totals = np.zeros(len(self.sites))
         for parts in self._parts:
-            found += np.bincount(parts.site, parts.weight * _turns(parts, move), len(self.sites))
-        return found
+            totals += np.bincount(parts.site, parts.weight * _turns(parts, move), len(self.sites))
+        return totals
 
     def times(self, factors: Figures) -> Asked:
-        """With the requests of each site so many times as often."""
-        parts = [each._replace(weight=each.weight * factors[each.site]) for each in self._parts]
+        """The requests of each site, multiplied by its factor."""
+        parts = [group._replace(weight=group.weight * factors[group.site]) for group in self._parts]
         return Asked(self.sites, self.requests * factors, self.ideal * factors, parts)
 
     def modulo(self, step: int, base: int) -> Asked:
         """Requests that a shift by multiples of ``step`` bytes makes equal are one, for layouts that repeat so."""
-        return Asked(self.sites, self.requests, self.ideal, [_shifted(each, step, base) for each in self._parts])
+        return Asked(self.sites, self.requests, self.ideal, [_shifted(group, step, base) for group in self._parts])
 
     @property
     def parts(self) -> int:
         """Parts of requests whose lanes are served together."""
-        return sum(len(each.site) for each in self._parts)
+        return sum(len(group.site) for group in self._parts)
 
     def sample(self, count: int) -> Asked:
-        """About so many parts: those with most conflicts, and others for the rest; all if there are no more."""
+        """About ``count`` parts: those with most conflicts, and others for the rest; all if there are no more."""
         if self.parts <= count:
             return self
-        turns = np.concatenate([each.weight * (_turns(each, None) - 1) for each in self._parts])
+        turns = np.concatenate([group.weight * (_turns(group, None) - 1) for group in self._parts])
         order = np.argsort(-turns, kind="stable")
         worst, others = order[: count // 2], np.sort(order[count // 2 :])
         step = -(-len(others) // (count // 2))
         factors = np.zeros(len(turns))
         factors[worst], factors[others[step // 2 :: step]] = 1, step
         kept, begin = [], 0
-        for each in self._parts:
-            factor = factors[begin : (begin := begin + len(each.site))]
+        for group in self._parts:
+            factor = factors[begin : (begin := begin + len(group.site))]
             few = factor > 0
-            kept.append(_Parts(each.width, each.addresses[few], each.site[few], (each.weight * factor)[few]))
+            kept.append(_Parts(group.width, group.addresses[few], group.site[few], (group.weight * factor)[few]))
         return Asked(self.sites, self.requests, self.ideal, kept)
 
     def rows(self) -> Iterable[tuple[int, Integers]]:
         """The bytes per lane and the addresses of lanes that are served together, NOWHERE for inactive ones."""
-        return [(each.width, each.addresses) for each in self._parts]
+        return [(group.width, group.addresses) for group in self._parts]
 
 
 def asked_of(requests: Iterable[Request]) -> Asked:
-    """What requests ask for."""
+    """The requests of all sites together."""
     by_site = grouped(requests, lambda request: request.site)
     return _asked(
-        {site: (_table(own), np.array([float(each.weight) for each in own])) for site, own in by_site.items()}
+        {site: (_table(own), np.array([float(request.weight) for request in own])) for site, own in by_site.items()}
     )
 
 
 def asked_by(accesses: Iterable[Accesses]) -> Asked:
-    """What the warps of traced blocks ask for; the lines of helpers are not told apart."""
-    by_site = grouped(accesses, lambda each: each.site.in_kernel)
+    """The requests of the warps of traced blocks; the lines of helpers are not distinguished."""
+    by_site = grouped(accesses, lambda made: made.site.in_kernel)
     return _asked({site: _distinct(own) for site, own in by_site.items()})
 
 
@@ -101,8 +101,8 @@ def _table(requests: Sequence[Request]) -> Integers:
 
 
 def _distinct(accesses: Sequence[Accesses]) -> tuple[Integers, Figures]:
-    rows = [each.addresses[each.active()] for each in accesses]
-    weights = [np.full(len(own), float(each.weight)) for own, each in zip(rows, accesses, strict=True)]
+    rows = [made.addresses[made.active()] for made in accesses]
+    weights = [np.full(len(own), float(made.weight)) for own, made in zip(rows, accesses, strict=True)]
     return _merged(np.concatenate(rows), np.concatenate(weights))
 
 
@@ -139,8 +139,8 @@ def _pairwise(rows: Integers) -> NDArray[np.bool_]:
 
     def equal(other: int) -> NDArray[np.bool_]:
         partner = rows[:, lanes ^ other]
-        found: NDArray[np.bool_] = ((rows == partner) | (rows == NOWHERE) | (partner == NOWHERE)).all(axis=1)
-        return found
+        same: NDArray[np.bool_] = ((rows == partner) | (rows == NOWHERE) | (partner == NOWHERE)).all(axis=1)
+        return same
 
     return equal(1) | equal(2)
 
@@ -161,8 +161,6 @@ def _turns(parts: _Parts, move: Move | None) -> Integers:
 
 
 def _shifted(parts: _Parts, step: int, base: int) -> _Parts:
-    active = parts.addresses != NOWHERE
-    first = np.where(active, parts.addresses - base, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
-    rows = np.where(active, parts.addresses - first // step * step, NOWHERE)
+    rows = shifted_rows(parts.addresses, step, base)
     rows, weight = _merged(np.column_stack((rows, parts.site)), parts.weight)
     return _Parts(parts.width, rows[:, :-1], rows[:, -1], weight)

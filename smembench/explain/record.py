@@ -45,7 +45,7 @@ def _tile(tiles: TileTraffic) -> dict[str, Any]:
 
 
 def cure_dict(cure: Cure) -> dict[str, Any]:
-    """What removes the conflicts of an array, or the best that was found."""
+    """The cure of an array, or the best attempt, as plain data."""
     best = cure.best
     layout = None if best is None else "pad" if cure.pad_bytes else "swizzle"
     return {
@@ -71,7 +71,7 @@ def cure_dict(cure: Cure) -> dict[str, Any]:
 
 
 def costs_dict(explained: Costs) -> dict[str, Any]:
-    """What the accesses of a launch cost, and the mistakes of its kernel."""
+    """The cost of the accesses of a launch, and the mistakes of its kernel, as plain data."""
     resident, code = explained.occupancy, explained.code
     return {
         "source_file": explained.trace.filename,
@@ -79,11 +79,11 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
         "shared_bytes": explained.shared_bytes,
         "threads": explained.threads,
         "mistakes": [asdict(mistake) for mistake in explained.trace.mistakes],
-        "not_followed": [{"line": each.line, "text": each.text} for each in explained.trace.unfollowed],
+        "not_followed": [{"line": omission.line, "text": omission.text} for omission in explained.trace.unfollowed],
         "merged_by_compiler": [
-            {"line": site.line, "kind": site.kind, "array": site.array, "bytes": site.width, "merged_bytes": each.width}
-            for each in explained.trace.merged
-            for site in (each.site,)
+            {"line": site.line, "kind": site.kind, "array": site.array, "bytes": site.width, "merged_bytes": wide.width}
+            for wide in explained.trace.merged
+            for site in (wide.site,)
         ],
         "unmatched_widths": [{"memory": space, "kind": kind} for space, kind in explained.trace.unmatched],
         "shared_atomics_not_counted": [*explained.shared_atomics],
@@ -121,7 +121,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
             }
             for access in explained.traffic
         ],
-        "tiles": [_tile(each) for each in explained.tiles],
+        "tiles": [_tile(traffic) for traffic in explained.tiles],
         "machine_code": None
         if code is None
         else {

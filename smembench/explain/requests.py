@@ -16,7 +16,7 @@ from smembench.model.hardware import WARP
 Integers = NDArray[np.int64]
 
 NOWHERE = -1
-"""In place of the address of an inactive lane."""
+"""The address of an inactive lane."""
 
 UNSERVED = ("barrier", "branch", "fence", "mbarrier")
 """The spaces of an access site that are no memory."""
@@ -66,7 +66,7 @@ class AccessSite:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One access by one warp: a byte address per lane, None for inactive lanes.
+    """An access by a warp: a byte address per lane, None for inactive lanes.
 
     ``weight`` is the number of requests, of the grid or of a launch, that it stands for.
     """
@@ -97,33 +97,33 @@ class Accesses(NamedTuple):
     weight: int
 
     def requests(self) -> Iterator[Request]:
-        """Those with an active lane, warp by warp."""
+        """The requests with an active lane, warp by warp."""
         for warp, number in np.argwhere(self.active().T):
             yield _request(self.site, self.addresses[number, warp], self.weight)
 
     def active(self) -> NDArray[np.bool_]:
-        """Whether any lane makes it, by access and warp."""
-        found: NDArray[np.bool_] = (self.addresses != NOWHERE).any(axis=2)
-        return found
+        """A mask by access and warp: true if any lane makes it."""
+        active: NDArray[np.bool_] = (self.addresses != NOWHERE).any(axis=2)
+        return active
 
 
 def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
-    """One request for all of a site with equal addresses; if ``shifted`` also for those that a shift makes equal.
+    """Requests with those of a site that have equal addresses as one; if ``shifted`` also those equal by a shift.
 
     Only shifts that leave the cost of a request as it is: see ``STEPS``.
     """
     by_site = grouped(recorded, lambda accesses: accesses.site)
-    return [request for site, found in by_site.items() for request in _distinct(site, found, shifted=shifted)]
+    return [request for site, members in by_site.items() for request in _distinct(site, members, shifted=shifted)]
 
 
-def _distinct(site: AccessSite, found: list[Accesses], *, shifted: bool) -> Iterator[Request]:
+def _distinct(site: AccessSite, members: list[Accesses], *, shifted: bool) -> Iterator[Request]:
     rows, weights = [], []
-    for accesses in found:
+    for accesses in members:
         rows.append(accesses.addresses.swapaxes(0, 1)[accesses.active().T])
         weights.append(np.full(len(rows[-1]), accesses.weight))
     addresses = np.concatenate(rows)
-    alike = np.ascontiguousarray(_shifted(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
-    # A row as one value of so many bytes: comparing them as rows of numbers takes ten times as long.
+    alike = np.ascontiguousarray(shifted_rows(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
+    # A row as one value of bytes: comparing rows of numbers takes ten times as long.
     values = alike.view(np.dtype((np.void, alike.itemsize * WARP))).ravel()
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     counts = np.zeros(len(first), np.int64)
@@ -132,10 +132,10 @@ def _distinct(site: AccessSite, found: list[Accesses], *, shifted: bool) -> Iter
         yield _request(site, addresses[first[which]], int(counts[which]))
 
 
-def _shifted(addresses: Integers, step: int) -> Integers:
-    """Each row relative to the largest multiple of ``step`` bytes that is not above any of its addresses."""
+def shifted_rows(addresses: Integers, step: int, base: int = 0) -> Integers:
+    """Rows relative to the largest multiple of ``step`` bytes from ``base`` on that is not above any address."""
     active = addresses != NOWHERE
-    begin = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
+    begin = np.where(active, addresses - base, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
     return np.where(active, addresses - begin, NOWHERE)
 
 

@@ -1,8 +1,8 @@
 """The roofline model in times: the least time that a launch needs for memory, for on-chip memory and for arithmetic.
 
 The model (Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009) is in times instead of
-rates, so that it also holds for kernels without FLOPs. Memory moves the compulsory bytes at its peak, as if no cache
-held any of them; arithmetic does the FLOPs at its peak. L1 and shared memory are one unit, which serves one wavefront
+rates, so that it also covers kernels without FLOPs. Memory moves the compulsory bytes at its peak, as if no cache
+had any of them; arithmetic does the FLOPs at its peak. L1 and shared memory are one unit, which serves one wavefront
 of up to 128 bytes per clock on each multiprocessor (CUDA C++ Programming Guide, "Shared Memory": 32 banks, each 32 bits
 per clock; Nsight Compute Kernel Profiling Guide: wavefronts are processed on different cycles). So bank conflicts and
 broadcasts cost time. Where the machine code is not known the wavefronts are those of the source: a compiler that merges
@@ -27,7 +27,7 @@ ARITHMETIC = "arithmetic"
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a launch has to do.
+    """The work of a launch.
 
     Attributes:
         memory_bytes: compulsory bytes of device memory.
@@ -76,7 +76,7 @@ def roofs(work: Work, info: DeviceInfo | None) -> list[Roof]:
 
 
 def work_of(explained: Costs) -> Work:
-    """What a launch has to do of which no FLOPs are known: arrays once through memory, and wavefronts."""
+    """The work of a launch whose FLOPs are unknown: arrays once through memory, and wavefronts."""
     return Work(
         dtype="",
         memory_bytes=round(sum(access.compulsory for access in explained.traffic)),
@@ -90,11 +90,11 @@ def _giga(value: float | None) -> float | None:
     return None if value is None else 1e9 * value
 
 
-def lowest(found: Sequence[Roof]) -> tuple[Roof, float] | None:
+def lowest(limits: Sequence[Roof]) -> tuple[Roof, float] | None:
     """The roof that a launch hits, with its ms; None unless all peaks are known."""
-    times = [roof.milliseconds for roof in found]
-    known = [(roof, ms) for roof, ms in zip(found, times, strict=True) if ms is not None]
-    return max(known, key=lambda item: item[1]) if known and len(known) == len(found) else None
+    times = [roof.milliseconds for roof in limits]
+    known = [(roof, ms) for roof, ms in zip(limits, times, strict=True) if ms is not None]
+    return max(known, key=lambda item: item[1]) if known and len(known) == len(limits) else None
 
 
 def ridge(dtype: str, info: DeviceInfo) -> float | None:
@@ -106,7 +106,7 @@ def ridge(dtype: str, info: DeviceInfo) -> float | None:
 def on_chip_share(work: Work, capability: str | None) -> float | None:
     """The fraction of the arithmetic peak that L1 and shared memory allow, at most 1.
 
-    It is the same on every GPU of a compute capability, since both peaks are proportional to multiprocessors and clock.
+    It is the same on every GPU of a compute capability, because both peaks scale with multiprocessors and clock.
     None without FLOPs, and if the capability is unknown.
     """
     rate = flops_per_clock(work.dtype, capability)

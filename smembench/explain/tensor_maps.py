@@ -1,4 +1,4 @@
-"""What the TMA moves of an array that a tensor map describes."""
+"""The elements and bytes that the TMA moves of an array described by a tensor map."""
 
 from __future__ import annotations
 

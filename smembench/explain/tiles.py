@@ -37,7 +37,7 @@ _ADDED = ("shared_bytes", "global_bytes", "arriving_bytes", "wavefronts")
 
 @dataclass(frozen=True, slots=True)
 class TileAccess:
-    """What an instruction does with a tile in shared memory.
+    """An instruction's access to a tile in shared memory.
 
     Attributes:
         line: in the kernel's file.
@@ -50,7 +50,7 @@ class TileAccess:
         arriving_bytes: of the packets by which a copy arrives in all blocks that it reaches, zeros beyond the edges of
             the matrix included.
         blocks: blocks of a cluster that a copy reaches.
-        operand: what a matrix descriptor states of it, if it is one.
+        operand: the fields of its matrix descriptor, if it is one.
         wavefronts: all that its core matrices take, if it is one.
     """
 
@@ -69,7 +69,7 @@ class TileAccess:
 
     @property
     def alike(self) -> TileAccess:
-        """What it has in common with accesses elsewhere in the matrix."""
+        """The key of all such accesses anywhere in the matrix."""
         return replace(self, global_bytes=0, arriving_bytes=0)
 
 
@@ -99,15 +99,15 @@ class TileTraffic:
 
 def tile_traffic(tiles: Mapping[TileAccess, int], source: Callable[[int], str]) -> tuple[TileTraffic, ...]:
     """The accesses of a launch to tiles, in the order of the source, whose lines ``source`` has."""
-    found = grouped(tiles, lambda access: access.alike)
+    groups = grouped(tiles, lambda access: access.alike)
     return tuple(
         TileTraffic(
             alike,
             source(alike.line),
-            sum(tiles[each] for each in of_line),
-            *(sum(tiles[each] * getattr(each, of) for each in of_line) for of in _ADDED),
+            sum(tiles[access] for access in of_line),
+            *(sum(tiles[access] * getattr(access, of) for access in of_line) for of in _ADDED),
         )
-        for alike, of_line in sorted(found.items(), key=lambda item: (item[0].line, item[0].kind, item[0].matrix))
+        for alike, of_line in sorted(groups.items(), key=lambda item: (item[0].line, item[0].kind, item[0].matrix))
     )
 
 
@@ -122,7 +122,7 @@ def core_matrices(operand: Operand, start: int) -> Iterator[list[int]]:
 
 
 def swizzled(address: int, swizzle: int) -> int:
-    """Where the 16 bytes lie that would lie at an address, with a swizzle of 128, 64 or 32 bytes; 0 for none."""
+    """The address of the 16 bytes of an unswizzled address, with a swizzle of 128, 64 or 32 bytes; 0 for none."""
     return address ^ (address // ROW_BYTES % (swizzle // CHUNK) * CHUNK if swizzle else 0)
 
 
@@ -155,18 +155,18 @@ def moving(access: TileAccess, first: Integers, wide: int, row_bytes: int) -> Ti
 
 
 def inside(side: int, first: int, count: int) -> tuple[int, int]:
-    """How many of ``count`` places from ``first`` on a side has, and how many lie before it."""
+    """The number of ``count`` places from ``first`` that lie on a side, and of those before it."""
     before = min(max(-first, 0), count)
     return min(max(side - first, 0), count) - before, before
 
 
 def _parts(first: Integers, wide: int) -> Integers:
-    """The sectors that each row of so many bytes has, by line of 128 bytes from the one where it begins."""
+    """The sectors of each row of ``wide`` bytes, by line of 128 bytes from the one where it begins."""
     begin, end = first // SECTOR_BYTES, (first + wide - 1) // SECTOR_BYTES + 1
     lines = begin // _LINE * _LINE + np.arange(-(-wide // ROW_BYTES) + 1)[:, None] * _LINE
     return np.clip(end, lines, lines + _LINE) - np.clip(begin, lines, lines + _LINE)
 
 
 def _packet(sectors: Any, blocks: int, least: int) -> np.ndarray[Any, Any]:
-    """The sectors of the packets in which so many arrive: to several blocks at once, at least so many each."""
+    """The sectors of the packets in which ``sectors`` arrive: ``least`` at least per packet to several blocks."""
     return np.where(np.asarray(sectors) > 0, np.maximum(sectors, least if blocks > 1 else 0), 0)

@@ -25,7 +25,7 @@ class SharedArray:
 
     @property
     def bytes(self) -> int:
-        """Its size in bytes."""
+        """Size in bytes."""
         return prod(self.shape) * self.itemsize
 
 
@@ -55,10 +55,10 @@ class Trace:
         return [request for accesses in served for request in accesses.requests()]
 
     def reasons(self, *, partial: bool) -> list[str]:
-        """Why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
+        """Reasons why its figures are no result, by line: mistakes, and unless ``partial`` what it left out."""
         left_out = () if partial else self.unfollowed
-        found = [f"line {mistake.line}: {mistake.text}" for mistake in self.mistakes]
-        return found + [f"line {each.line}: {each.text}" for each in left_out]
+        reasons = [f"line {mistake.line}: {mistake.text}" for mistake in self.mistakes]
+        return reasons + [f"line {omission.line}: {omission.text}" for omission in left_out]
 
     def source(self, line: int) -> str:
         """A line of the kernel's source; a statement over several lines is joined into one."""
@@ -71,5 +71,5 @@ def _over_several_lines(filename: str) -> dict[int, str]:
     if not filename.endswith(".py"):
         return {}
     tree = ast.parse("".join(getlines(filename)))
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
-    return {node.lineno: ast.unparse(node) for node in found if (node.end_lineno or 0) > node.lineno}
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+    return {node.lineno: ast.unparse(node) for node in statements if (node.end_lineno or 0) > node.lineno}

@@ -50,12 +50,12 @@ class GlobalTraffic:
 def traffic(arrays: Mapping[str, int], requests: Iterable[Request]) -> tuple[GlobalTraffic, ...]:
     """Loads, stores and atomics of a launch's requests per global array; ``arrays`` are their bytes by name."""
     of_arrays = (request for request in requests if request.site.space == "global")
-    found = grouped(of_arrays, lambda request: (request.site.array, request.site.kind))
+    groups = grouped(of_arrays, lambda request: (request.site.array, request.site.kind))
     return tuple(
-        _add_up(array, kind, found[array, kind], size)
+        _add_up(array, kind, groups[array, kind], size)
         for array, size in arrays.items()
         for kind in ("load", "store", "atomic")
-        if (array, kind) in found
+        if (array, kind) in groups
     )
 
 

@@ -18,7 +18,7 @@ _SAMPLE, _MANY, _COUNTED = 96, 2048, 3
 """Parts of requests in a sample; more parts than are compared with each other; layouts that all requests count."""
 
 _LITTLE = 1 / 20
-"""Of an array's bytes, a share that it may take more."""
+"""The share of an array's bytes that it may take more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Tried:
 
     @property
     def free(self) -> bool:
-        """Whether no access has a conflict."""
+        """True if no access has a conflict."""
         return {self.loads, self.stores} <= {1.0, None}
 
 
 def tried(tile: Tile, asked: Asked, layout: Layout) -> Tried:
-    """What requests cost if the tile's elements lie as a layout has them."""
+    """The cost of requests with the tile's elements in a layout."""
     needed = asked.wavefronts(lambda addresses: tile.moved(addresses, layout))
     loads, stores = (_degree(asked, needed, kind) for kind in ("load", "store"))
     return Tried(layout, loads, stores, round(needed.sum()))
@@ -63,7 +63,7 @@ def pads(tile: Tile, asked: Asked, most: int) -> list[Layout]:
 
 
 def swizzles(tile: Tile, asked: Asked) -> list[Layout]:
-    """Those that stay in a row and leave vectors whole, the simplest expressions first."""
+    """Swizzles that stay in a row and leave vectors whole, the simplest expressions first."""
     vector = vector_of(tile, asked)
     return [] if no_swizzle(tile, vector) else list(_swizzles(tile, vector))
 
@@ -79,7 +79,7 @@ def _swizzles(tile: Tile, vector: int) -> Iterator[Layout]:
 
 
 def no_swizzle(tile: Tile, vector: int) -> str:
-    """Why no swizzle is tried, a sentence; empty if some are."""
+    """A sentence on why no swizzle is tried; "" if some are."""
     name, columns = tile.array.name, tile.columns
     if columns & (columns - 1):
         return f"No swizzle is tried: a row of {name} has {columns} elements, no power of two, and XOR would leave it."
@@ -96,12 +96,12 @@ def least(choices: Iterable[tuple[Tile, Sequence[Layout]]], asked: Asked, plain:
     ranked = []
     for tile, layouts in choices:
         ranked += [(score, _price(tile, layout), tile, layout) for score, layout in _scores(tile, layouts, asked)]
-    ranked.sort(key=lambda each: each[:2])
+    ranked.sort(key=lambda choice: choice[:2])
     counted = [
         (tried(tile, asked, layout), tile) for score, _, tile, layout in ranked[:_COUNTED] if score < plain.wavefronts
     ]
-    few = [each for each in counted if each[0].wavefronts < plain.wavefronts]
-    return min(few, key=lambda each: (each[0].wavefronts, _price(each[1], each[0].layout)), default=None)
+    few = [choice for choice in counted if choice[0].wavefronts < plain.wavefronts]
+    return min(few, key=lambda choice: (choice[0].wavefronts, _price(choice[1], choice[0].layout)), default=None)
 
 
 def extra(tile: Tile, layout: Layout) -> int:
@@ -116,7 +116,7 @@ def _price(tile: Tile, layout: Layout) -> int:
 
 
 def _scores(tile: Tile, layouts: Sequence[Layout], asked: Asked) -> Iterator[tuple[int, Layout]]:
-    """What layouts cost by a sample; those of a kind that follow one without conflicts are left out."""
+    """The wavefronts of layouts by a sample, up to the first without conflicts."""
     if asked.parts <= _MANY and all(layout.pad for layout in layouts):
         asked = asked.modulo(tile.columns * tile.array.itemsize, tile.array.base)
     sample, ideal = asked.sample(_SAMPLE), round(asked.ideal.sum())

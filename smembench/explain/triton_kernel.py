@@ -21,7 +21,7 @@ from smembench.toolchains.machine_code import parse as parse_code
 from smembench.toolchains.triton_function import inner
 
 
-def explain_triton(function: Any, launch: Launch, *, capability: str = "9.0") -> Costs:
+def explain_triton(function: Any, launch: Launch, *, capability: str) -> Costs:
     """Explain a function of ``triton.jit``. Behind the parameters of its source it has pointers to scratch memory.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Launches of any kernel: where it lies, its arguments, grid and block."""
+"""Launches of any kernel: its file, arguments, grid and block."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from smembench.launches.live import is_token, value_of
 from smembench.launches.tensor_map_argument import parsed_map
 from smembench.model.errors import UsageError
 from smembench.model.formats import FLOAT8, element_type
+from smembench.model.text import number_of
 
 _ARRAY = re.compile(
     r"(\w+)\[([\d\s,]+)\](?:\s+strides\s+(\d+(?:[xX×]\d+)*))?(?:\s+offset\s+(\d+))?", re.ASCII | re.IGNORECASE
@@ -33,7 +35,7 @@ _FORMS = (
 _MOST_BYTES = 2**39
 """More than any GPU has, and less than traced arrays lie apart."""
 _ALIGNMENT = 512
-"""Of allocations, in bytes."""
+"""Alignment of allocations, in bytes."""
 
 
 def parsed(text: str) -> Argument:
@@ -57,10 +59,8 @@ def parsed(text: str) -> Argument:
             raise UsageError(f"--arg {text!r}: {_FORMS}") from None
         return typed
     for number in (int, float, complex):
-        try:
+        with suppress(ValueError):
             return number(text)
-        except ValueError:
-            continue
     if text in ("True", "False"):
         return text == "True"
     raise UsageError(f"--arg {text!r}: {_FORMS}")
@@ -70,8 +70,8 @@ def typed_number(dtype: np.dtype[Any], text: str) -> np.generic:
     """A number of a type; raises ValueError, TypeError and OverflowError for text that is none of it."""
     if dtype.kind == "b":  # of any text but an empty one NumPy makes True
         return np.bool_(("0", "1", "False", "True").index(text) % 2)
-    found: np.generic = dtype.type(text)
-    return found
+    value: np.generic = dtype.type(text)
+    return value
 
 
 def _named(dtype: str) -> np.dtype[Any]:
@@ -84,7 +84,7 @@ def _array(text: str, dtype: str, shape: str, strides: str | None, offset: str |
     """An array from the parts of its text; strides and offset are in elements.
 
     Raises:
-        UsageError: for what is no type, another number of strides than of dimensions, and what no GPU holds.
+        UsageError: for what is no type, another number of strides than of dimensions, and more bytes than any GPU has.
     """
     try:
         kind = _named(dtype)
@@ -126,7 +126,7 @@ def from_python(value: Any) -> Argument:
 
 
 def _with_data(value: Any) -> Argument:
-    """An argument that Python holds, an array with a copy of its data."""
+    """An argument from a Python object, an array with a copy of its data."""
     if isinstance(value, np.generic):
         return value  # a Numba kernel is compiled for its type
     value = value.detach() if hasattr(value, "detach") else value  # a tensor with gradients hands out no memory
@@ -160,6 +160,13 @@ def _on_device(interface: Mapping[str, Any], dtype: np.dtype[Any]) -> ArrayArgum
     steps = None if strides is None else tuple(map(int, strides))
     array = ArrayArgument(shape, dtype, strides=steps)
     return replace(array, offset=(interface["data"][0] - array.begin) % _ALIGNMENT)
+
+
+def check_count(target: str, names: Sequence[str], arguments: Sized) -> None:
+    """Raise UsageError unless a kernel has an argument for each name."""
+    if len(arguments) != len(names):
+        given = number_of(len(arguments), "argument")
+        raise UsageError(f"{target}: takes ({', '.join(names)}), not {given}; give one for each name")
 
 
 def in_order_and_named(values: Iterable[Any]) -> tuple[list[Argument], dict[str, Any]]:

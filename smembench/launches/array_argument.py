@@ -61,10 +61,10 @@ class ArrayArgument:
         """A copy of the allocation, zeros where there are no elements; None without data."""
         if self.data is None:
             return None
-        found = np.zeros(self.bytes, np.uint8)
+        content = np.zeros(self.bytes, np.uint8)
         if self.element_bytes:
-            np.ndarray(self.shape, self.dtype, found.data, self.begin, self.steps)[...] = self.data
-        return found
+            np.ndarray(self.shape, self.dtype, content.data, self.begin, self.steps)[...] = self.data
+        return content
 
 
 Argument = ArrayArgument | TensorMapArgument | int | float | complex | np.generic

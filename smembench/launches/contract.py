@@ -1,4 +1,4 @@
-"""What a launch of the user's gets and has to compute: inputs, reference, check."""
+"""The contract of a user's launch: inputs, reference, check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ACCUMULATED = np.finfo(np.float32).eps
 
 
 class Expected(NamedTuple):
-    """What a reference returned, in the order of the outputs, or None; the arguments as it left them; what it wrote."""
+    """Results of a reference in the order of the outputs, or None; its arguments after the call; what it wrote."""
 
     returned: Sequence[NDArray[Any]] | None
     arguments: Outputs
@@ -51,27 +51,28 @@ class Contract(Time):
         self.arguments, self.named = in_order_and_named(self.launch.arguments)
         # Nothing is checked against itself.
         self.checks = self.launch.check not in (UNCHECKED, self.launch.target)
-        self.places = [place for place, each in enumerate(self.arguments) if array_of(each) is not None]
+        every = ((place, array_of(argument)) for place, argument in enumerate(self.arguments))
+        self.placed = {place: array for place, array in every if array is not None}
         # By the kernel's names: what each launch finds where it is reset, and what is only worked in.
         self.filled: dict[int, NDArray[Any]] = {}
         self.scratch: set[int] = set()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its times has to know."""
-        found = [] if self.checks else ["not checked: give --check path.py:function"]
+        """Notes for readers of its times."""
+        notes = [] if self.checks else ["not checked: give --check path.py:function"]
         if self.launch.check == self.launch.target:
-            found = ["the kernel that the others are checked against"]
-        if any(each.data is not None for each in self.arguments if isinstance(each, ArrayArgument)):
-            found.append("the same data in every round")
+            notes = ["the kernel that the others are checked against"]
+        if any(array.data is not None for array in self.placed.values()):
+            notes.append("the same data in every round")
         tokens = [text for text in self.launch.arguments if is_token(text)]
         if len({id(value_of(text)) for text in tokens}) < len(tokens):
-            found.append("an array that was given twice lies in memory twice")
-        return tuple(found)
+            notes.append("an array that was given twice lies in memory twice")
+        return tuple(notes)
 
     def input_name(self, number: int) -> str:
         """``argument 1``, by the number of the array among all arrays."""
-        return f"argument {self.places[number]}"
+        return f"argument {[*self.placed][number]}"
 
     def inputs(self, case: Case, seed: int) -> tuple[NDArray[Any], ...]:
         """The contents of all arrays: data that was given, or else random numbers from this seed.
@@ -79,24 +80,22 @@ class Contract(Time):
         Floats are uniform in [-1, 1), integers in [0, 100).
         """
         generator = np.random.default_rng(seed)
-        arrays = (array_of(self.arguments[place]) for place in self.places)
-        return tuple(_content(array, generator) for array in arrays if array is not None)
+        return tuple(_content(array, generator) for array in self.placed.values())
 
     def reference(self, case: Case, inputs: tuple[NDArray[Any], ...], computes: str) -> Expected:
-        """What the function of ``--check`` makes of copies of the arguments, as NumPy's arrays and Python's numbers.
+        """The results of the function of ``--check`` on copies of the arguments, NumPy's arrays and Python's numbers.
 
         Raises:
             UsageError: for a function that is not found or fails.
         """
-        given = {**dict(zip(self.places, inputs, strict=True)), **self.filled}
+        given = {**dict(zip(self.placed, inputs, strict=True)), **self.filled}
         arrays = {place: array.copy() for place, array in given.items()}
         values = [arrays.get(place, value) for place, value in enumerate(self.arguments)]
         check = self.launch.check
         function = value_of(check) if is_token(check) else callable_in(check)
         if not callable(function):
-            return Expected(
-                [on_host(each) for each in ([function] if hasattr(function, "shape") else function)], arrays
-            )
+            many = [function] if hasattr(function, "shape") else function
+            return Expected([on_host(array) for array in many], arrays)
         try:
             returned = function(*values, **_taken(function, self.named))
         except (Exception, SystemExit) as error:
@@ -104,11 +103,11 @@ class Contract(Time):
         if returned is None:
             return Expected(None, arrays, [place for place in arrays if not _same_bytes(arrays[place], given[place])])
         many = returned if isinstance(returned, (tuple, list)) else (returned,)
-        return Expected([on_host(each) for each in many], arrays)
+        return Expected([on_host(array) for array in many], arrays)
 
     @property
     def _reference_name(self) -> str:
-        """The reference as it was given; of what Python holds without the token's number."""
+        """The reference as it was given; of a Python object without the token's number."""
         check = self.launch.check
         return check.rpartition(" $")[0] if is_token(check) else check
 
@@ -125,9 +124,9 @@ class Contract(Time):
         if reason := self._other_outputs(expected, outputs):
             return Verification(False, None, reason)
         worst = 0.0
-        for number, (place, found) in enumerate(outputs.items()):
+        for number, (place, computed) in enumerate(outputs.items()):
             wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]
-            error, detail = self._compared(np.asarray(wanted), found, self._terms(outputs))
+            error, detail = self._compared(np.asarray(wanted), computed, self._terms(outputs))
             worst = max(worst, error)
             if detail and expected.returned is None and not expected.written:
                 ways = "return the outputs, or write them to its arguments"
@@ -137,7 +136,7 @@ class Contract(Time):
         return Verification(True, worst)
 
     def _other_outputs(self, expected: Expected, outputs: Outputs) -> str:
-        """Which arrays only one of the kernel and the reference writes, "" for none."""
+        """A sentence on arrays that only one of kernel and reference writes, "" for none."""
         check = self._reference_name
         if expected.returned is not None:
             many = len(expected.returned)
@@ -152,52 +151,51 @@ class Contract(Time):
                 return f"argument {place} is written by --check {check}, and not by the kernel"
         return ""
 
-    def _compared(self, wanted: NDArray[Any], found: NDArray[Any], terms: int) -> tuple[float, str]:
-        """The relative error of an output, and what is wrong with it, "" for nothing."""
-        if reason := _incomparable(wanted.dtype, found.dtype):
+    def _compared(self, wanted: NDArray[Any], output: NDArray[Any], terms: int) -> tuple[float, str]:
+        """The relative error of an output, and a sentence on what is wrong, "" for nothing."""
+        if reason := _incomparable(wanted.dtype, output.dtype):
             return 0.0, reason
-        if wanted.shape != found.shape:
-            shapes = (as_text(each.shape) or "()" for each in (wanted, found))
+        if wanted.shape != output.shape:
+            shapes = (as_text(array.shape) or "()" for array in (wanted, output))
             return 0.0, "the reference has shape {}, the output {}".format(*shapes)
-        exact = found.dtype.kind in "biu"
-        kind = np.complex128 if found.dtype.kind == "c" else np.float64
-        one, other = (each if exact else each.astype(kind) for each in (wanted, found))
+        exact = output.dtype.kind in "biu"
+        kind = np.complex128 if output.dtype.kind == "c" else np.float64
+        one, other = (array if exact else array.astype(kind) for array in (wanted, output))
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.abs(other.astype(kind) - one.astype(kind)) if exact else np.abs(other - one)
             size = np.abs(one)
             scale = _root_mean_square(size[np.isfinite(size)].astype(np.float64))
-            rtol = tolerance(found.dtype, terms) if self.launch.rtol is None else self.launch.rtol
+            rtol = tolerance(output.dtype, terms) if self.launch.rtol is None else self.launch.rtol
             atol = rtol * scale if self.launch.atol is None else self.launch.atol
             same = (one == other) | ((one != one) & (other != other))
             # Of an infinite reference every distance is infinite, and so is rtol times its size.
             close = np.isfinite(size) & (apart <= atol + rtol * size)
             wrong = ~same & ~close if rtol or atol else ~same
         known = apart[~same & np.isfinite(apart)]
-        share = known.size / max(found.size, 1)
+        share = known.size / max(output.size, 1)
         error = _root_mean_square(known.astype(np.float64)) * float(np.sqrt(share)) / (scale or 1.0)
         if not wrong.any():
             return error, ""
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        count = f"{np.count_nonzero(wrong)} of {found.size} elements differ"
+        count = f"{np.count_nonzero(wrong)} of {output.size} elements differ"
         place = ", ".join(map(str, at))
         hint = f" for sums of {terms}" if self.launch.rtol is None and rtol else ""
-        return error, f"{count}, the first at [{place}]: {found[at]!s}, not {wanted[at]!s} (rtol {rtol:.2g}{hint})"
+        return error, f"{count}, the first at [{place}]: {output[at]!s}, not {wanted[at]!s} (rtol {rtol:.2g}{hint})"
 
     def _terms(self, outputs: Outputs) -> int:
         """Terms of the sums that an element of the outputs is."""
-        written = max(sum(found.size for found in outputs.values()), 1)
-        arrays = {place: array_of(each) for place, each in enumerate(self.arguments)}
-        read = sum(prod(array.shape) for place, array in arrays.items() if array is not None and place not in outputs)
+        written = max(sum(output.size for output in outputs.values()), 1)
+        read = sum(prod(array.shape) for place, array in self.placed.items() if place not in outputs)
         return max(self.launch.flops // (2 * written), read // written, 1)
 
 
 def _taken(function: Callable[..., Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Those named arguments that a function takes: a reference need not know of Triton's num_warps."""
+    """The named arguments that a function takes: a reference need not know of Triton's num_warps."""
     try:
         parameters = signature(function).parameters
     except (TypeError, ValueError):  # of a function in C
         return named
-    every = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
+    every = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values())
     return {name: value for name, value in named.items() if every or name in parameters}
 
 
@@ -233,17 +231,17 @@ def _same_bytes(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def _incomparable(wanted: np.dtype[Any], found: np.dtype[Any]) -> str:
-    """Why a reference of one type says nothing of an output of another, "" if it does."""
-    if found.type is np.void:
-        return f"its elements are structures ({found}), which are not compared; give --check none"
-    if wanted.kind in "OSUMm" or wanted.type is np.void or (wanted.kind == "c" and found.kind != "c"):
-        return f"the reference is of type {wanted}, the output {found}"
+def _incomparable(wanted: np.dtype[Any], output: np.dtype[Any]) -> str:
+    """The reason why a reference of one type cannot check an output of another, "" if it can."""
+    if output.type is np.void:
+        return f"its elements are structures ({output}), which are not compared; give --check none"
+    if wanted.kind in "OSUMm" or wanted.type is np.void or (wanted.kind == "c" and output.kind != "c"):
+        return f"the reference is of type {wanted}, the output {output}"
     return ""
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:
-    """Of finite numbers, whose squares may be none; 0 without any."""
+    """The root mean square of finite numbers, whose squares may overflow; 0 without any."""
     largest = float(values.max(initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest else 0.0
 
@@ -253,22 +251,20 @@ def _content(array: ArrayArgument, generator: np.random.Generator) -> NDArray[An
         return _as_placed(array, np.asarray(array.data, order="C"))
     count, dtype = prod(array.shape), array.dtype
     if dtype.kind == "b":
-        found = generator.integers(0, 2, count).astype(dtype)
+        values = generator.integers(0, 2, count).astype(dtype)
     elif dtype.kind in "iu":
-        found = generator.integers(0, _LARGEST_INTEGER, count).astype(dtype)
+        values = generator.integers(0, _LARGEST_INTEGER, count).astype(dtype)
     elif dtype.kind == "c":
-        found = (generator.uniform(-1, 1, count) + 1j * generator.uniform(-1, 1, count)).astype(dtype)
+        values = (generator.uniform(-1, 1, count) + 1j * generator.uniform(-1, 1, count)).astype(dtype)
     else:
-        found = generator.uniform(-1, 1, count).astype(dtype)
-    return _as_placed(array, found.reshape(array.shape))
+        values = generator.uniform(-1, 1, count).astype(dtype)
+    return _as_placed(array, values.reshape(array.shape))
 
 
 def _as_placed(array: ArrayArgument, content: NDArray[Any]) -> NDArray[Any]:
-    """What is read of an array in which elements may share memory, as those with a stride of 0 do."""
-    plain = array.steps == ArrayArgument(array.shape, array.dtype).steps
-    placed = None if plain else replace(array, data=content).content()
-    return (
-        content
-        if placed is None
-        else np.ndarray(array.shape, array.dtype, placed.data, array.begin, array.steps).copy()
-    )
+    """The content of an array in which elements may share memory, as with a stride of 0."""
+    if array.steps == ArrayArgument(array.shape, array.dtype).steps:
+        return content
+    placed = replace(array, data=content).content()
+    assert placed is not None
+    return np.ndarray(array.shape, array.dtype, placed.data, array.begin, array.steps).copy()

@@ -26,7 +26,7 @@ class Named(NamedTuple):
 
 
 def is_cuda_file(target: str) -> bool:
-    """Whether a kernel is named as ``kernel.cu:name`` or ``kernel.ptx:name``."""
+    """True if a kernel is named as ``kernel.cu:name`` or ``kernel.ptx:name``."""
     path, colon, name = target.partition(":")
     return (path if colon else name or target).endswith(_SUFFIXES)
 
@@ -84,9 +84,9 @@ def _own(name: str) -> str:
 
 def parameter_names(source: str, name: str, count: int) -> list[str]:
     """The parameters of a kernel as the source calls them; none where its declaration has another number of them."""
-    found = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source) if source else None
-    if found is None:
+    declaration = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source) if source else None
+    if declaration is None:
         return []
-    words = [re.sub(r"\[[^\]]*\]", "", each).replace("&", " ").split() for each in found[1].split(",")]
-    names = [each[-1].lstrip("*") for each in words if each]
+    words = [re.sub(r"\[[^\]]*\]", "", parameter).replace("&", " ").split() for parameter in declaration[1].split(",")]
+    names = [parts[-1].lstrip("*") for parts in words if parts]
     return names if len(names) == count == len(set(names)) else []

@@ -62,26 +62,26 @@ def evaluated(node: ast.expr, names: Mapping[str, int]) -> int:
     """
     match node:
         case ast.Constant(value=int(value)):
-            found = int(value)
+            result = int(value)
         case ast.Name(id=name):
-            found = _named(name, names)
+            result = _named(name, names)
         case ast.BinOp(left=left, op=op, right=right):
-            found = _binary(op, evaluated(left, names), evaluated(right, names))
+            result = _binary(op, evaluated(left, names), evaluated(right, names))
         case ast.UnaryOp(op=op, operand=operand):
-            found = int(_operator(op)(evaluated(operand, names)))
+            result = int(_operator(op)(evaluated(operand, names)))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            found = _compared(ops, [evaluated(each, names) for each in (left, *others)])
+            result = _compared(ops, [evaluated(part, names) for part in (left, *others)])
         case ast.BoolOp(op=op, values=parts):
-            found = int((all if isinstance(op, ast.And) else any)([evaluated(each, names) for each in parts]))
+            result = int((all if isinstance(op, ast.And) else any)([evaluated(part, names) for part in parts]))
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS and given:
-            found = _called(FUNCTIONS[name], [evaluated(each, names) for each in given], ast.unparse(node))
+            result = _called(FUNCTIONS[name], [evaluated(part, names) for part in given], ast.unparse(node))
         case ast.IfExp(test=test, body=body, orelse=other):
-            found = evaluated(body if evaluated(test, names) else other, names)
+            result = evaluated(body if evaluated(test, names) else other, names)
         case _:
             raise ValueError(f"has {ast.unparse(node)}; it takes integers, their operators and comparisons alone")
-    if found.bit_length() > _MOST_BITS:
+    if result.bit_length() > _MOST_BITS:
         raise ValueError(f"has values of more than {_MOST_BITS} bits")
-    return found
+    return result
 
 
 def _named(name: str, names: Mapping[str, int]) -> int:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, parameter_names
 from smembench.launches.dimensions import PORTABLE_CLUSTER
@@ -20,7 +21,6 @@ from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.launches.triton_launch import compiled_launch
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources
-from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
 from smembench.toolchains import cubin
 from smembench.toolchains.loaded import Loaded, Parameter
@@ -60,8 +60,8 @@ def of_source(compiled: Compiled, named: Named, arguments: Sequence[Argument], c
     code = compiled.code or from_ptx(compiled.ptx, capability)
     loaded = ObjectCode.from_ptx(compiled.ptx.encode()) if code is None else _cubin(code)
     parameters = known[entry]
-    names = parameter_names(named.source, named.name, len(parameters)) or [each.name for each in parameters]
-    called = [each._replace(name=name) for each, name in zip(parameters, names, strict=True)]
+    names = parameter_names(named.source, named.name, len(parameters)) or [parameter.name for parameter in parameters]
+    called = [parameter._replace(name=name) for parameter, name in zip(parameters, names, strict=True)]
     return _Code(loaded, entry, called, [*enumerate(arguments)], names)
 
 
@@ -117,19 +117,16 @@ class LaunchedCode(Subject):
         if not launch.grid or not self._block:
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._loaded: Loaded[Any] = Loaded(code.object_code, code.entry)
-        self._entry, self._object = code.entry, code.object_code
-        self._parameters = code.parameters
-        self._arguments = code.arguments
-        self.names = code.names or [each.name for each in self._parameters]
-        if len(self._arguments) != len(self._parameters):
-            given = number_of(len(self._arguments), "argument")
-            raise UsageError(f"{launch.target}: takes ({', '.join(self.names)}), not {given}; give one for each name")
-        found = ((parameter.name, untyped(parameter, argument)) for parameter, (_, argument) in self._pairs)
-        self.notes = [f"argument {name}: {said}" for name, said in found if said]
+        names = [parameter.name for parameter in code.parameters]
+        check_count(launch.target, names, code.arguments)
+        self.names = code.names or names
+        self._pairs = [*zip(code.parameters, code.arguments, strict=True)]
+        hints = ((parameter.name, untyped(parameter, argument)) for parameter, (_, argument) in self._pairs)
+        self.notes = [f"argument {name}: {hint}" for name, hint in hints if hint]
 
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
         """A launch by ``cuLaunchKernelEx``, which takes all attributes."""
-        kept = [self._bytes(each, place, argument, arrays) for each, (place, argument) in self._pairs]
+        kept = [self._bytes(parameter, place, argument, arrays) for parameter, (place, argument) in self._pairs]
         launch = self._launch
         if launch.carveout is not None:
             self._loaded.set_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", launch.carveout)
@@ -138,15 +135,11 @@ class LaunchedCode(Subject):
         return self._loaded.with_bytes(
             stream,
             (launch.grid, self._block, launch.cluster),
-            [each for each, _ in kept],
+            [content for content, _ in kept],
             shared_bytes=self._shared_bytes,
             cooperative=launch.cooperative,
             keep=[memory for _, memory in kept],
         )
-
-    @property
-    def _pairs(self) -> Sequence[tuple[Parameter, tuple[int | None, Argument]]]:
-        return [*zip(self._parameters, self._arguments, strict=True)]
 
     def _bytes(
         self, parameter: Parameter, place: int | None, argument: Argument, arrays: Arrays

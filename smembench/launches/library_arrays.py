@@ -47,7 +47,7 @@ def _libraries(function: Any) -> set[str]:
     module = str(getattr(function, "__module__", None) or type(function).__module__)
     named = getattr(function, "__globals__", None) or vars(sys.modules.get(module, sys))
     names = (
-        each.__name__ if isinstance(each, ModuleType) else getattr(each, "__module__", "") for each in named.values()
+        item.__name__ if isinstance(item, ModuleType) else getattr(item, "__module__", "") for item in named.values()
     )
     return {str(name).partition(".")[0] for name in (module, *names)}
 
@@ -67,6 +67,6 @@ def on_host(value: Any) -> NDArray[Any]:
 
 def _tensor(torch: Any, array: PlacedArray) -> Any:
     """A tensor in the array's memory; types that NumPy lacks are views of integers."""
-    found = torch.as_tensor(array, device="cuda")
+    tensor = torch.as_tensor(array, device="cuda")
     own = array.dtype.name
-    return found.view(getattr(torch, own)) if own in _INTEGERS else found
+    return tensor.view(getattr(torch, own)) if own in _INTEGERS else tensor

@@ -1,4 +1,4 @@
-"""What only this process has, such as a function or an array: a token in the text of a launch stands for it."""
+"""Tokens in the text of a launch for objects of this process, such as a function or an array."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tokens() -> Iterator[Tokens]:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text is a token."""
+    """True if a text is a token."""
     return _TOKEN.fullmatch(text) is not None
 
 

@@ -14,7 +14,7 @@ _FLOATS = {2: ("float16", "bfloat16"), 4: ("float32",), 8: ("float64",)}
 
 
 def is_structure(parameter: Parameter, argument: ArrayArgument) -> bool:
-    """Whether data is a structure of as many bytes as a pointer; one that has a pointer gets an array without data."""
+    """True for data that is a structure, of a pointer's size; a pointer gets an array without data."""
     return parameter.type == "b8" and argument.data is not None and argument.data.nbytes == parameter.bytes
 
 
@@ -34,10 +34,10 @@ def structure_bytes(parameter: Parameter, argument: Argument) -> bytes:
 
 
 def untyped(parameter: Parameter, argument: Argument) -> str:
-    """What a number is passed as whose type its kernel's code does not tell; "" where it or the number does."""
+    """A note on the type as which a number is passed; "" where the kernel's code or the number has a type."""
     if type(argument) is not int or not parameter.type.startswith("b") or parameter.bytes not in _FLOATS:
         return ""
-    of_float = " or ".join(f"'{each} {argument}'" for each in _FLOATS[parameter.bytes])
+    of_float = " or ".join(f"'{name} {argument}'" for name in _FLOATS[parameter.bytes])
     return f"{argument} is passed as int{8 * parameter.bytes}: if it is a float to the kernel, write {of_float}"
 
 
@@ -45,7 +45,7 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
     """The bytes of a number as the kernel gets it.
 
     Raises:
-        UsageError: for a number whose type PTX does not tell, and one that does not fit.
+        UsageError: for a number whose type PTX does not define, and one that does not fit.
     """
     kind = np.dtype(TYPES[parameter.type])
     if isinstance(argument, np.generic):
@@ -59,7 +59,7 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
     if isinstance(argument, complex) or parameter.bytes > 8:
         raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")
     if isinstance(argument, float) and kind.kind != "f":
-        ways = " or ".join(f"{each} {argument}" for each in _FLOATS.get(parameter.bytes, ()))
+        ways = " or ".join(f"{name} {argument}" for name in _FLOATS.get(parameter.bytes, ()))
         hint = f", or {ways} if it is a float to its kernel" if ways else ""
         raise UsageError(f"{parameter.name}: is of type {parameter.type}; give a whole number{hint}")
     if kind.kind == "f":

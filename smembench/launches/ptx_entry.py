@@ -35,8 +35,8 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 def entries(ptx: str) -> Mapping[str, list[Parameter]]:
     """The parameters of each kernel of a PTX module, by the kernel's name."""
-    found = _ENTRY.finditer(_COMMENT.sub("", ptx))
-    return {match[1]: [parameter_of(each) for each in split(match[2] or "")] for match in found}
+    matches = _ENTRY.finditer(_COMMENT.sub("", ptx))
+    return {match[1]: [parameter_of(text) for text in split(match[2] or "")] for match in matches}
 
 
 def entry_named(known: Iterable[str], name: str, path: Path) -> str:
@@ -48,7 +48,7 @@ def entry_named(known: Iterable[str], name: str, path: Path) -> str:
     every = list(known)
     if name in every:
         return name
-    alike = [each for each in every if readable(each) == name]
+    alike = [entry for entry in every if readable(entry) == name]
     if len(alike) > 1:
         raise UsageError(f"{path}: has {len(alike)} kernels {name}: give one of {', '.join(alike)}")
     if not alike:
@@ -92,13 +92,13 @@ def parameter_of(text: str) -> Parameter:
 
 def split(text: str) -> list[str]:
     """Operands apart by commas, those inside of brackets and braces left together."""
-    found, depth, begin = [], 0, 0
+    parts, depth, begin = [], 0, 0
     for number, character in enumerate(text):
         if character in "{[(":
             depth += 1
         elif character in "}])":
             depth -= 1
         elif character == "," and depth == 0:
-            found.append(text[begin:number].strip())
+            parts.append(text[begin:number].strip())
             begin = number + 1
-    return [*found, text[begin:].strip()] if text.strip() else []
+    return [*parts, text[begin:].strip()] if text.strip() else []

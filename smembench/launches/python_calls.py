@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.library_arrays import as_the_function_takes
 from smembench.launches.subject import Arrays, Enqueue, Subject
 from smembench.model.errors import UsageError
-from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
 
 
@@ -26,9 +26,7 @@ class NumbaLaunch(Subject):
             raise UsageError(f"{launch.target}: give --grid and --block, such as --grid 128x128 --block 32x8")
         self._kernel, self._launch, self._arguments = kernel, launch, arguments
         self.names = [*inspect.signature(kernel.py_func).parameters]
-        if len(arguments) != len(self.names):
-            given = number_of(len(arguments), "argument")
-            raise UsageError(f"{launch.target}: takes ({', '.join(self.names)}), not {given}; give one for each name")
+        check_count(launch.target, self.names, arguments)
 
     def enqueue(self, stream: int, arrays: Arrays) -> Enqueue:
         """A launch by Numba on this stream."""

@@ -1,4 +1,4 @@
-"""Kernels in Python files: import the file, find what a name means in it."""
+"""Kernels in Python files: import the file, look up a name in it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from smembench.model.errors import UsageError
 from smembench.toolchains.triton_function import inner, is_triton
 
 _INSTALLED = {"triton": "triton", "cupy": "cupy-cuda13x"}
-"""How to install what kernels are written with that this package does without."""
+"""Packages to install for libraries of kernels that this package does without."""
 
 
 def plain_function(value: Any) -> FunctionType | None:
     """The Python function of a kernel, of a device function or of a function; None for anything else."""
-    found = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
-    return found if isinstance(found, FunctionType) else None
+    function = getattr(value, "py_func", None) or getattr(value, "fn", None) or value
+    return function if isinstance(function, FunctionType) else None
 
 
 def is_in_file(kernel: str) -> bool:
-    """Whether a kernel is named as ``path.py:function``; the names of the package's kernels have no colon."""
+    """True if a kernel is named as ``path.py:function``; the names of the package's kernels have no colon."""
     return ":" in kernel or kernel.endswith(".py")
 
 
@@ -39,8 +39,8 @@ def kernel_in(target: str) -> Any:
 
     ``path.py:module.kernel`` is a kernel in a RawModule of CuPy's, and ``path.py:Class.function`` one in a class.
 
-    Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, since compiling
-    for them needs a GPU.
+    Its file is imported: what it does at import, it does here. Signatures of ``cuda.jit`` are ignored, because
+    compiling for them needs a GPU.
 
     Raises:
         UsageError: for a file that cannot be imported, and without such a kernel.
@@ -49,12 +49,12 @@ def kernel_in(target: str) -> Any:
 
 
 def callable_in(target: str) -> Any:
-    """What ``path.py:name`` names, if it is a kernel or can be called, such as a reference; raises as ``kernel_in``."""
+    """The kernel or the function, such as a reference, that ``path.py:name`` names; raises as ``kernel_in``."""
     return _value_in(target, lambda value: raw_kernel(value) is not None or callable(value))
 
 
 def is_kernel(value: Any) -> bool:
-    """Whether a value is a kernel of CuPy's, Triton's or Numba's, which NumPy's arrays cannot be given to."""
+    """True if a value is a kernel of CuPy's, Triton's or Numba's, which takes no NumPy arrays."""
     return raw_kernel(value) is not None or is_triton(value) or hasattr(value, "py_func")
 
 
@@ -62,17 +62,17 @@ def _value_in(target: str, fits: Callable[[Any], bool]) -> Any:
     path_text, colon, name = target.partition(".py:")
     path = Path(f"{path_text}.py" if colon else target)
     module = _imported(path)
-    found = sorted(each for known, value in vars(module).items() for each in _kernels(known, value, module))
+    names = sorted(kernel for known, value in vars(module).items() for kernel in _kernels(known, value, module))
     if not name:
-        raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(found) or 'none'}")
+        raise UsageError(f"{path}: name a function in it, {path}:NAME; it has {', '.join(names) or 'none'}")
     value = _named(module, name, path)
     if not fits(value):
-        raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(found) or 'none'}")
+        raise UsageError(f"{path}: has no function {name!r}; it has {', '.join(names) or 'none'}")
     return value
 
 
 def _named(module: ModuleType, name: str, path: Path) -> Any:
-    """What a name means in a module; behind a module of CuPy's it is that of a kernel in its source."""
+    """The value of a name in a module; behind a RawModule of CuPy's it names a kernel in its source."""
     first, _, rest = name.partition(".")
     value = getattr(module, first, None)
     if (raw := raw_kernel(value, rest, path)) is not None:
@@ -88,7 +88,7 @@ def _kernels(name: str, value: Any, module: ModuleType) -> Sequence[str]:
     plain = plain_function(inner(value))
     if raw_kernel(value) is not None or (plain is not None and plain.__module__ == module.__name__):
         return [name]
-    return [f"{name}.{each}" for each in declared(source_of(value))]
+    return [f"{name}.{kernel}" for kernel in declared(source_of(value))]
 
 
 def _imported(path: Path) -> ModuleType:
@@ -105,15 +105,15 @@ def _imported(path: Path) -> ModuleType:
             # Not by the loader, which writes bytecode beside the file, and takes it for a file edited in that second.
             exec(compile(source, str(spec.origin), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
+        message = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, ModuleNotFoundError) and error.name in _INSTALLED:
-            said = f"it needs {error.name}: pip install {_INSTALLED[error.name]}"
+            message = f"it needs {error.name}: pip install {_INSTALLED[error.name]}"
         if type(error).__module__.startswith(("numba.cuda", "numba_cuda", "cuda.")):
-            said = (
+            message = (
                 "it uses a GPU when it is imported, and there is none to use; put launches and copies under "
-                f'if __name__ == "__main__" ({said})'
+                f'if __name__ == "__main__" ({message})'
             )
-        raise UsageError(f"{path}{_line(error, str(spec.origin))}: cannot be imported: {said}") from None
+        raise UsageError(f"{path}{_line(error, str(spec.origin))}: cannot be imported: {message}") from None
     return module
 
 

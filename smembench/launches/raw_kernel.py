@@ -1,4 +1,4 @@
-"""Kernels that Python holds as CUDA C++, such as CuPy's RawKernel, compiled by NVRTC, as CuPy does."""
+"""Python objects with CUDA C++, such as CuPy's RawKernel, compiled by NVRTC, as CuPy does."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def raw_kernel(value: Any, name: str = "", file: Path | None = None) -> RawKerne
         return None
     library = sys.modules.get(type(value).__module__.partition(".")[0])
     headers = [Path(folder, "_core", "include") for folder in getattr(library, "__path__", ())]
-    found = [f"-I{folder}" for each in headers for folder in (each, *each.glob("cupy/_cccl/*")) if folder.is_dir()]
-    return RawKernel(code, name or str(own), [*value.options, *found], file)
+    paths = [f"-I{folder}" for root in headers for folder in (root, *root.glob("cupy/_cccl/*")) if folder.is_dir()]
+    return RawKernel(code, name or str(own), [*value.options, *paths], file)
 
 
 def source_of(value: Any) -> str:

@@ -41,7 +41,7 @@ def dimensions_of(text: str | int, sizes: Sizes, name: str) -> Dimensions:
         tree = parsed(f"({text},)")
     except ValueError as error:
         raise UsageError(f"{name} {text!r}: {error}") from None
-    parts = [ast.unparse(each) for each in tree.elts] if isinstance(tree, ast.Tuple) else []
+    parts = [ast.unparse(side) for side in tree.elts] if isinstance(tree, ast.Tuple) else []
     return dimensions("x".join(str(number(part, sizes, name)) for part in parts), name)
 
 
@@ -58,7 +58,7 @@ def argument(text: str, sizes: Sizes) -> str:
     if "[" in text:
         return _SHAPE.sub(lambda shape: f"[{','.join(map(str, _shape(shape[1], sizes, text)))}]", text)
     try:
-        names = {each.id for each in ast.walk(parsed(text)) if isinstance(each, ast.Name)} - FUNCTIONS.keys()
+        names = {node.id for node in ast.walk(parsed(text)) if isinstance(node, ast.Name)} - FUNCTIONS.keys()
     except ValueError:
         return text
     return str(number(text, sizes, "--arg")) if names and names <= sizes.keys() else text
@@ -68,4 +68,4 @@ def _shape(text: str, sizes: Sizes, whole: str) -> Dimensions:
     tree = parsed(f"({text},)") if text.strip() else None
     if not isinstance(tree, ast.Tuple):
         raise UsageError(f"--arg {whole!r}: write the sides of an array, as in float32[1024,n]")
-    return tuple(number(ast.unparse(each), sizes, f"--arg {whole!r}: side") for each in tree.elts)
+    return tuple(number(ast.unparse(side), sizes, f"--arg {whole!r}: side") for side in tree.elts)

@@ -1,4 +1,4 @@
-"""The protocol of kernels of the user's on the current GPU: what timing needs of them."""
+"""The protocol of the user's kernels on the current GPU, as timing needs it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Subject(ABC):
 
     Attributes:
         names: of its arguments, in order.
-        captured: whether a graph can hold it for certain.
-        notes: what a reader of its times has to know.
-        parts: of what no graph need hold: of which kernels it consists, warm (False) and cold, once that was measured.
+        captured: whether a graph is sure to capture it.
+        notes: for readers of its times.
+        parts: if a graph need not capture it, its kernels, warm (False) and cold, once they were measured.
     """
 
     names: Sequence[str]

@@ -47,7 +47,7 @@ class TensorMapArgument:
             raise UsageError(f"tensormap({text}): {reason}")
 
     def _reason(self, sides: Sequence[int], size: int) -> str:
-        """Why there is no such map."""
+        """The reason why there is no such map; "" if there is."""
         if not 1 <= len(sides) <= _MOST_DIMENSIONS or len(self.box) != len(sides):
             return f"give a box of as many dimensions as the array, 1 to {_MOST_DIMENSIONS}"
         if min(self.box) < 1 or max(self.box) > _MOST_IN_BOX:
@@ -62,7 +62,7 @@ class TensorMapArgument:
 
     @property
     def bytes(self) -> int:
-        """Of a box."""
+        """Bytes of a box."""
         return prod(self.box) * self.dtype.itemsize
 
 

@@ -78,7 +78,7 @@ def specialization(function: Any, values: Mapping[str, Any]) -> tuple[Mapping[st
     Raises:
         UsageError: for a value that is none of a kernel's.
     """
-    kinds = {each.name: _kind(each, values[each.name]) for each in function.params}
+    kinds = {parameter.name: _kind(parameter, values[parameter.name]) for parameter in function.params}
     return {name: kind.type for name, kind in kinds.items()}, {name for name, kind in kinds.items() if kind.divisible}
 
 
@@ -90,7 +90,7 @@ class _Kind(NamedTuple):
 
 
 def _kind(parameter: Any, value: Any) -> _Kind:
-    """What the first launch makes of a parameter: an integer 1 and None are constants of the code.
+    """The specialization of a parameter at the first launch: an integer 1 and None are constants of the code.
 
     Raises:
         UsageError: for a value that is none of a kernel's.
@@ -142,7 +142,7 @@ def _integer(value: int) -> str:
 
 
 def _typed(value: Any, kind: str) -> Argument:
-    """A value as PTX gets it, which does not tell the types of all numbers."""
+    """A value as PTX gets it, in which some numbers have no type."""
     if kind in _FLOATS:
         return cast("np.generic", _FLOATS[kind](value))
     return cast("Argument", value)

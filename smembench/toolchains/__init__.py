@@ -1,1 +1,1 @@
-"""Compilers of kernels, one file per toolchain, and what their machine code tells."""
+"""Compilers of kernels, one file per toolchain, and readers of their machine code."""

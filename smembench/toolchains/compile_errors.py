@@ -26,10 +26,10 @@ def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
         path: the file that was compiled, as it is shown.
         name: the kernel's, where the compiler was asked for one; its errors are in the file ``generated``.
     """
-    if (found := _PLACED.search(log)) is None:
-        found = _OF_PTXAS.search(log)
-        return found and f"{path}: ptxas: {found[1]}"
-    file, line, text = found.groups()
+    if (match := _PLACED.search(log)) is None:
+        match = _OF_PTXAS.search(log)
+        return match and f"{path}: ptxas: {match[1]}"
+    file, line, text = match.groups()
     if file != generated:
         return f"{path if Path(file) == path.absolute() else file}, line {line}: {text}"
     remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in text), "")

@@ -1,4 +1,4 @@
-"""What an object file of machine code says of its kernel: a name, registers, local memory and variables."""
+"""Read an object file of machine code: names, registers, local memory and variables of its kernels."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def usage(code: bytes, kernel: str = "") -> tuple[int, int]:
     """Registers and bytes of local memory per thread, of a kernel, or of the one that takes most."""
     from elftools.elf.elffile import ELFFile
 
-    found = {_REGISTERS: 0, _FRAME: 0}
+    most = {_REGISTERS: 0, _FRAME: 0}
     symbols = ELFFile(BytesIO(code)).get_section_by_name(".symtab")
     for name, data in _sections(code):
         if name == _INFO:
             for attribute, value in _attributes(data):
-                if attribute in found:
+                if attribute in most:
                     symbol, number = struct.unpack("<II", value)
                     if not kernel or symbols.get_symbol(symbol).name == kernel:
-                        found[attribute] = max(found[attribute], number)
-    return found[_REGISTERS], found[_FRAME]
+                        most[attribute] = max(most[attribute], number)
+    return most[_REGISTERS], most[_FRAME]
 
 
 def variables(code: bytes) -> dict[str, int]:
@@ -71,8 +71,8 @@ def variables(code: bytes) -> dict[str, int]:
     from elftools.elf.elffile import ELFFile
 
     symbols = ELFFile(BytesIO(code)).get_section_by_name(".symtab").iter_symbols()
-    found = {symbol.name: int(symbol["st_size"]) for symbol in symbols if symbol["st_info"]["type"] == "STT_OBJECT"}
-    return {name: size for name, size in found.items() if not name.startswith(".")}
+    sizes = {symbol.name: int(symbol["st_size"]) for symbol in symbols if symbol["st_info"]["type"] == "STT_OBJECT"}
+    return {name: size for name, size in sizes.items() if not name.startswith(".")}
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 _VERSIONS = {"NVRTC": ("nvrtc", "nvrtcVersion"), "NVVM": ("nvvm", "version"), "nvJitLink": ("nvjitlink", "version")}
-"""The module of cuda.bindings and its function that tells the version, by library."""
+"""The module of cuda.bindings and its function that returns the version, by library."""
 
 
 def cuda_libraries() -> dict[str, str]:

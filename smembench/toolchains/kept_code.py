@@ -1,8 +1,7 @@
-"""What compilers make of the package's kernels, on disk, since they take seconds for a large one.
+"""Disk cache of the package's compiled kernels, because compilers take seconds for a large one.
 
 The folder ``smembench`` in ``$XDG_CACHE_HOME``, or in ``~/.cache``, has a file per kernel, and an empty one per solved
-exercise. Any of them may be deleted,
-and a damaged one is made anew.
+exercise. Any of them may be deleted, and a damaged one is made anew.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ def kept(
 
 
 def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ...]:
-    """What decides a program's machine code, beside its source."""
+    """The parameters that decide a program's machine code, beside its source."""
     tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, program.variant)
     return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 
 def noted(fact: object, *, note: bool = False) -> bool:
-    """Whether a fact was noted before, or is now; False where nothing can be kept."""
+    """True if a fact was noted before, or is now; False where nothing can be kept."""
     with suppress(OSError, RuntimeError):
         path = _folder() / sha256(repr(fact).encode()).hexdigest()
         if note:
@@ -102,8 +101,8 @@ def _read(path: Path) -> tuple[str, bytes]:
         OSError: if there is no such file.
         ValueError: if its checksum, with which it begins, is not that of the rest.
     """
-    found = path.read_bytes()
-    checksum, content = found[:_CHECKSUM_BYTES], found[_CHECKSUM_BYTES:]
+    data = path.read_bytes()
+    checksum, content = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if sha256(content).digest() != checksum:
         raise ValueError(path)
     report, _, code = content.partition(_BETWEEN)
@@ -120,5 +119,5 @@ def _write(path: Path, content: bytes) -> None:
     except OSError:
         Path(file.name).unlink()
         raise
-    for old in sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-_MOST]:
+    for old in sorted(path.parent.iterdir(), key=lambda entry: entry.stat().st_mtime)[:-_MOST]:
         old.unlink(missing_ok=True)

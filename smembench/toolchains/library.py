@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class _Call(Compiled[LibraryCall]):
     def launcher(self, program: LibraryCall, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
-        """The call itself; the scalars are not passed, since the program knows the sizes."""
+        """The call itself; the scalars are not passed, because the program knows the sizes."""
         return partial(program.enqueue, stream)
 
 

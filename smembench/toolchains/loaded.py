@@ -39,18 +39,18 @@ def _attributes(cluster: Sequence[int], cooperative: bool) -> list[Any]:
     """The attributes of a launch, as ``cuLaunchKernelEx`` takes them."""
     from cuda.bindings import driver
 
-    found = []
+    attributes = []
     if cluster:
         sides = driver.CUlaunchAttribute()
         sides.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         sides.value.clusterDim.x, sides.value.clusterDim.y, sides.value.clusterDim.z = cluster
-        found.append(sides)
+        attributes.append(sides)
     if cooperative:
         together = driver.CUlaunchAttribute()
         together.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         together.value.cooperative = 1
-        found.append(together)
-    return found
+        attributes.append(together)
+    return attributes
 
 
 class Parameter(NamedTuple):
@@ -152,14 +152,14 @@ class Loaded(Compiled[G]):
             parameters: in order.
             shared_bytes: dynamic shared memory.
             cooperative: whether all blocks have to be resident at once.
-            keep: what has to live as long as the function.
+            keep: an object that has to live as long as the function.
         """
         import numpy as np
         from cuda.bindings import driver
 
         from smembench.kernels.driver import checked
 
-        grid, block, cluster = ((*each, 1, 1)[:3] for each in sides)
+        grid, block, cluster = ((*extent, 1, 1)[:3] for extent in sides)
         config = driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block
@@ -167,7 +167,7 @@ class Loaded(Compiled[G]):
         config.attrs = _attributes(cluster if sides[2] else (), cooperative)
         config.numAttrs = len(config.attrs)
         function = self.function(shared_bytes)
-        values = [np.frombuffer(each, np.uint8).copy() for each in parameters]
+        values = [np.frombuffer(content, np.uint8).copy() for content in parameters]
         pointers = np.array([value.ctypes.data for value in values], np.uint64)
         kept = (values, keep, self)
 

@@ -10,12 +10,11 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
-from smembench.toolchains.cubin import usage
+from smembench.toolchains import cubin
 from smembench.toolchains.kept_code import kept, variant
 from smembench.toolchains.memory_instructions import MemoryInstruction, memory_instructions
 from smembench.toolchains.mnemonics import mnemonic
@@ -28,7 +27,7 @@ _OPCODE, _NOP = 0xFFF, 0x918
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """What a kernel is compiled to.
+    """The machine code of a kernel.
 
     Attributes:
         registers: 32-bit registers per thread.
@@ -36,8 +35,8 @@ class MachineCode:
         instructions: instructions of the program, without the padding at its end.
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
-        kinds: how many of the instructions have each mnemonic.
-        memory: how many of them load or store, by memory and width.
+        kinds: the number of instructions by mnemonic.
+        memory: the number of loads and stores, by memory and width.
         lined: those that load, store or wait for others, in order and with their lines; empty if lines are not known.
     """
 
@@ -51,11 +50,11 @@ class MachineCode:
 
 
 _compiled: dict[tuple[object, ...], MachineCode | None] = {}
-"""By variant: a kernel closes over its block, pad and dtype but never over sizes, so one compilation serves all."""
+"""Code by variant: a kernel closes over its block, pad and dtype never over sizes, so one compilation serves all."""
 
 
 def machine_code(case: Case, capability: str | None) -> MachineCode | None:
-    """What a CUDA case's kernel is compiled to.
+    """The machine code of a CUDA case's kernel.
 
     None without a compute capability, for a library call, if a library of the toolchain is missing, and if the kernel
     does not compile for the capability. What was compiled before is read from disk. Numba needs the NVVM, NVRTC and
@@ -83,20 +82,20 @@ def machine_code(case: Case, capability: str | None) -> MachineCode | None:
 def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -> MachineCode | None:
     """The figures in ptxas's report and in the code that it describes; None if the report has no registers.
 
-    Of code without a report, whose toolchain keeps it, the file itself tells registers and local memory. Of a file with
-    several kernels, whose reports are not told apart, it gives those of the ``kernel`` of this name.
+    Without a report, registers and local memory are read from the file itself. In a file with several kernels they are
+    those of the ``kernel`` of this name.
     """
     used = re.search(r"Used (\d+) registers", log)
     if used is None and log:
         return None
     spilled = re.search(r"(\d+) bytes spill stores", log)
-    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else usage(code, kernel)
+    registers, local = (int(used[1]), int(spilled[1]) if spilled else 0) if used else cubin.usage(code, kernel)
     every = instructions(code, kernel)
-    found = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
+    program = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
     loop = main_loop(every) if with_loop else None
-    kinds = Counter(map(mnemonic, found))
+    kinds = Counter(map(mnemonic, program))
     memory, lined = memory_instructions(every), lined_accesses(code, every, kernel)
-    return MachineCode(registers, local, len(found), loop, kinds, memory, lined)
+    return MachineCode(registers, local, len(program), loop, kinds, memory, lined)
 
 
 def opcodes(code: bytes) -> list[int]:
@@ -110,13 +109,5 @@ def opcodes(code: bytes) -> list[int]:
 
 def instructions(code: bytes, kernel: str = "") -> list[Instruction]:
     """All instructions of such a file, or of a kernel in it, 16 bytes each (compute capability 7.0 and later)."""
-    from elftools.elf.elffile import ELFFile
-
-    sections = ELFFile(BytesIO(code)).iter_sections()
-    begin = f".text.{kernel}" if kernel else ".text"
-    texts = (
-        section.data()
-        for section in sections
-        if section.name == begin or (not kernel and section.name.startswith(begin))
-    )
+    texts = (text for name, text in cubin.instructions(code).items() if kernel in ("", name))
     return [pair for text in texts for pair in struct.iter_unpack("<QQ", text)]

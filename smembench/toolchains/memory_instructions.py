@@ -30,14 +30,14 @@ _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 """Bytes by the width's bits, 9 to 11 of the upper 64: unsigned and signed bytes and halves, then 32 to 128 bits."""
 
 _ALWAYS, _NEVER = 7, 15
-"""In place of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
+"""Values of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
 UNREAD = 0
-"""In place of the width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
+"""The width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
 _ANYWHERE = ("BRX", "BREAK")
 """Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
 _ENDS = ("EXIT", "RET")
 _SET_NONE, _SET_ONE = ("LDC", "LDS", "STG", "STS"), ("IMAD", "LEA", "LOP3")
-"""What stands between a load and the store of its value, and sets no predicate, or one at most. Others are taken to set
+"""Instructions between a load and the store of its value that set no predicate, or one at most. Others are taken to set
 two, whatever bits 17 to 19 and 20 to 22 of the upper 64 are in them."""
 
 
@@ -62,11 +62,11 @@ class MemoryInstruction(NamedTuple):
 
 
 def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
-    """How many of the instructions load or store, by kind."""
-    found: Counter[MemoryInstruction] = Counter()
+    """The number of loads and stores, by kind."""
+    counts: Counter[MemoryInstruction] = Counter()
     for word, region in zip(code, regions(code), strict=True):
-        found.update(each._replace(once=not region) for each in accesses(word))
-    return found
+        counts.update(access._replace(once=not region) for access in accesses(word))
+    return counts
 
 
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
@@ -86,20 +86,20 @@ Region = frozenset[int]
 
 def regions(code: Sequence[Instruction]) -> list[Region]:
     """The region of each instruction: a warp issues those of a region equally often, those of the empty one once."""
-    found: list[set[int]] = [set() for _ in code]
+    around: list[set[int]] = [set() for _ in code]
     for place, word in enumerate(code):
         name, next_one, after = mnemonic(word[0] & 0xFFF), place + 1, target(place, word)
         if name in _ANYWHERE or (name == "BRA" and after == next_one):  # one whose target is not in the instruction
             return [frozenset({number}) for number in range(len(code))]
         # Before 9.0 a target is nearer than it is taken to be, so that more than it skips counts as skipped.
         end = len(code) if name in _ENDS else max(next_one, after)
-        for skipped in found[max(0, min(next_one, after)) : end]:
+        for skipped in around[max(0, min(next_one, after)) : end]:
             skipped.add(place)
-    return [frozenset(branches) for branches in found]
+    return [frozenset(branches) for branches in around]
 
 
 class Guard(NamedTuple):
-    """What decides for which lanes of a warp an instruction runs.
+    """The predicate under which the lanes of a warp run an instruction.
 
     Attributes:
         predicate: bits 12 to 15: its number, and 8 more if it is negated.
@@ -112,10 +112,10 @@ class Guard(NamedTuple):
 
 def guards(code: Sequence[Instruction]) -> list[Guard]:
     """The guard of each instruction; equal ones of a region let the same lanes through."""
-    found, since = [], [-1] * (_ALWAYS + 1)
+    result, since = [], [-1] * (_ALWAYS + 1)
     for place, (low, high) in enumerate(code):
         predicate = low >> 12 & 0xF
-        found.append(Guard(predicate, since[predicate & 7]))
+        result.append(Guard(predicate, since[predicate & 7]))
         name = mnemonic(low & 0xFFF)
         if name == "CALL" or name.startswith("0x"):
             since = [place] * len(since)
@@ -124,4 +124,4 @@ def guards(code: Sequence[Instruction]) -> list[Guard]:
             if name not in _SET_ONE:
                 since[high >> 20 & 7] = place
         since[_ALWAYS] = -1
-    return found
+    return result

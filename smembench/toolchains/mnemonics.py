@@ -18,7 +18,7 @@ _MNEMONICS = {
     **dict.fromkeys((0x1A3, 0x1A8, 0x1A9), "ATOMG"),
     **dict.fromkeys((0x0A4, 0x0A5, 0x0A6), "UIMAD"),
     **dict.fromkeys((0x1A7, 0x1B2), "SYNCS"),
-    # Two operations share the lowest 9 bits: these are told by all 12.
+    # Two operations share the lowest 9 bits: these need all 12.
     0x435: "HFMA2",
     0x5AB: "CGAERRBAR",
     0x02F: "ELECT",

@@ -44,22 +44,15 @@ class Numba(Toolchain[NumbaKernel]):
 
         return INSTALL
 
-    def unavailable(self) -> str | None:
+    def try_out(self) -> None:
         """NVVM, NVRTC and nvJitLink have to be there."""
         from smembench.kernels.numba_cuda import uint32
-
-        if reason := self.not_installed():
-            return reason
 
         def nothing(x: Any) -> Any:  # no lambda: Numba warns that it does not find the source of one
             return None
 
-        try:
-            _linker_version()
-            compiled(nothing, (uint32,), (8, 0), at_link_time=False)
-        except Exception as error:  # whichever library is missing raises its own
-            return " ".join(str(error).split())[:200]
-        return None
+        _linker_version()
+        compiled(nothing, (uint32,), (8, 0), at_link_time=False)
 
     def compile(self, case: Case, program: NumbaKernel, capability: str) -> Loaded[NumbaKernel]:
         """Compiles at once."""
@@ -120,14 +113,14 @@ def kernel_ptx(case: Case, program: NumbaKernel, capability: str) -> str:
 
 
 def by_llvm_alone(kernel: str) -> bool:
-    """Whether a library of NVIDIA's is missing that compiles a kernel, so that LLVM has to.
+    """True if a library of NVIDIA's that compiles a kernel is missing, so that LLVM has to.
 
     Raises:
         UsageError: that says what to install, if it cannot.
     """
     from smembench.kernels.numba_cuda import INSTALL
 
-    missing = [name for name, found in cuda_libraries().items() if not found]
+    missing = [name for name, version in cuda_libraries().items() if not version]
     if missing and not can_compile():
         raise UsageError(f"{kernel}: to explain it, install {' and '.join(missing)}: {INSTALL}")
     return bool(missing)
@@ -167,8 +160,8 @@ def linked_ptx(code: bytes, arch: str) -> str:
 
     _linker_version()
     options = LinkerOptions(arch=f"sm_{arch}", link_time_optimization=True, ptx=True, lineinfo=True, no_cache=True)
-    found = Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code
-    return bytes(found).decode().rstrip("\0")
+    ptx = Linker(ObjectCode.from_ltoir(code), options=options).link("ptx").code
+    return bytes(ptx).decode().rstrip("\0")
 
 
 def _linker_version() -> str:

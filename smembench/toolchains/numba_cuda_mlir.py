@@ -35,7 +35,7 @@ class NumbaCudaMlir(Toolchain[NumbaKernel]):
         return Loaded(ObjectCode.from_cubin(code), entry(code), passed=descriptor)
 
     def machine_code(self, case: Case, program: NumbaKernel, capability: str) -> tuple[str, bytes]:
-        """By the same call as for a launch. It hands on no report of ptxas."""
+        """Compile by the same call as for a launch. There is no report of ptxas."""
         return "", compiled(case, program, capability)
 
 

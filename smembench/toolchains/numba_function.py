@@ -18,13 +18,13 @@ from smembench.toolchains.numba import by_llvm_alone, link, linked_ptx
 from smembench.toolchains.nvvm import compiled
 
 _OPTIONS = ("debug", "fastmath", "opt", "launch_bounds")
-"""Those of ``cuda.jit`` that ``cuda.compile`` takes."""
+"""Options of ``cuda.jit`` that ``cuda.compile`` takes."""
 _DEVICE_RUNTIME = "cudaCG"
-"""In the names of its functions that Numba calls, to wait for all blocks of a grid."""
+"""The prefix of CUDA's functions that Numba calls to wait for all blocks of a grid."""
 
 
 class NumbaCode(NamedTuple):
-    """What a kernel is compiled to for a launch: PTX with its lines, and what ptxas makes of that.
+    """A kernel compiled for a launch: PTX with its lines, and the machine code of that.
 
     ``machine_code`` is None of a kernel that needs CUDA's device runtime, with which it is linked for a launch alone,
     and without NVIDIA's compilers.
@@ -79,31 +79,29 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
 
 
 _INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
-"""What says most in a report of overloads that Numba has tried: why one was refused, or what was called."""
-_SAID = {
-    "RecursionError": "it has a device function that calls itself",
-}
-"""By type of the error, what says more than its message."""
+"""The informative part of a report of overloads that Numba has tried: why one was refused, or what was called."""
+_MESSAGES = {"RecursionError": "it has a device function that calls itself"}
+"""Clearer messages by type of the error."""
 _NOT_CONSTANT = (
     "the shape of a shared or local array has to be constant: give numbers, such as (32, 33), or global names"
 )
 
 
 def reason(error: Exception, function: Callable[..., Any]) -> str:
-    """The line, if Numba tells it or the name that it does not know, and the reason."""
+    """The line, if Numba reports it or an unknown name, and the reason."""
     text = str(error)
-    found = re.search(r'File "[^"]*", line (\d+)', text)
-    line = found[1] if found else ""
+    place = re.search(r'File "[^"]*", line (\d+)', text)
+    line = place[1] if place else ""
     if not line and (name := re.search(r"(?:name|attribute) '(\w+)'", text)):
         source, begin = getsourcelines(function)
-        line = next((str(begin + at) for at, each in enumerate(source) if re.search(rf"\b{name[1]}\b", each)), "")
+        line = next((str(begin + at) for at, row in enumerate(source) if re.search(rf"\b{name[1]}\b", row)), "")
     inner = sorted(_INNER.findall(text), reverse=True)
-    lines = [each for each in text.splitlines() if each.strip() and not each.startswith("Failed in ")]
-    said = next(filter(None, inner[0])) if inner else "".join(lines[:1])
-    if said.startswith("array("):
-        said = _NOT_CONSTANT
-    said = _SAID.get(type(error).__name__, said)
-    return f"{f', line {line}' if line else ''}: Numba does not compile it: {said or type(error).__name__}"
+    lines = [row for row in text.splitlines() if row.strip() and not row.startswith("Failed in ")]
+    message = next(filter(None, inner[0])) if inner else "".join(lines[:1])
+    if message.startswith("array("):
+        message = _NOT_CONSTANT
+    message = _MESSAGES.get(type(error).__name__, message)
+    return f"{f', line {line}' if line else ''}: Numba does not compile it: {message or type(error).__name__}"
 
 
 def _inlining(function: FunctionType) -> FunctionType:

@@ -70,7 +70,7 @@ class Compiled(NamedTuple):
 def compile_source(
     source: str, path: Path, capability: str, names: Sequence[str], options: Sequence[str] = ()
 ) -> Compiled:
-    """Compile a file of CUDA C++ that holds no host code, with the lines of the source, without a GPU.
+    """Compile a file of CUDA C++ without host code, with the lines of the source, without a GPU.
 
     Args:
         source: the file's text; ``path`` is where headers beside it are looked for.
@@ -101,7 +101,7 @@ def compile_source(
 
 
 def _text(program: Any, size: Callable[..., Any], get: Callable[..., Any]) -> bytes:
-    """What NVRTC has of a program; texts end with a zero."""
+    """An output of NVRTC for a program; texts end with a zero."""
     _, count = size(program)
     content = bytes(count)
     get(program, content)
@@ -114,7 +114,7 @@ _HOST = (
 
 
 def _mistake(log: str, path: Path, name: str) -> str:
-    """What is wrong with a source, in a line; of host code, what to do about it."""
+    """The error of a source in a line; of host code, with the way out."""
     error = first_error(log, path, name, "__nv_name_map") or f"{path}: {log.strip().partition(chr(10))[0]}"
     if "--gpu-architecture" in error:
         return f"{path}: NVRTC here does not compile for this compute capability; give another one with --cc"

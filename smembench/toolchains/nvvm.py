@@ -1,9 +1,9 @@
-"""What NVVM makes of a Numba kernel, without a GPU: LTO-IR or PTX with line information.
+"""Compile a Numba kernel by NVVM without a GPU, to LTO-IR or PTX with line information.
 
-Numba is changed only while it compiles here. Its lock is held meanwhile, so that no other thread compiles: a kernel of
+Numba is changed only while it compiles here. Its lock is taken meanwhile, so that no other thread compiles: a kernel of
 the user's is what Numba alone makes of it, before and afterwards.
 
-Numba's own line information tells NVVM where variables are, too, as for a debugger, and with that NVVM orders the
+Numba's own line information also gives NVVM the places of variables, as for a debugger, and with that NVVM orders the
 instructions of some kernels otherwise. Lines alone change nothing: the code is what a launch runs. Numba also gives an
 inlined helper's lines as the kernel's first if their numbers are smaller, though they are another file's. The column of
 such a helper's line is the line of the kernel's file from which it was called; of other lines it is 1.
@@ -70,7 +70,7 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     """Numba's compiler with this package's intrinsics, and with the rule for ``unsigned`` integers in one kernel.
 
     Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX, where the
-    names of shared arrays also tell the bytes of an element and the sides: ``_cudapy_smem_1_4_32_33``.
+    names of shared arrays also have the bytes of an element and the sides: ``_cudapy_smem_1_4_32_33``.
     """
     from smembench.kernels.intrinsics.lowering import definitions
     from smembench.kernels.intrinsics.unsigned import applied
@@ -142,9 +142,9 @@ class _Line(int):
     called: int
 
     def __new__(cls, line: int, called: int) -> _Line:
-        found = super().__new__(cls, line)
-        found.called = called
-        return found
+        value = super().__new__(cls, line)
+        value.called = called
+        return value
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Line, (int(self), self.called)
@@ -174,7 +174,7 @@ def _lines_alone() -> Iterator[None]:
     def inlining(self: Any, caller: Any, block: Any, i: int, callee: Any, *more: Any, **named: Any) -> Any:
         call = block.body[i].loc.line
         others = callee.loc.filename != caller.loc.filename
-        for statement in (each for one in callee.blocks.values() for each in one.body if others):
+        for statement in (statement for one in callee.blocks.values() for statement in one.body if others):
             statement.loc = statement.loc.with_lineno(_Line(statement.loc.line, getattr(call, "called", call)))
         return inline(self, caller, block, i, callee, *more, **named)
 

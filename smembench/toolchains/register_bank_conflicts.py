@@ -7,7 +7,7 @@ its issue delays the next one.
 
 NVIDIA documents none of this. Two banks were found by timing, for compute capability 7.0 first (Jia, Maggioni, Staiger
 and Scarpazza, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). The two cycles were fitted
-to one kernel on compute capability 9.0, so the model holds only there. It counts only reads by multiply-adds.
+to one kernel on compute capability 9.0, so the model is valid only there. It counts only reads by multiply-adds.
 Measurements: results/reference/notes/register_bank_conflicts.md.
 """
 

@@ -83,7 +83,7 @@ class Toolchain(ABC, Generic[P]):
 
     @property
     def installed(self) -> bool:
-        """Whether its module is there; it need not work."""
+        """True if its module is there; it need not work."""
         return not self.module or find_spec(self.module) is not None
 
     @property
@@ -92,18 +92,22 @@ class Toolchain(ABC, Generic[P]):
         return extra(self.name)
 
     def not_installed(self) -> str:
-        """That it is not installed, and how to install it; empty if it is."""
+        """A message with the command that installs it; empty if it is installed."""
         return "" if self.installed else f"{self.language} is not installed: {self.install}"
 
     def unavailable(self) -> str | None:
-        """Why its kernels cannot be compiled here, in one line, or None."""
+        """The reason, in one line, why its kernels cannot be compiled here, or None."""
         if reason := self.not_installed():
             return reason
         try:
-            self.libraries()
+            self.try_out()
         except Exception as error:  # each library raises its own
             return " ".join(str(error).split())[:200]
         return None
+
+    def try_out(self) -> None:
+        """Raise an exception if a library that it needs is missing."""
+        self.libraries()
 
     @abstractmethod
     def compile(self, case: Case, program: P, capability: str) -> Compiled[P]:
@@ -130,8 +134,8 @@ class Toolchain(ABC, Generic[P]):
 def toolchains() -> tuple[Toolchain[Any], ...]:
     """Every toolchain of this package, the default first."""
     modules = (info.name for info in pkgutil.iter_modules(smembench.toolchains.__path__, "smembench.toolchains."))
-    found = (getattr(import_module(name), "TOOLCHAIN", None) for name in modules)
-    every = (toolchain for toolchain in found if isinstance(toolchain, Toolchain))
+    values = (getattr(import_module(name), "TOOLCHAIN", None) for name in modules)
+    every = (toolchain for toolchain in values if isinstance(toolchain, Toolchain))
     return tuple(sorted(every, key=lambda toolchain: (toolchain.name != DEFAULT_COMPILER, toolchain.name)))
 
 
@@ -164,7 +168,7 @@ def default_compiler() -> str:
 
 
 def is_port(compiler: str) -> bool:
-    """Whether this compiler's kernels are ports of those by the default, here or in runs from elsewhere."""
+    """True if this compiler's kernels are ports of the default's, here or in runs from elsewhere."""
     return compiler not in (DEFAULT_COMPILER, default_compiler()) and compiler in names()
 
 

@@ -40,7 +40,7 @@ _USUAL = {
     "NUMPY_MADVISE_HUGEPAGE": "1",
     "NVIDIA_TF32_OVERRIDE": "",
 }
-"""What a variable does not change; for most that is 0."""
+"""Values that change nothing; for most variables that is 0."""
 _UNOPTIMISED = {
     "NUMBA_DISABLE_JIT": "DISABLE_JIT",
     "NUMBA_BOUNDSCHECK": "BOUNDSCHECK",
@@ -95,10 +95,10 @@ def unoptimised() -> dict[str, str]:
         return {}
     from numba.core import config
 
-    found = {name: value for name, place in _UNOPTIMISED.items() if (value := getattr(config, place, None))}
+    in_force = {name: value for name, place in _UNOPTIMISED.items() if (value := getattr(config, place, None))}
     return {
         f"{name}={int(value)}": f"unset {name}" if name in os.environ else f"remove {name[6:].lower()} from {FILE}"
-        for name, value in (found if config.OPT else found | {"NUMBA_OPT": 0}).items()
+        for name, value in (in_force if config.OPT else in_force | {"NUMBA_OPT": 0}).items()
     }
 
 

@@ -24,19 +24,18 @@ class Lined(NamedTuple):
     guard: Guard = Guard()
 
 
-def lined_accesses(code: bytes, found: Sequence[Instruction], kernel: str = "") -> tuple[Lined, ...]:
+def lined_accesses(code: bytes, instructions: Sequence[Instruction], kernel: str = "") -> tuple[Lined, ...]:
     """The loads, stores and barriers of a kernel, in their order; empty if its ``code`` has no line information.
 
-    Of a file with several kernels it is told the ``kernel``.
-
-    Those of a helper have the helper's lines, though Numba gives them the kernel's file.
+    A file with several kernels needs the name of the ``kernel``. Accesses of a helper have the helper's
+    lines, though Numba gives them the kernel's file.
     """
     try:
-        lines = source_lines(code, len(found), kernel)
+        lines = source_lines(code, len(instructions), kernel)
     except Exception:  # a table of another compiler than Numba's raises what it will; explanations work without lines
         return ()
-    issued = zip(lines, regions(found), guards(found), found, strict=False)
-    return tuple(Lined(line, region, each, guard) for line, region, guard, word in issued for each in accesses(word))
+    issued = zip(lines, regions(instructions), guards(instructions), instructions, strict=False)
+    return tuple(Lined(line, region, op, guard) for line, region, guard, word in issued for op in accesses(word))
 
 
 def source_lines(code: bytes, count: int, kernel: str = "") -> list[int]:
@@ -70,7 +69,7 @@ def _states_of(file: Any, entries: Sequence[Any], kernel: str) -> list[Any]:
     symbols = file.get_section_by_name(".symtab")
     relocated = file.get_section_by_name(".rela.debug_line").iter_relocations()
     of_sequences = [
-        symbols.get_symbol(each["r_info_sym"]) for each in sorted(relocated, key=lambda each: each["r_offset"])
+        symbols.get_symbol(reloc["r_info_sym"]) for reloc in sorted(relocated, key=lambda reloc: reloc["r_offset"])
     ]
     sections = [file.get_section(symbol["st_shndx"]).name for symbol in of_sequences]
     sequences: list[list[Any]] = [[]]

@@ -8,7 +8,7 @@ from typing import Any
 from smembench.kernels.program import TensorMap
 
 _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
-"""By the bytes of an element: copies do not depend on what the bits mean."""
+"""Types by the bytes of an element: copies do not depend on what the bits mean."""
 
 
 class Maps:
@@ -23,20 +23,20 @@ class Maps:
         self._copies: dict[tuple[int, int], Any] = {}
 
     def addresses(self, described: Sequence[TensorMap], arrays: Sequence[Any]) -> Sequence[int]:
-        """Where a launch with these arrays finds them; encodes and copies those that are new, before any capture."""
+        """The addresses of the maps of these arrays; encodes and copies new ones, before any capture."""
         from smembench.kernels.device_memory import to_device
 
-        found = []
-        for each in described:
-            array = self._copy(each, arrays[each.array]) if each.copied else arrays[each.array]
-            key = (each, int(array.address))
+        places = []
+        for tensor_map in described:
+            array = self._copy(tensor_map, arrays[tensor_map.array]) if tensor_map.copied else arrays[tensor_map.array]
+            key = (tensor_map, int(array.address))
             if key not in self._maps:
-                self._maps[key] = to_device(encoded(each, key[1], array.dtype.itemsize))
-            found.append(int(self._maps[key].address))
-        return found
+                self._maps[key] = to_device(encoded(tensor_map, key[1], array.dtype.itemsize))
+            places.append(int(self._maps[key].address))
+        return places
 
     def _copy(self, described: TensorMap, array: Any) -> Any:
-        """Memory for a copy of an array with so many rows of this stride."""
+        """Memory for a copy of an array with the map's rows and stride."""
         from smembench.kernels.device_memory import device_array
 
         key = described.array, described.rows * described.stride

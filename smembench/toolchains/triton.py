@@ -9,12 +9,12 @@ from typing import Any
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import TritonKernel
 from smembench.model.case import Case
+from smembench.model.hardware import WARP
 from smembench.toolchains.loaded import Loaded
 from smembench.toolchains.registry import Refused, Toolchain
+from smembench.toolchains.triton_function import built
 
-_WARP = 32
 _TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "int32": "i32"}
-_DIVISIBLE = [["tt.divisibility", 16]]
 
 
 class Triton(Toolchain[TritonKernel]):
@@ -52,7 +52,7 @@ class Triton(Toolchain[TritonKernel]):
         )
 
     def machine_code(self, case: Case, program: TritonKernel, capability: str) -> tuple[str, bytes]:
-        """By the same call as for a launch. Triton keeps ptxas's report to itself."""
+        """Compile by the same call as for a launch. Triton keeps ptxas's report to itself."""
         return "", bytes(compiled(case, program, capability).asm["cubin"])
 
 
@@ -63,30 +63,20 @@ def compiled(case: Case, program: TritonKernel, capability: str) -> Any:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about defaults of a later version
-        import triton
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler import ASTSource
-
         source = program.source()
         problem = PROBLEMS[case.problem]
         arrays = [f"*{_TYPES[case.dtype]}"] * len(problem.arrays)
         kinds = [*arrays, *["u32"] * len(program.divisible), *["constexpr"] * len(program.constants)]
         # Every array begins at the start of a buffer of its own.
         divisible = (*(True for _ in arrays), *program.divisible)
-        return triton.compile(
-            ASTSource(
-                source,
-                dict(zip(source.arg_names, kinds, strict=True)),
-                dict(program.constants),
-                {(place,): _DIVISIBLE for place, yes in enumerate(divisible) if yes},
-            ),
-            target=GPUTarget("cuda", int(capability.replace(".", "")), _WARP),
-            options={"num_warps": program.block[0] // _WARP},
-        )
+        types = dict(zip(source.arg_names, kinds, strict=True))
+        multiples = [name for name, yes in zip(types, divisible, strict=False) if yes]
+        options = {"num_warps": program.block[0] // WARP}
+        return built(source, types, program.constants, multiples, capability, options)[0]
 
 
 def _parameters(ptx: str) -> int:
-    """How many parameters the kernel in PTX has."""
+    """The number of parameters of the kernel in PTX."""
     declared = re.search(r"\.entry[^(]*\(([^)]*)\)", ptx)
     return declared[1].count(".param") if declared else 0
 

@@ -27,7 +27,7 @@ class CompiledFunction(NamedTuple):
 
 
 def is_triton(value: Any) -> bool:
-    """Whether a value is a function of ``triton.jit``, or one that ``triton.autotune`` or ``heuristics`` made of it."""
+    """True if a value is a function of ``triton.jit``, also inside of ``triton.autotune`` or ``heuristics``."""
     return type(value).__module__.partition(".")[0] == "triton" and hasattr(inner(value), "arg_names")
 
 
@@ -77,20 +77,8 @@ def compile_function(
     """
     with warnings.catch_warnings(), redirect_stdout(sys.stderr):  # of static_print
         warnings.simplefilter("ignore")  # about defaults of a later version
-        import triton
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler import ASTSource
-
-        names = function.arg_names
-        source = getattr(function, "ASTSource", ASTSource)(
-            function,
-            {name: types[name] for name in names},
-            {(names.index(name),): value for name, value in constants.items()},
-            {(names.index(name),): _DIVISIBLE for name in divisible},
-        )
-        target = GPUTarget("cuda", int(capability.replace(".", "")), WARP)
         try:
-            done = triton.compile(source, target=target, options=dict(options))
+            done, source, target = built(function, types, constants, divisible, capability, options)
         except Exception as error:
             raise UsageError(f"{function.__name__}{_reason(function, error)}") from None
         ptx, code = _with_lines(done, source, target, options)
@@ -98,6 +86,30 @@ def compile_function(
     counted = re.search(r"\.(?:req|max)ntid\s+(\d+)", ptx)
     threads = int(counted[1]) if counted else figures.num_warps * WARP
     return CompiledFunction(ptx, bytes(code), threads, figures.shared, getattr(figures, "global_scratch_size", 0))
+
+
+def built(
+    function: Any,
+    types: Mapping[str, str],
+    constants: Mapping[str, Any],
+    divisible: Collection[str],
+    capability: str,
+    options: Mapping[str, int],
+) -> tuple[Any, Any, Any]:
+    """Triton's ``CompiledKernel``, its source and its target; the arguments are those of ``compile_function``."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    names = function.arg_names
+    source = getattr(function, "ASTSource", ASTSource)(
+        function,
+        {name: types[name] for name in names},
+        dict(constants),
+        {(names.index(name),): _DIVISIBLE for name in divisible},
+    )
+    target = GPUTarget("cuda", int(capability.replace(".", "")), WARP)
+    return triton.compile(source, target=target, options=dict(options)), source, target
 
 
 def _with_lines(done: Any, source: Any, target: Any, options: Mapping[str, int]) -> tuple[str, Any]:
@@ -116,7 +128,7 @@ def _with_lines(done: Any, source: Any, target: Any, options: Mapping[str, int])
 
 
 def _reason(function: Any, error: BaseException) -> str:
-    """The line of an error of Triton's compiler, as far as it tells one, and what it says."""
+    """The line of an error of Triton's compiler, if it has one, and its message."""
     place = ""
     while True:
         first = getattr(function, "def_file_line_number", None)
@@ -125,5 +137,5 @@ def _reason(function: Any, error: BaseException) -> str:
         if error.__cause__ is None:
             break
         error = error.__cause__
-    said = getattr(error, "error_message", None) or str(error) or type(error).__name__
-    return f"{place}: does not compile: {' '.join(said.split())}"
+    message = getattr(error, "error_message", None) or str(error) or type(error).__name__
+    return f"{place}: does not compile: {' '.join(message.split())}"

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smembench.explain.analysis import best_pad, explain
-from smembench.explain.best_layout import best_layout, best_layouts, cost, requests_apart
+from smembench.explain.best_layout import best_layout, best_layouts, requests_apart
 from smembench.explain.layouts import Layout, Tile
+from smembench.explain.rearranged import asked_of
 from smembench.explain.requests import AccessSite, Request
 from smembench.explain.trace import SharedArray
+from smembench.explain.trials import tried
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.studies.explain import Axes, cases
@@ -96,16 +98,16 @@ def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, 
     (found,) = best_layouts(case)
     requests = requests_apart(explain(case).trace)
     assert found.swizzle is not None
-    for tried in filter(None, (found.plain, found.pad, found.swizzle)):
+    for candidate in filter(None, (found.plain, found.pad, found.swizzle)):
         total = 0
         for request in requests:
             moved: list[int | None] = []
             for address in request.addresses:
                 element = None if address is None else divmod(address // found.tile.array.itemsize, found.tile.columns)
-                place = None if element is None else evaluated(found.tile, tried.layout, *element)
+                place = None if element is None else evaluated(found.tile, candidate.layout, *element)
                 moved.append(None if place is None else place * found.tile.array.itemsize)
             total += request.weight * words_of_the_busiest_bank(moved, request.site.width)
-        assert total == tried.wavefronts
+        assert total == candidate.wavefronts
 
 
 def test_a_swizzle_frees_square_tiles_of_which_a_pad_frees_only_the_larger() -> None:
@@ -124,8 +126,8 @@ def test_a_moved_trace_is_the_trace_of_the_padded_kernel(block: Block) -> None:
     requests = requests_apart(traced)
     tile = Tile(traced.shared[0], block.x)
     for pad, loads, stores in best_pad(case, limit=6)[1]:
-        tried = cost(tile, requests, Layout(pad=pad))
-        assert (tried.loads, tried.stores) == pytest.approx((loads, stores))
+        padded = tried(tile, asked_of(requests), Layout(pad=pad))
+        assert (padded.loads, padded.stores) == pytest.approx((loads, stores))
 
 
 def test_requests_told_apart_weigh_as_much_as_those_that_explain_merges() -> None:

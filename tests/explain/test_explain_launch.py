@@ -237,7 +237,7 @@ def test_the_figures_of_a_compilers_report() -> None:
     assert parse("nothing of the kind", CODE) is None
     assert opcodes(CODE) == [0x245] * 100
     kinds = {"BRA": 0x947, "LDS": 0x984, "FFMA": 0x223, "IADD": 0x235, "HFMA2": 0x435, "0x1ff": 0x1FF}
-    code = elf({".text": NOP.join(struct.pack("<QQ", opcode, 0) * 2 for opcode in kinds.values())})
+    code = elf({".text.tiled": NOP.join(struct.pack("<QQ", opcode, 0) * 2 for opcode in kinds.values())})
     assert getattr(parse(LOG, code), "kinds", None) == dict.fromkeys(kinds, 2)
     assert opcodes(elf({".data": b"x" * 32})) == []
 

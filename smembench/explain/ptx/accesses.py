@@ -33,7 +33,7 @@ _KINDS = {
 
 
 class _Made(NamedTuple):
-    """What an instruction accesses: the space, and the kind, bytes per lane and way of an access site."""
+    """An instruction's access: the space, and the kind, bytes per lane and way of an access site."""
 
     space: str
     kind: str
@@ -45,15 +45,15 @@ class Accesses:
     """Makes functions of instructions that access memory.
 
     Attributes:
-        found: what the block did so far.
+        traced: the block's records so far.
         order: ``WARP_SYNCS`` times the barriers that each thread has passed, and its ``syncwarp`` since the last; a new
-            array after each, since records refer to it.
+            array after each, because records refer to it.
     """
 
     def __init__(
         self, registers: Registers, needed: Needed, widths: Mapping[int, int], waiting: Collection[int]
     ) -> None:
-        self.found = Traced()
+        self.traced = Traced()
         self.order = np.zeros(registers.threads, np.int64)
         self._registers, self._needed, self._waiting = registers, needed, waiting
         self._come: dict[int, Integers] = {}
@@ -63,7 +63,7 @@ class Accesses:
 
     def enter(self) -> None:
         """Begin a block."""
-        self.found = Traced()
+        self.traced = Traced()
         self.order = np.zeros(self._registers.threads, np.int64)
         self._come.clear()
         self._unknown.clear()
@@ -71,12 +71,12 @@ class Accesses:
 
     @property
     def progress(self) -> Progress:
-        """How far the block is."""
-        return Progress(len(self.found.records), self.found.barriers, self.order, dict(self._come))
+        """The progress of the block."""
+        return Progress(len(self.traced.records), self.traced.barriers, self.order, dict(self._come))
 
     @progress.setter
     def progress(self, to: Progress) -> None:
-        self.found.barriers, self.order, self._come = to.barriers, to.order, dict(to.come)
+        self.traced.barriers, self.order, self._come = to.barriers, to.order, dict(to.come)
 
     def of_memory(self, given: Instruction) -> Run | None:
         """A function that makes an instruction's accesses; None if it makes none.
@@ -97,7 +97,7 @@ class Accesses:
         named = sorted(self._unknown)
         source = f"data of {' and '.join(named)}" if 0 < len(named) < 3 else "data that was not given"
         remedy = "; give its data as a .npy file" if len(named) == 1 else ""
-        self.found.unfollowed.add(Unfollowed(given.called_from.line, what, source, remedy))
+        self.traced.unfollowed.add(Unfollowed(given.called_from.line, what, source, remedy))
 
     def give_unknown(self, given: Instruction, mask: Mask | None) -> None:
         """Write what is not known to an instruction's targets, if anything depends on them."""
@@ -118,10 +118,10 @@ class Accesses:
         idle = np.repeat(self._come.get(id(given), np.zeros(1, np.int64)), WARP)[: self._registers.threads]
         for time in range(idle.max(initial=0)):
             addresses = np.where(idle > time, 0, NOWHERE)
-            self.found.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
+            self.traced.records.append(Record(given, "branch", kind, 1, way, addresses, self.order))
 
     def note_bulk(self, given: Instruction, mask: Mask, begin: int, count: int) -> None:
-        """Record a copy of so many bytes from a block's shared memory if it goes to another block's."""
+        """Record a copy of ``count`` bytes from a block's shared memory if it goes to another block's."""
         if self._registers.memory.located("shared", np.full(len(mask), begin), mask)[0] == "distributed":
             self._note(given, _Made("shared", "store", count, "bulk"), np.full(len(mask), begin), mask)
 
@@ -136,11 +136,11 @@ class Accesses:
         """Record that threads set up a barrier in shared memory, or use one, for races alone."""
         at = self.of_mbarrier(given)
         row = at.copy() if mask is None else np.where(mask, at, NOWHERE)
-        self.found.records.append(Record(given, "mbarrier", kind, MBARRIER_BYTES, "", row, self.order))
+        self.traced.records.append(Record(given, "mbarrier", kind, MBARRIER_BYTES, "", row, self.order))
 
     def keep(self, load: Instruction, mask: Mask | None) -> None:
         """Keep of the last access by a load the lanes of a mask alone."""
-        last = next((each for each in reversed(self.found.records) if each.instruction is load), None)
+        last = next((record for record in reversed(self.traced.records) if record.instruction is load), None)
         if last is not None and mask is not None:
             last.addresses[~mask] = NOWHERE
 
@@ -185,7 +185,7 @@ class Accesses:
         return access
 
     def _loaded(self, space: str, at: Integers, element: np.dtype[Any], mask: Mask | None) -> tuple[Any, Any]:
-        """What is loaded, and where it is unknown; of which arrays is kept."""
+        """The loaded values, and where they are unknown; the names of arrays without data are kept."""
         value, missing = self._registers.memory.load(space, at, element, mask)
         if missing is not None:
             self._unknown |= self._registers.memory.without_data(space, at, mask)
@@ -215,7 +215,7 @@ class Accesses:
         space, inside = self._registers.memory.located(made.space, addresses, mask)
         if made.width and space in ("shared", "distributed", "global", "const"):
             row = inside.copy() if mask is None else np.where(mask, inside, NOWHERE)
-            self.found.records.append(Record(given, space, made.kind, made.width, made.way, row, self.order))
+            self.traced.records.append(Record(given, space, made.kind, made.width, made.way, row, self.order))
         return space, inside
 
     def _asynchronous_copy(self, given: Instruction) -> Run | None:
@@ -231,7 +231,7 @@ class Accesses:
 
         def copy(mask: Mask | None) -> None:
             mask = self.followed(given, mask, [*in_to, *in_of])
-            source, target = (np.broadcast_to(each(), self._registers.threads) for each in (of, to))
+            source, target = (np.broadcast_to(address(), self._registers.threads) for address in (of, to))
             read = mask
             if size is not None:
                 some = np.broadcast_to(size() > 0, self._registers.threads)
@@ -242,8 +242,8 @@ class Accesses:
                 made = _Made("shared", "store", width, "asynchronous")
                 space, inside = self._note(given, made, target, mask)
                 self._registers.memory.forget(space, inside, width, mask)
-                if self.found.records and self.found.records[-1].instruction is given:
-                    self.found.records[-1] = self.found.records[-1]._replace(come=self._groups.begin(mask))
+                if self.traced.records and self.traced.records[-1].instruction is given:
+                    self.traced.records[-1] = self.traced.records[-1]._replace(come=self._groups.begin(mask))
 
         return copy
 
@@ -266,12 +266,12 @@ class Accesses:
         """``wmma.load`` and ``wmma.store``, by the address that the lanes of a warp have in common."""
         if given.parts[1] == "mma":
             return None
-        found = fragment(given)
-        if found is None:
+        accessed = fragment(given)
+        if accessed is None:
             raise self._registers.refused(given.called_from.line, given.opcode)
         address, in_address = self._registers.address(given.addresses[0])
         others = given.operands[given.operands.index(given.addresses[0]) + 1 :]
-        pitch = next((text for text in others if not text.startswith("{")), str(found.pitch))
+        pitch = next((text for text in others if not text.startswith("{")), str(accessed.pitch))
         pitch_of = self._registers.operand(pitch, "u4")
         warps = -(-self._registers.threads // WARP)
         kind = "load" if given.parts[1] == "load" else "store"
@@ -279,9 +279,9 @@ class Accesses:
         def access(mask: Mask | None) -> None:
             mask = self.followed(given, mask, in_address)
             first = np.asarray(self._registers.spread(address()))
-            bytes_between = np.asarray(pitch_of()).astype(np.int64) * found.itemsize
-            for piece in found.pieces:
-                lines, places = (np.tile(each, warps)[: len(first)] for each in (piece.lines, piece.places))
+            bytes_between = np.asarray(pitch_of()).astype(np.int64) * accessed.itemsize
+            for piece in accessed.pieces:
+                lines, places = (np.tile(values, warps)[: len(first)] for values in (piece.lines, piece.places))
                 who = lines != NOWHERE if mask is None else mask & (lines != NOWHERE)
                 made = _Made(given.space, kind, piece.width, piece.way)
                 self._note(given, made, first + lines * bytes_between + places, who)
@@ -291,5 +291,5 @@ class Accesses:
 
 
 def _warps(mask: Mask) -> Integers:
-    """By warp, 1 if any of its threads is in a mask, else 0."""
+    """An array by warp: 1 if any of its threads is in a mask, else 0."""
     return np.logical_or.reduceat(mask, np.arange(0, len(mask), WARP)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What PTX's instructions on bits compute: shifts, fields, permutations and counts."""
+"""Results of PTX's instructions on bits: shifts, fields, permutations and counts."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def extract(parts: Sequence[str], kind: str) -> Operation:
 
     def of_one(value: int, position: int, length: int) -> int:
         position, length = position & 255, length & 255
-        found = value >> position & (1 << length) - 1
+        field = value >> position & (1 << length) - 1
         last = min(position + length - 1, bits - 1)
         negative = kind[0] == "i" and length and value >> last & 1
-        return found | -1 << max(last - position + 1, 0) if negative else found & (1 << bits) - 1
+        return field | -1 << max(last - position + 1, 0) if negative else field & (1 << bits) - 1
 
     of_all = np.frompyfunc(of_one, 3, 1)
     return Operation([kind, "u4", "u4"], lambda *operands: np.asarray(of_all(*operands), object).astype(kind))
@@ -69,10 +69,10 @@ def insert(parts: Sequence[str], kind: str) -> Operation:
 def leading_zeros(value: Array) -> Array:
     """``clz``: zeros above the highest one."""
     wide = np.asarray(value).astype("u8")
-    found = np.full(wide.shape, bits_of(value.dtype.str[1:]), np.uint32)
+    zeros = np.full(wide.shape, bits_of(value.dtype.str[1:]), np.uint32)
     for bit in range(bits_of(value.dtype.str[1:])):
-        found = np.where(wide >> np.uint64(bit) != 0, bits_of(value.dtype.str[1:]) - 1 - bit, found)
-    return found.astype("u4")
+        zeros = np.where(wide >> np.uint64(bit) != 0, bits_of(value.dtype.str[1:]) - 1 - bit, zeros)
+    return zeros.astype("u4")
 
 
 def find_leading(parts: Sequence[str], kind: str) -> Operation:
@@ -90,11 +90,11 @@ def find_leading(parts: Sequence[str], kind: str) -> Operation:
 
 def reverse(value: Array) -> Array:
     """``brev``: the bits in reverse order."""
-    found, one = np.zeros_like(value), value.dtype.type(1)
+    result, one = np.zeros_like(value), value.dtype.type(1)
     bits = bits_of(value.dtype.str[1:])
     for bit in range(bits):
-        found = found | (value >> value.dtype.type(bit) & one) << value.dtype.type(bits - 1 - bit)
-    return found
+        result = result | (value >> value.dtype.type(bit) & one) << value.dtype.type(bits - 1 - bit)
+    return result
 
 
 def lookup(parts: Sequence[str], kind: str) -> Operation:
@@ -102,11 +102,11 @@ def lookup(parts: Sequence[str], kind: str) -> Operation:
     joined = next((OF_BOOLEANS[part] for part in parts if part in OF_BOOLEANS), None)
 
     def look_up(a: Array, b: Array, c: Array, table: Array, other: Array = None) -> Any:
-        found = np.zeros_like(a | b | c)
+        result = np.zeros_like(a | b | c)
         for row in range(8):
             if int(table) >> row & 1:
-                found = found | (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-        return found if joined is None else [found, joined(found != 0, other)]
+                result = result | (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
+        return result if joined is None else [result, joined(result != 0, other)]
 
     return Operation(["u4", "u4", "u4", "u4", "?"][: 4 + (joined is not None)], look_up)
 
@@ -114,11 +114,11 @@ def lookup(parts: Sequence[str], kind: str) -> Operation:
 def permute(a: Array, b: Array, selector: Array) -> Array:
     """``prmt``: four bytes of eight; bit 3 of a selector repeats the sign of its byte."""
     both = b.astype("u8") << np.uint64(32) | a.astype("u8")
-    found: Array = np.uint32(0)
+    result: Array = np.uint32(0)
     for byte in range(4):
         chosen = selector >> np.uint32(4 * byte)
         value = both >> ((chosen & np.uint32(7)).astype("u8") * np.uint64(8)) & np.uint64(255)
         signed = np.where(value >> np.uint64(7) != 0, np.uint64(255), np.uint64(0))
         taken = np.where(chosen & np.uint32(8) != 0, signed, value)
-        found = found | taken.astype("u4") << np.uint32(8 * byte)
-    return found
+        result = result | taken.astype("u4") << np.uint32(8 * byte)
+    return result

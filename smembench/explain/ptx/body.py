@@ -62,7 +62,7 @@ class Body:
         for number, statement in enumerate(statements):
             if statement == "{":
                 self._count += 1
-                self._scopes.append({each: f"{each}_{self._count}_" for each in labels_of(statements[number + 1 :])})
+                self._scopes.append({name: f"{name}_{self._count}_" for name in labels_of(statements[number + 1 :])})
             elif statement == "}":
                 self._scopes.pop()
             elif statement.endswith(":"):
@@ -82,8 +82,8 @@ class Body:
             self._registers(statement)
         elif statement.startswith(".branchtargets"):
             self.kernel.tables[label] = split(statement.partition(" ")[2])
-        elif found := variable_of(statement):
-            self._variable(*found)
+        elif declaration := variable_of(statement):
+            self._variable(*declaration)
 
     def _variable(self, variable: Variable, align: int) -> None:
         """A variable of the body; parameters of calls are memory of the thread."""
@@ -102,8 +102,8 @@ class Body:
         if call["guard"]:
             guard = call["guard"]
             self._instruction(f"@{guard[1:] if guard[0] == '!' else f'!{guard}'} bra {end}")
-        statements = [_RETURN.sub(rf"\1bra {end}", each) for each in statements_of(function.body)]
-        own = {each: f"{each}_{self._count}_" for each in labels_of(statements)}
+        statements = [_RETURN.sub(rf"\1bra {end}", statement) for statement in statements_of(function.body)]
+        own = {label: f"{label}_{self._count}_" for label in labels_of(statements)}
         self._scopes = [{}, own | dict(zip(function.parameters, given, strict=False))]
         self._call_site, place = self._called_from, self._place
         self.read(statements)
@@ -168,5 +168,5 @@ class Body:
         self.kernel.code.append(Instruction(opcode, split(rest), guard, negated, *lines, parts, space))
 
     def _is_of_call(self, operands: str) -> bool:
-        """Whether an instruction accesses a parameter or a result of a call."""
+        """True if an instruction accesses a parameter or a result of a call."""
         return any(name in self.kernel.variables for text in split(operands) for name in NAME.findall(text))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smembench.explain.ptx.operation import OF_BOOLEANS
 from smembench.explain.requests import Integers
 
 
@@ -46,7 +47,7 @@ class Content:
 
 
 def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -> Any:
-    """What an atomic operation of these modifiers leaves of what was there before."""
+    """The value after an atomic operation with these modifiers on the value before."""
     if "add" in parts:
         return before + value
     if "exch" in parts:
@@ -57,18 +58,14 @@ def combined(parts: Sequence[str], before: Any, value: Any, other: Any = None) -
         return before.dtype.type(0) if before >= value else before + before.dtype.type(1)
     if "dec" in parts:
         return value if before == 0 or before > value else before - before.dtype.type(1)
-    for name, compute in (("min", min), ("max", max)):
-        if name in parts:
-            return compute(before, value)
-    return {"and": before & value, "or": before | value, "xor": before ^ value}[
-        next(p for p in parts if p in ("and", "or", "xor"))
-    ]
+    operations: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, **OF_BOOLEANS}
+    return next(compute for name, compute in operations.items() if name in parts)(before, value)
 
 
 def element(shape: Sequence[int], number: int) -> str:
     """The index of an element by its number in an array by rows; outside of the array the first is as far outside."""
-    found = list[int]()
+    indices = list[int]()
     for side in shape[:0:-1]:
         number, inner = divmod(number, side)
-        found.insert(0, inner)
-    return ", ".join(map(str, [number, *found]))
+        indices.insert(0, inner)
+    return ", ".join(map(str, [number, *indices]))

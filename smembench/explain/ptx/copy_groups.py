@@ -56,7 +56,7 @@ class CopyGroups:
                 if mask is not None:
                     waited &= mask
                 come[waited] = order()[waited]
-            self._copies = [each for each in self._copies if ((each.group < NEVER) & (each.come == NEVER)).any()]
+            self._copies = [copy for copy in self._copies if ((copy.group < NEVER) & (copy.come == NEVER)).any()]
 
         return wait
 

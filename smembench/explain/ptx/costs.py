@@ -25,6 +25,7 @@ from smembench.explain.requests import Request, distinct
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import traffic
+from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.launches.parameters import scalar_bytes, structure_bytes
@@ -32,7 +33,6 @@ from smembench.launches.ptx_entry import TYPES
 from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
-from smembench.model.text import number_of
 from smembench.toolchains.loaded import Parameter
 from smembench.toolchains.machine_code import MachineCode
 
@@ -64,7 +64,7 @@ def explain_ptx(
     Args:
         kernel: its parameters bear the names that are shown.
         call: the launch, with an argument for each parameter.
-        title: what the kernel is called.
+        title: the kernel's name.
         filename: the source file of its lines.
         code: a compute capability, and what the kernel is compiled to for it, where they are known.
         chosen: as in ``trace``.
@@ -75,10 +75,7 @@ def explain_ptx(
     """
     grid, block, arguments, shared_bytes, given_cluster = call
     check_launch(grid, block)
-    names = [parameter.name for parameter in kernel.parameters]
-    if len(arguments) != len(names):
-        given = number_of(len(arguments), "argument")
-        raise UsageError(f"{title}: takes ({', '.join(names)}), not {given}; give one for each name")
+    check_count(title, [parameter.name for parameter in kernel.parameters], arguments)
     arrays: list[GlobalArray] = []
     parameters, sizes, maps = {}, {}, {}
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
@@ -121,7 +118,7 @@ def costs_of(
     launched: tuple[int, int],
     code: tuple[str | None, MachineCode | None],
 ) -> Costs:
-    """What the accesses of a traced launch cost.
+    """The cost of the accesses of a traced launch.
 
     Args:
         traced: with the accesses that the machine code has, where it is known.
@@ -174,14 +171,14 @@ def _placed(arrays: list[GlobalArray], parameter: Parameter, argument: ArrayArgu
 
 
 def by_cost(traced: Trace) -> dict[Hashable, Request]:
-    """One request for all of an access site with the same cost, by site and cost."""
+    """Requests by site and cost, one for all with the same of both."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
-    found: dict[Hashable, Request] = {}
+    requests: dict[Hashable, Request] = {}
     for request in distinct(traced.accesses, shifted=True):
         key = (request.site, _cost(request))
-        before = found.get(key)
-        found[key] = request if before is None else replace(before, weight=before.weight + request.weight)
-    return found
+        before = requests.get(key)
+        requests[key] = request if before is None else replace(before, weight=before.weight + request.weight)
+    return requests
 
 
 def _cost(request: Request) -> tuple[float, ...]:

@@ -50,24 +50,24 @@ def within(value: Array, to: str, top_bit: bool) -> Array:
     limits = np.iinfo(to)
     nan = value != value
     low, high = value <= limits.min, value >= limits.max
-    found = np.where(low | high | nan, value.dtype.type(0), value).astype(to)
-    found = np.where(low, np.array(limits.min, to), np.where(high, np.array(limits.max, to), found))
-    return np.where(nan, np.array(1 << bits_of(to) - 1, f"u{bits_of(to) // 8}").view(to), found) if top_bit else found
+    whole = np.where(low | high | nan, value.dtype.type(0), value).astype(to)
+    whole = np.where(low, np.array(limits.min, to), np.where(high, np.array(limits.max, to), whole))
+    return np.where(nan, np.array(1 << bits_of(to) - 1, f"u{bits_of(to) // 8}").view(to), whole) if top_bit else whole
 
 
 def rounded_towards(mode: str, value: Array, to: str) -> Array:
     """A floating-point number of a type that is not beyond the value, in the direction of the mode."""
-    found = value.astype(to)
-    difference = np.asarray(_SIGNS_OF_DIFFERENCES(found, value)).astype("i1")
+    nearest = value.astype(to)
+    difference = np.asarray(_SIGNS_OF_DIFFERENCES(nearest, value)).astype("i1")
     infinity = np.array(np.inf, to)
-    down, up = np.nextafter(found, -infinity), np.nextafter(found, infinity)
+    down, up = np.nextafter(nearest, -infinity), np.nextafter(nearest, infinity)
     too_high = (difference > 0) & (value > 0 if mode == "rz" else mode == "rm")
     too_low = (difference < 0) & (value < 0 if mode == "rz" else mode == "rp")
-    return np.where(too_high, down, np.where(too_low, up, found))
+    return np.where(too_high, down, np.where(too_low, up, nearest))
 
 
 _SIGNS_OF_DIFFERENCES = np.frompyfunc(lambda a, b: (a > b) - (a < b), 2, 1)
-"""Of Python's numbers, which are compared exactly."""
+"""Signs of the differences of Python's numbers, which are compared exactly."""
 
 
 def flushed(value: Any) -> Any:

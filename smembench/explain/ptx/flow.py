@@ -16,15 +16,15 @@ Extent = tuple[int, int]
 
 def pieces(kernel: PtxKernel) -> list[Extent]:
     """The straight pieces of a kernel's code: only their last instructions branch or wait."""
-    begins = {0, *kernel.labels.values()} | {number + 1 for number, each in enumerate(kernel.code) if each.ends}
+    begins = {0, *kernel.labels.values()} | {number + 1 for number, op in enumerate(kernel.code) if op.ends}
     begins.discard(len(kernel.code))
     return list(pairwise([*sorted(begins), len(kernel.code)]))
 
 
 def successors(kernel: PtxKernel, extents: Sequence[Extent]) -> list[list[int]]:
-    """By piece, the pieces behind it; ``len(extents)`` is the kernel's end."""
+    """The pieces behind each piece; ``len(extents)`` is the kernel's end."""
     at = {begin: number for number, (begin, _) in enumerate(extents)} | {len(kernel.code): len(extents)}
-    found = []
+    by_piece = []
     for number, (_, end) in enumerate(extents):
         last = kernel.code[end - 1]
         after = [number + 1] if last.guard or last.root not in _LEAVE else []
@@ -32,17 +32,17 @@ def successors(kernel: PtxKernel, extents: Sequence[Extent]) -> list[list[int]]:
             after.append(at[kernel.labels[last.operands[-1]]])
         elif last.root == "brx":
             after += [at[kernel.labels[label]] for label in kernel.tables.get(last.operands[1], ())]
-        found.append(after or [len(extents)])
-    return found
+        by_piece.append(after or [len(extents)])
+    return by_piece
 
 
 def behind(after: Sequence[Sequence[int]], number: int) -> frozenset[int]:
     """The pieces to which threads come from the end of a piece before they come to it again."""
-    found: set[int] = set()
+    reached: set[int] = set()
     left = [*after[number]]
     while left:
         piece = left.pop()
-        if piece not in found and piece != number and piece < len(after):
-            found.add(piece)
+        if piece not in reached and piece != number and piece < len(after):
+            reached.add(piece)
             left += after[piece]
-    return frozenset(found)
+    return frozenset(reached)

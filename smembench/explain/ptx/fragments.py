@@ -43,7 +43,7 @@ class Fragment(NamedTuple):
 
 
 def fragment(given: Instruction) -> Fragment | None:
-    """What a ``wmma.load`` or ``wmma.store`` accesses; None for types whose fragments are not known here."""
+    """The accesses of a ``wmma.load`` or ``wmma.store``; None for types whose fragments are not known here."""
     shape = next((match for part in given.parts if (match := re.fullmatch(r"m(\d+)n(\d+)k(\d+)", part))), None)
     if shape is None or not given.types or given.parts[-1] in ("tf32", "f64", "s4", "u4", "b1"):
         return None

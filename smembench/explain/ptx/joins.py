@@ -1,4 +1,4 @@
-"""Where threads meet again that a branch parted, if they compute no more than values until then."""
+"""Joins of threads that a branch parted, if they compute no more than values until then."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Joins:
 
     def __init__(self, pieces: Sequence[Sequence[Instruction]], successors: Sequence[Sequence[int]]) -> None:
         self._pieces, self._successors = pieces, successors
-        self._found: dict[int, Join | None] = {}
+        self._known: dict[int, Join | None] = {}
 
     def behind(self, piece: int) -> Join | None:
         """The join of the branch that ends a piece; None if an access, a barrier or an exchange comes before it."""
-        if piece not in self._found:
-            self._found[piece] = self._join(piece)
-        return self._found[piece]
+        if piece not in self._known:
+            self._known[piece] = self._join(piece)
+        return self._known[piece]
 
     def _join(self, piece: int) -> Join | None:
         later = self._later[piece] & ~(1 << piece)
-        at = next((each for each in range(len(self._pieces)) if later >> each & 1 and self._later[each] == later), None)
+        at = next((one for one in range(len(self._pieces)) if later >> one & 1 and self._later[one] == later), None)
         if at is None:
             return None
         between, waiting = {at}, [*self._successors[piece]]
@@ -51,28 +51,28 @@ class Joins:
             between.add(number)
             if number == len(self._pieces) or not all(map(computes, self._pieces[number])):
                 return None
-            written.update(name for each in self._pieces[number] for name in each.targets)
+            written.update(name for op in self._pieces[number] for name in op.targets)
             waiting += self._successors[number]
         return Join(at, frozenset(written))
 
     @cached_property
     def _later(self) -> list[int]:
-        """By piece, as bits: the pieces that all threads come to that have come to it, itself included."""
+        """The postdominators of each piece as bits, itself included."""
         end = len(self._pieces)
-        found = [(1 << end + 1) - 1] * end + [1 << end]
+        later = [(1 << end + 1) - 1] * end + [1 << end]
         changed = True
         while changed:
             changed = False
             for number in reversed(range(end)):
                 common = (1 << end + 1) - 1
                 for successor in self._successors[number]:
-                    common &= found[successor]
+                    common &= later[successor]
                 now = common | 1 << number
-                changed = changed or now != found[number]
-                found[number] = now
-        return found
+                changed = changed or now != later[number]
+                later[number] = now
+        return later
 
 
 def computes(given: Instruction) -> bool:
-    """Whether an instruction does no more than to compute values of its thread, or to branch."""
+    """True if an instruction only computes values of its thread, or branches."""
     return given.root not in _ACROSS and (given.root not in MEMORY or given.by_name)

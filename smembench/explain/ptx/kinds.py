@@ -1,4 +1,4 @@
-"""Which blocks of a grid are run, and how many each stands for: those that differ in accesses or in alignment."""
+"""Blocks to run of a grid, with their weights: one of each kind that differs in accesses or in alignment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: int) -> dict
     for axis, count in enumerate(grid):
 
         def along(key: Key, axis: int = axis) -> Callable[[int], Hashable]:
-            return lambda index: key(tuple(index if each == axis else 0 for each in range(len(grid))))
+            return lambda index: key(tuple(index if other == axis else 0 for other in range(len(grid))))
 
         axes.append(_along_axis(count, along(structure), along(alignment)))
     return {
@@ -47,7 +47,7 @@ def kinds_in_a_row(count: int, few: int) -> dict[Index, int]:
     For persistent grids whose blocks begin within a tile: none is like another, and all do as much.
     """
     few = min(count, few)
-    begins = [each * count // few for each in range(few + 1)]
+    begins = [number * count // few for number in range(few + 1)]
     return {(begin, 0, 0): end - begin for begin, end in pairwise(begins)}
 
 
@@ -57,12 +57,12 @@ def _along_axis(
     probes = counting()
     middle, last = (count - 1) // 2, count - 1
     begins = sorted({0, *_changes(0, middle, structure, probes), *_changes(middle, last, structure, probes)})
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for begin, end in zip(begins, [*begins[1:], count], strict=True):
         period = _period(begin, end, alignment)
         for offset in range(period):
-            found[begin + offset] = -(-(end - begin - offset) // period)
-    return found
+            counts[begin + offset] = -(-(end - begin - offset) // period)
+    return counts
 
 
 def _period(begin: int, end: int, alignment: Callable[[int], Hashable]) -> int:
@@ -96,7 +96,7 @@ def kinds_of_tiles(
     Kinds are the last two columns of tiles and all others, and so are rows, of which clusters may reach below the last;
     each of the ``parts`` of the grid, equally many rows, has its own. ``tile_of`` says which tile a block has.
     """
-    found: dict[Hashable, Index] = {}
+    first: dict[Hashable, Index] = {}
     counts: Counter[Index] = Counter()
     high = grid[1] // parts
 
@@ -106,5 +106,5 @@ def kinds_of_tiles(
 
     for number in range(prod(grid) // cluster):
         of_blocks = tuple(kind(block) for block in range(number * cluster, (number + 1) * cluster))
-        counts[found.setdefault(of_blocks, (number, 0, 0))] += 1
+        counts[first.setdefault(of_blocks, (number, 0, 0))] += 1
     return dict(counts)

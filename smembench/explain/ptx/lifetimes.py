@@ -15,13 +15,13 @@ from smembench.explain.requests import NOWHERE
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 
-def out_of_life(found: Traced, block: int, name: Callable[[Record], str]) -> Iterator[Mistake]:
-    """The mistakes of a cluster whose blocks have so many threads; ``name`` tells the array of an access.
+def out_of_life(traced: Traced, block: int, name: Callable[[Record], str]) -> Iterator[Mistake]:
+    """The mistakes of a cluster; ``block`` is the threads of a block, ``name`` gives the array of an access.
 
     A block has begun when a thread has passed a barrier of the cluster. It has not ended if it waits for something that
     comes after the access: for a barrier of the cluster, or for one in shared memory that another block completes.
     """
-    ends = found.order.reshape(-1, block).max(axis=1) // CLUSTER_SYNCS
+    ends = traced.order.reshape(-1, block).max(axis=1) // CLUSTER_SYNCS
 
     def mistake(record: Record, who: Mask, why: str) -> Mistake:
         first = int(np.argmax(who))
@@ -31,7 +31,7 @@ def out_of_life(found: Traced, block: int, name: Callable[[Record], str]) -> Ite
         )
         return Mistake(record.instruction.called_from.line, "barrier", text)
 
-    for record in found.records:
+    for record in traced.records:
         if record.space != "distributed":
             continue
         active, times = record.addresses != NOWHERE, record.order // CLUSTER_SYNCS

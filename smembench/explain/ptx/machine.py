@@ -72,9 +72,9 @@ class Machine:
         after = successors(kernel, extents)
         code = [kernel.code[begin:end] for begin, end in extents]
         self._joins = Joins(code, after)
-        barriers = (number for number, each in enumerate(code) if each[-1].root in ("bar", "barrier"))
+        barriers = (number for number, piece in enumerate(code) if piece[-1].root in ("bar", "barrier"))
         self._behind = {number + 1: behind(after, number) for number in barriers}
-        self._accessing = [any(one.root in MEMORY and not one.by_name for one in each) for each in code]
+        self._accessing = [any(one.root in MEMORY and not one.by_name for one in piece) for piece in code]
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
         self._skipped = skipped(kernel, merging.guarded)
@@ -91,8 +91,8 @@ class Machine:
             self._enter_and_run(index)
         for instruction in self._guarded.values():
             self._accesses.note_idle(instruction)
-        self._accesses.found.order = self._accesses.order
-        return self._accesses.found
+        self._accesses.traced.order = self._accesses.order
+        return self._accesses.traced
 
     def _enter_and_run(self, index: tuple[int, int, int]) -> None:
         self._registers.enter(index)
@@ -112,8 +112,8 @@ class Machine:
         for begin, end in extents:
             code = self._kernel.code[begin:end]
             last = code[-1] if code[-1].ends else None
-            made = ((each, self._instruction(each)) for each in (code[:-1] if last is not None else code))
-            blocks.append(([(each, run) for each, run in made if run is not None], last))
+            made = ((op, self._instruction(op)) for op in (code[:-1] if last is not None else code))
+            blocks.append(([(op, run) for op, run in made if run is not None], last))
         at = {begin: number for number, (begin, _) in enumerate(extents)}
         return blocks, at | {len(self._kernel.code): len(extents)}
 
@@ -197,11 +197,11 @@ class Machine:
         unknown = self._registers.unknown_in([given.guard])
         if unknown is None:
             return None
-        found = unknown if mask is None else unknown & mask
-        return found if found.any() else None
+        inside = unknown if mask is None else unknown & mask
+        return inside if inside.any() else None
 
     def _go_on(self, number: int, last: Instruction | None, mask: Mask, running: Running) -> None:
-        """Where the threads of a mask go after a piece of code."""
+        """Send the threads of a mask to their next piece of code."""
         if last is None:
             join(running, number + 1, mask)
             return
@@ -222,12 +222,12 @@ class Machine:
             self._by_index(last, taken, running)
 
     def _come_round(self, loop: Loop, taken: Mask) -> None:
-        passed = loop.come_round(taken, self._accesses.progress, self._accesses.found.records)
+        passed = loop.come_round(taken, self._accesses.progress, self._accesses.traced.records)
         if passed is not None:
             self._accesses.progress = passed
 
     def _parted(self, number: int, last: Instruction, mask: Mask, running: Running) -> Mask:
-        """The threads for which the guard of a piece's end holds; the others go on behind it.
+        """The threads for which the guard of a piece's end is true; the others go on behind it.
 
         Those for which it is not known meet the others where both ways compute no more than values.
         """
@@ -246,7 +246,7 @@ class Machine:
         return taken
 
     def _chosen(self, number: int, last: Instruction, mask: Mask) -> Mask:
-        """The threads for which the guard of a piece's end holds; a branch past what depends on data is taken."""
+        """The threads for which the guard of a piece's end is true; a branch past what depends on data is taken."""
         chosen, _ = self._registers.predicate(last.guard, negated=last.negated)
         unknown = self._unknown(last, mask)
         if unknown is None or id(last) in self._spins:

@@ -72,18 +72,18 @@ class Mbarriers:
                 if kind == "init":
                     self._states[address] = _State(total // threads, total // threads)
                     continue
-                found = self._state(address, who)
+                barrier = self._state(address, who)
                 if state:
-                    self._registers.write(state, np.uint64(found.phase), who)
+                    self._registers.write(state, np.uint64(barrier.phase), who)
                 if kind == "arrive" and counts:
-                    found.change(threads if announces else total, total if announces else 0)
+                    barrier.change(threads if announces else total, total if announces else 0)
                 elif kind in ("expect_tx", "complete_tx"):
-                    found.change(0, total if kind == "expect_tx" else -total)
+                    barrier.change(0, total if kind == "expect_tx" else -total)
 
         return change
 
     def completing(self, given: Instruction) -> Callable[[Mask | None], None]:
-        """A function that tells a barrier of the bytes of a store or an atomic that has it as its last operand."""
+        """A function that counts the bytes of a store or an atomic at the barrier of its last operand."""
 
         def complete(mask: Mask | None) -> None:
             for address, who in self.addressed(given, mask):
@@ -97,10 +97,10 @@ class Mbarriers:
 
     def _state(self, address: int, who: Mask) -> _State:
         """The state of a barrier in which these threads take part."""
-        found = self._states.setdefault(address, _State(1, 1))
+        state = self._states.setdefault(address, _State(1, 1))
         windows = self._registers.memory.windows
-        found.shared = found.shared or bool((windows.ranks[who] != address // windows.pitch).any())
-        return found
+        state.shared = state.shared or bool((windows.ranks[who] != address // windows.pitch).any())
+        return state
 
     def done(self, given: Instruction, mask: Mask) -> Mask:
         """The threads of a mask whose wait is over."""
@@ -116,17 +116,17 @@ class Mbarriers:
 
         So far by its own block, unless threads of another one take part in the barrier.
         """
-        found, windows = order.copy(), self._registers.memory.windows
+        later, windows = order.copy(), self._registers.memory.windows
         for address, who in self.addressed(given, done):
             state = self._states[address]
             step = CLUSTER_SYNCS if state.shared else WARP_SYNCS
             before = order if state.shared else order[windows.ranks == address // windows.pitch]
             first = self._ended.setdefault((address, state.phase), int(before.max(initial=0) // step + 1) * step)
-            found[who] = np.maximum(first, order[who])
-        return found
+            later[who] = np.maximum(first, order[who])
+        return later
 
     def lacking(self, given: Instruction, mask: Mask) -> str:
-        """What the barrier lacks for which the threads of a mask wait."""
+        """The arrivals and bytes missing at the barrier for which the threads of a mask wait, as text."""
         for address, _ in self.addressed(given, mask):
             state, pitch = self._states[address], self._registers.memory.windows.pitch
             return (
@@ -145,6 +145,6 @@ class Mbarriers:
             who = who & ~unknown
         if not who.any():
             return
-        found = self._registers.memory.windows.in_cluster(self._accesses.of_mbarrier(given))
-        for each in np.unique(found[who & (found != NOWHERE)]):
-            yield int(each), who & (found == each)
+        places = self._registers.memory.windows.in_cluster(self._accesses.of_mbarrier(given))
+        for place in np.unique(places[who & (places != NOWHERE)]):
+            yield int(place), who & (places == place)

@@ -20,10 +20,10 @@ from smembench.explain.requests import NOWHERE, Integers
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
 _WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
-"""Where shared and local memory and parameters lie among generic addresses."""
+"""Offsets of shared and local memory and parameters among generic addresses."""
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
-"""Of what a cooperative launch gives the blocks of a grid to wait for each other."""
+"""Size of the workspace in which the blocks of a cooperative launch wait for each other."""
 
 Mask = NDArray[np.bool_]
 
@@ -62,7 +62,7 @@ class Memory:
             content += value
         self._parameters = Content(np.frombuffer(bytes(content), np.uint8))
         self._named = {self._places[name]: name for name in parameters}
-        dynamic = [each.begin for each in kernel.variables.values() if each.space == "shared" and not each.bytes]
+        dynamic = [var.begin for var in kernel.variables.values() if var.space == "shared" and not var.bytes]
         self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
         self.has_data = any(array.data is not None for array in self.arrays)
         self.has_results = any(array.result for array in self.arrays)
@@ -73,7 +73,7 @@ class Memory:
         self.windows = Windows(self.shared_bytes + 16, 1, 1)
 
     def enter(self, threads: int, blocks: int = 1) -> None:
-        """Begin a block of so many threads, or so many blocks with these threads in all."""
+        """Begin a block, or several blocks with ``threads`` threads in all."""
         self.windows = Windows(self.shared_bytes + 16, threads, blocks)
         self._shared, self._local = (
             Content(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
@@ -81,11 +81,11 @@ class Memory:
         )
 
     def address_of(self, name: str) -> int:
-        """Where a variable begins in its space."""
+        """The first byte of a variable in its space."""
         return self._places[name]
 
     def window(self, space: str) -> int:
-        """What is added to an address in a space to make it generic."""
+        """The offset of a space among generic addresses."""
         return _WINDOWS.get(space, 0)
 
     def array_at(self, address: int) -> GlobalArray | None:
@@ -103,8 +103,8 @@ class Memory:
     def shared_name(self, address: int) -> str:
         """The variable in shared memory at an address, or the one before it."""
         address = address if self.windows.blocks == 1 else address % WINDOW
-        inside = [each for each in self.kernel.variables.values() if each.space == "shared" and each.begin <= address]
-        return max(inside, key=lambda each: each.begin).name if inside else "shared"
+        inside = [var for var in self.kernel.variables.values() if var.space == "shared" and var.begin <= address]
+        return max(inside, key=lambda var: var.begin).name if inside else "shared"
 
     def apart(self, space: str, addresses: Integers, mask: Mask | None) -> list[Mask | None]:
         """The threads of an access by the space that they reach, which generic addresses may differ in."""
@@ -117,10 +117,10 @@ class Memory:
         spaces = np.searchsorted(begins, addresses, side="right")
         if apart:  # 1 is shared memory
             spaces = np.where((spaces == 1) & self.windows.remote(addresses), NOWHERE, spaces)
-        found = np.unique(spaces if mask is None else spaces[mask])
-        if len(found) == 1:
+        reached = np.unique(spaces if mask is None else spaces[mask])
+        if len(reached) == 1:
             return [mask]
-        return [spaces == each if mask is None else mask & (spaces == each) for each in found]
+        return [spaces == number if mask is None else mask & (spaces == number) for number in reached]
 
     def located(self, space: str, addresses: Integers, mask: Mask | None) -> tuple[str, Integers]:
         """The space of an access, and the addresses in it, for generic ones by where the first lies."""
@@ -128,7 +128,7 @@ class Memory:
             active = addresses if mask is None else addresses[mask]
             first = int(active.flat[0])
             begins = sorted(_WINDOWS.items(), key=lambda item: -item[1])
-            space, begin = next((each for each in begins if first >= each[1]), ("global", 0))
+            space, begin = next((window for window in begins if first >= window[1]), ("global", 0))
             addresses = addresses - begin if begin else addresses
         if space != "shared" or self.windows.blocks == 1:
             return space, addresses
@@ -190,15 +190,15 @@ class Memory:
         values: Sequence[Any],
         who: tuple[Any, Any],
     ) -> tuple[Any, Any]:
-        """Combine values with what is there, thread by thread; what each found, and where that is unknown.
+        """Combine values with what is there, thread by thread; the values before, and where they are unknown.
 
         An atomic operation whose arithmetic is not followed, or with an unknown value, leaves what is unknown.
         """
         mask, unknown = who
         operands = [np.broadcast_to(value, addresses.shape) for value in values[: 2 if "cas" in parts else 1]]
         element = operands[0].dtype
-        found, missing = self.load(space, addresses, element, mask)
-        found, followed = np.broadcast_to(found, addresses.shape).copy(), not OPAQUE.intersection(parts)
+        previous, missing = self.load(space, addresses, element, mask)
+        previous, followed = np.broadcast_to(previous, addresses.shape).copy(), not OPAQUE.intersection(parts)
         for content, inside, places in self._views(space, addresses, element.itemsize, mask):
             if content is None:
                 continue
@@ -207,13 +207,13 @@ class Memory:
                 missing = inside if missing is None else missing | inside
                 continue
             for thread, place in zip(np.flatnonzero(inside), places, strict=True):
-                found[thread] = before = content.data[place].view(element)[0]
+                previous[thread] = before = content.data[place].view(element)[0]
                 after = combined(parts, before, *(operand[thread] for operand in operands))
                 content.data[place] = np.array([after], element).view(np.uint8)
-        return found, missing
+        return previous, missing
 
     def forget(self, space: str, addresses: Integers, width: int, mask: Mask | None) -> None:
-        """What a copy brought is not known."""
+        """Mark the bytes that a copy brought as unknown."""
         for content, _, places in self._views(space, addresses, width, mask):
             if content is not None:
                 content.mark(places, False)
@@ -221,7 +221,7 @@ class Memory:
     def _views(
         self, space: str, addresses: Integers, width: int, mask: Mask | None
     ) -> list[tuple[Any, Mask, Integers]]:
-        """What an access of a mask reaches: contents, None if unknown; the threads inside of each, and their bytes."""
+        """The contents that an access reaches, None if unknown, with the threads inside of each, and their bytes."""
         active = np.ones(addresses.shape, np.bool_) if mask is None else mask
         parts: list[tuple[Content | None, Mask, Integers]]
         if space in ("shared", "distributed"):
@@ -229,20 +229,20 @@ class Memory:
         elif space == "param":
             parts = [(self._parameters, active, addresses)]
         elif space == "local":
-            each = len(self._local.data) // max(len(addresses), 1)
-            parts = [(self._local, active, addresses + np.arange(len(addresses)) * each)]
+            per_thread = len(self._local.data) // max(len(addresses), 1)
+            parts = [(self._local, active, addresses + np.arange(len(addresses)) * per_thread)]
         else:
             numbers = _number(addresses)
             parts = [
                 (self._global.get(int(number)), active & (numbers == number), addresses - (number + 1) * SPACING)
                 for number in np.unique(numbers[active])
             ]
-        found: list[tuple[Any, Mask, Integers]] = []
+        views: list[tuple[Any, Mask, Integers]] = []
         for content, who, at in parts:
             size = SPACING if content is None else len(content.data)
             inside = who & (at >= 0) & (at + width <= size)
-            found.append((content, inside, at[inside][:, None] + np.arange(width)))
-        return found
+            views.append((content, inside, at[inside][:, None] + np.arange(width)))
+        return views
 
     def _extent(self, space: str, number: int) -> tuple[str, int, int]:
         """Name, first byte and size of shared memory, or of the array with a number."""
@@ -257,7 +257,7 @@ class Memory:
         return "global memory", 0, 0
 
     def holds(self, space: str, begin: int, end: int) -> bool:
-        """Whether one array, or shared memory, has all bytes from ``begin`` to ``end``."""
+        """True if one array, or shared memory, has all bytes from ``begin`` to ``end``."""
         _, first, size = self._extent(space, int(_number(begin, space)))
         return bool(first <= begin and end <= first + size)
 
@@ -289,7 +289,7 @@ def _known(kernel: PtxKernel, variable: Variable) -> NDArray[np.uint8] | None:
 
     What other blocks store there a trace does not know.
     """
-    counts = any(each.root in ("atom", "red") for each in kernel.code)
+    counts = any(op.root in ("atom", "red") for op in kernel.code)
     return variable.data if variable.data is None or counts or variable.data.any() else None
 
 

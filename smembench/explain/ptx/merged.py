@@ -1,4 +1,4 @@
-"""What ptxas made of a kernel's accesses: neighbouring ones of a thread become one that is wider.
+"""Accesses as ptxas merges them: neighbouring ones of a thread become one that is wider.
 
 PTX and machine code are compared line by line. Loads, or stores, of a line that lie side by side at one register's
 address are merged if the line then has its accesses of each width in the proportions of the machine code, which may
@@ -31,12 +31,12 @@ _Of = tuple[int, str, str]
 
 
 class Merging(NamedTuple):
-    """By number of instruction: bytes per lane of what it is made; 0 if that is counted with another.
+    """The merging of a kernel: ``widths`` are bytes per lane by instruction, 0 if it is counted with another.
 
     ``unmatched`` are the (space, kind) of lines whose widths are not those of the machine code in any way, ``across``
     the bytes per lane of accesses that are merged across iterations, by line, space and kind. ``guarded`` are the
-    accesses to shared memory that the machine code has under a predicate, by number of instruction, ``sunk`` what the
-    function of this name finds.
+    accesses to shared memory that the machine code has under a predicate, by number of instruction, ``sunk`` the result
+    of the function of this name.
     """
 
     widths: Mapping[int, int]
@@ -47,22 +47,22 @@ class Merging(NamedTuple):
 
 
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
-    """Which instructions of a kernel its machine code has in fewer and wider ones."""
+    """The instructions of a kernel that its machine code has as fewer and wider ones."""
     code = kernel.code
-    asked = {number: _of(each) for number, each in enumerate(code) if each.root in _KINDS and not _is_remote(each)}
+    asked = {number: _of(op) for number, op in enumerate(code) if op.root in _KINDS and not _is_remote(op)}
     numbers = grouped((n for n, of in asked.items() if of[1] in ("shared", "global")), lambda n: asked[n])
     compiled: dict[_Of, Counter[int]] = {}
-    for each in lined:
-        if not each.access.never:
-            compiled.setdefault((each.line, each.access.space, each.access.kind), Counter())[each.access.width] += 1
+    for sass in lined:
+        if not sass.access.never:
+            compiled.setdefault((sass.line, sass.access.space, sass.access.kind), Counter())[sass.access.width] += 1
     widths: dict[int, int] = {}
     across: dict[_Of, int] = {}
     unmatched = set()
     for of, members in numbers.items():
         counts = compiled.get(of, Counter())
-        found = _merged(code, members, counts)
-        if found is not None:
-            widths.update(found)
+        wider = _merged(code, members, counts)
+        if wider is not None:
+            widths.update(wider)
         elif (wide := _across({code[number].bytes for number in members}, counts)) is not None:
             across[of] = wide
         else:
@@ -75,53 +75,53 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
 
     A line's instructions of a kind have their order, also where a loop is unrolled.
     """
-    shared = (each for each in lined if each.access.space == "shared" and not each.access.never)
-    compiled = grouped(shared, lambda each: (each.line, each.access.kind))
+    shared = (sass for sass in lined if sass.access.space == "shared" and not sass.access.never)
+    compiled = grouped(shared, lambda sass: (sass.line, sass.access.kind))
     kinds = {**_KINDS, "cp": "store", "ldmatrix": "load", "stmatrix": "store"}
     asked = {
-        n: kinds[each.root]
-        for n, each in enumerate(code)
-        if each.root in kinds and each.addresses and (each.root == "cp" or not _is_remote(each))
+        n: kinds[op.root]
+        for n, op in enumerate(code)
+        if op.root in kinds and op.addresses and (op.root == "cp" or not _is_remote(op))
     }
     of_lines = grouped(
         (n for n in asked if code[n].space in ("shared", "generic")), lambda n: (code[n].place.line, asked[n])
     )
     for of, members in of_lines.items():
-        found = [each.access.guarded for each in compiled.get(of, ())]
+        guards = [sass.access.guarded for sass in compiled.get(of, ())]
         for place, number in enumerate(members):
-            mine = found[place :: len(members)] if len(found) % len(members) == 0 else found[place : place + 1]
+            mine = guards[place :: len(members)] if len(guards) % len(members) == 0 else guards[place : place + 1]
             if code[number].root == "cp" or 2 * sum(mine) > len(mine):
                 yield number
 
 
 def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:
-    """By branch, by its ``id``: the accesses that it and no branch behind it may skip, of those ``guarded`` instead."""
+    """The ``guarded`` accesses that a branch and no branch behind it may skip, by the branch's ``id``."""
     forward = {
         number: target
-        for number, each in enumerate(kernel.code)
-        if each.root == "bra" and (target := kernel.labels[each.operands[-1]]) > number
+        for number, op in enumerate(kernel.code)
+        if op.root == "bra" and (target := kernel.labels[op.operands[-1]]) > number
     }
     branches = [number for number in forward if kernel.code[number].guard]
     jumps = [number for number in forward if not kernel.code[number].guard]
 
     def skips(branch: int, number: int) -> bool:
-        """Whether threads that take a branch, or do not, pass an access by."""
+        """True if threads that take a branch, or do not, pass an access by."""
         if number < forward[branch]:
             return True
         sides = (forward[branch], forward.get(branch + 1, 0))  # if the access lies on one of two sides
         return any(jump < side <= number < forward[jump] for jump in jumps if branch < jump for side in sides)
 
-    found: dict[int, list[Instruction]] = {}
+    by_branch: dict[int, list[Instruction]] = {}
     for number in sorted(guarded):
         around = [branch for branch in branches if branch < number and skips(branch, number)]
         if around:
-            found.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
-    return found
+            by_branch.setdefault(id(kernel.code[around[-1]]), []).append(kernel.code[number])
+    return by_branch
 
 
 def widened(records: Sequence[Record], across: Mapping[_Of, int]) -> list[Record]:
     """A block's accesses; those that lie side by side between two barriers are merged as a ``Merging`` says."""
-    found: list[Record] = []
+    accesses: list[Record] = []
     waiting: dict[Hashable, list[Record]] = {}
     for record in records:
         if (record.instruction.place.line, record.space, record.kind) in across and not record.way:
@@ -129,11 +129,11 @@ def widened(records: Sequence[Record], across: Mapping[_Of, int]) -> list[Record
             key = (record.instruction.place.line, record.kind, active.tobytes(), record.order[active].tobytes())
             waiting.setdefault(key, []).append(record)
         else:
-            found.append(record)
-    for each in waiting.values():
-        first = each[0]
-        found.extend(_joined(each, across[first.instruction.place.line, first.space, first.kind]))
-    return found
+            accesses.append(record)
+    for group in waiting.values():
+        first = group[0]
+        accesses.extend(_joined(group, across[first.instruction.place.line, first.space, first.kind]))
+    return accesses
 
 
 def _joined(records: Sequence[Record], wide: int) -> Iterator[Record]:
@@ -145,7 +145,7 @@ def _joined(records: Sequence[Record], wide: int) -> Iterator[Record]:
         address = int(record.addresses[thread])
         keyed.append((times[address], address, record))
         times[address] += 1
-    ordered = [record for *_, record in sorted(keyed, key=lambda each: each[:2])]
+    ordered = [record for *_, record in sorted(keyed, key=lambda item: item[:2])]
     count, at = wide // records[0].width, 0
     while at < len(ordered):
         rows = np.stack([record.addresses for record in ordered[at : at + count]])
@@ -166,7 +166,7 @@ def _across(plain: set[int], compiled: Counter[int]) -> int | None:
 
 
 def _is_remote(given: Instruction) -> bool:
-    """Whether it may reach another block's shared memory, for which machine code has generic addresses."""
+    """True if it may reach another block's shared memory, for which machine code has generic addresses."""
     return "shared::cluster" in given.parts
 
 
@@ -181,11 +181,11 @@ def _merged(code: Sequence[Instruction], members: Sequence[int], compiled: Count
         return {}
     for wide in _WIDER:
         groups = list(_side_by_side(code, members, wide))
-        found = Counter(plain)
+        counts = Counter(plain)
         for group in groups:
-            found[code[group[0]].bytes] -= len(group)
-            found[wide] += 1
-        if groups and _proportional(+found, compiled):
+            counts[code[group[0]].bytes] -= len(group)
+            counts[wide] += 1
+        if groups and _proportional(+counts, compiled):
             return {number: wide if number == group[0] else 0 for group in groups for number in group}
     return None
 
@@ -200,18 +200,18 @@ def _proportional(one: Counter[int], other: Counter[int]) -> bool:
 def _side_by_side(code: Sequence[Instruction], members: Sequence[int], wide: int) -> Iterator[list[int]]:
     """Instructions that follow each other in memory and fill ``wide`` bytes, the lowest first."""
     piece, pieces = 0, {}
-    for number, each in enumerate(code):
+    for number, op in enumerate(code):
         pieces[number] = piece
-        piece += each.ends
+        piece += op.ends
     keys: dict[tuple[int, str, str, bool, int], list[tuple[int, int]]] = {}
     for number in members:
-        each = code[number]
-        match = ADDRESS.fullmatch(each.addresses[0])
-        if match is not None and each.bytes < wide:
-            key = (pieces[number], match[1], each.guard, each.negated, each.bytes)
+        op = code[number]
+        match = ADDRESS.fullmatch(op.addresses[0])
+        if match is not None and op.bytes < wide:
+            key = (pieces[number], match[1], op.guard, op.negated, op.bytes)
             keys.setdefault(key, []).append((int(match[3] or "0", 0) * (-1 if match[2] == "-" else 1), number))
-    for (*_, size), found in keys.items():
-        by_offset = sorted(found)
+    for (*_, size), offsets in keys.items():
+        by_offset = sorted(offsets)
         count = wide // size
         begin = 0
         while begin + count <= len(by_offset):

@@ -1,4 +1,4 @@
-"""Which instructions a trace has to compute: those whose results addresses, branches and barriers depend on."""
+"""Instructions that a trace has to compute: addresses, branches and barriers depend on their results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Needed(NamedTuple):
     spaces: Set[str]
 
     def wants(self, given: Instruction) -> bool:
-        """Whether what an instruction writes is needed."""
+        """True if the targets of an instruction are needed."""
         return id(given) in self.results
 
 
 def needed(kernel: PtxKernel, *, data: bool, results: bool = False) -> Needed:
-    """What addresses, branches and barriers of a kernel depend on, directly or through memory.
+    """The instructions and spaces on which addresses, branches and barriers depend, directly or through memory.
 
     Contents of global memory are only followed if there is ``data`` in it; with ``results`` so is what is stored there.
     """

@@ -15,7 +15,7 @@ Array = Any
 OF_BOOLEANS: Mapping[str, Callable[[Array, Array], Array]] = {
     "and": operator.and_, "or": operator.or_, "xor": operator.xor,
 }  # fmt: skip
-"""By modifier, of predicates."""
+"""Operations on predicates by modifier."""
 
 
 class Operation(NamedTuple):

@@ -1,4 +1,4 @@
-"""What PTX instructions compute, on NumPy arrays with an element per thread: an opcode is a line of the table.
+"""Results of PTX instructions, on NumPy arrays with an element per thread: an opcode is a line of the table.
 
 A rule gets the instruction's modifiers and NumPy's type of its last type, and returns the types of its operands and a
 function of them (PTX ISA, "Instruction Set"). Integers wrap around as they do on a GPU; floating-point numbers are
@@ -132,14 +132,14 @@ def _compare(parts: Sequence[str], kind: str) -> Operation:
     def compare(a: Array, b: Array, other: Array = None) -> list[Array]:
         nan = (a != a) | (b != b)
         if name in ("num", "nan"):
-            found = nan if name == "nan" else ~nan
+            result = nan if name == "nan" else ~nan
         else:
             compared = _COMPARISONS[name.removesuffix("u") if unordered else name](a, b)
-            found = compared | nan if unordered else compared & ~nan
-        opposite = ~found
+            result = compared | nan if unordered else compared & ~nan
+        opposite = ~result
         if joined is not None:
-            found, opposite = joined(found, other), joined(opposite, other)
-        return [found, opposite]
+            result, opposite = joined(result, other), joined(opposite, other)
+        return [result, opposite]
 
     return Operation([kind, kind, "?"][: 2 + (joined is not None)], compare)
 
@@ -243,7 +243,7 @@ RULES: Mapping[str, Callable[[Sequence[str], str], Operation]] = {
     "tanh": _unary(np.tanh),
     "xor": _alike(2, operator.xor),
 }
-"""By opcode."""
+"""Rules by opcode."""
 
 
 def _first_type(parts: Sequence[str]) -> str:
@@ -251,7 +251,7 @@ def _first_type(parts: Sequence[str]) -> str:
 
 
 def operation(parts: Sequence[str]) -> Operation | None:
-    """What an instruction with these modifiers computes; None if it is not followed."""
+    """The arithmetic of an instruction with these modifiers; None if it is not followed."""
     rule = RULES.get(parts[0])
     types = [part for part in parts[1:] if part in TYPES]
     known = _KNOWN.union({"cvt": _DIRECTED, "min": _CLAMPED, "max": _CLAMPED}.get(parts[0], ()))
@@ -260,9 +260,9 @@ def operation(parts: Sequence[str]) -> Operation | None:
     if ("ftz" in parts and "f16" in parts and parts[0] != "cvt") or ("relu" in parts and "s32" not in types):
         return None
     kind, result = TYPES[types[-1]], TYPES[types[0]]
-    found = rule(parts, kind)
+    arithmetic = rule(parts, kind)
     if "ftz" in parts:
-        found = Operation(found.types, floats.flushing(found.compute))
+        arithmetic = Operation(arithmetic.types, floats.flushing(arithmetic.compute))
     if "sat" in parts and result[0] == "f":
-        found = Operation(found.types, floats.clamped_to_one(found.compute))
-    return found
+        arithmetic = Operation(arithmetic.types, floats.clamped_to_one(arithmetic.compute))
+    return arithmetic

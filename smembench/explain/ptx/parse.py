@@ -47,11 +47,11 @@ def parse(text: str) -> Module:
         if header["kind"] == "entry":
             kernels[header["name"]] = header, text[header.end() : end]
         else:
-            names = [parameter_of(each).name for each in split(f"{header['parameters'] or ''}")]
-            results = [parameter_of(each).name for each in split(header["results"] or "")]
+            names = [parameter_of(declaration).name for declaration in split(f"{header['parameters'] or ''}")]
+            results = [parameter_of(declaration).name for declaration in split(header["results"] or "")]
             functions[header["name"]] = Function([*results, *names], text[header.end() : end])
     outside.append(text[position:])
-    of_module = [found for statement in "".join(outside).split(";") if (found := variable_of(statement))]
+    of_module = [variable for statement in "".join(outside).split(";") if (variable := variable_of(statement))]
     return Module({name: _kernel(*parts, of_module, functions) for name, parts in kernels.items()}, files)
 
 
@@ -78,7 +78,7 @@ def _functions(text: str) -> Iterator[tuple[re.Match[str], int]]:
 
 
 def _closing(text: str, begin: int) -> int:
-    """Where the brace that was opened before ``begin`` is closed."""
+    """The place of the closing brace of a scope that begins at ``begin``."""
     depth = 1
     for match in re.finditer(r"[{}]", text[begin:]):
         depth += 1 if match[0] == "{" else -1
@@ -93,7 +93,7 @@ def _kernel(
     of_module: Sequence[tuple[Variable, int]],
     functions: Mapping[str, Function],
 ) -> PtxKernel:
-    kernel = PtxKernel(header["name"], [parameter_of(each) for each in split(header["parameters"] or "")])
+    kernel = PtxKernel(header["name"], [parameter_of(declaration) for declaration in split(header["parameters"] or "")])
     directives = header["directives"]
     kernel.explicit_cluster = ".explicitcluster" in directives
     kernel.blocks_are_clusters = ".blocksareclusters" in directives
@@ -129,7 +129,7 @@ _NO_TARGET = {
 
 
 def _describe(kernel: PtxKernel, instruction: Instruction) -> None:
-    """Fill in which registers an instruction writes and reads."""
+    """Fill in the registers that an instruction writes and reads."""
     operands = instruction.operands
     if operands and instruction.root not in _NO_TARGET and not operands[0].startswith("["):
         instruction.targets = tuple(kernel.registers_in(operands[0]))

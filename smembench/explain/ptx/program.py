@@ -61,12 +61,12 @@ class Instruction:
 
     @property
     def ends(self) -> bool:
-        """Whether threads may go on elsewhere after it, or wait."""
+        """True if threads may go on elsewhere after it, or wait."""
         return self.root in _ENDS or (self.root == "mbarrier" and any(part in _ASKS for part in self.parts))
 
     @property
     def by_name(self) -> bool:
-        """Whether it accesses a parameter of the kernel, or of a call, by its name."""
+        """True if it accesses a parameter of the kernel, or of a call, by its name."""
         return self.space == "param" and not any("%" in text for text in self.addresses)
 
     @property
@@ -76,17 +76,17 @@ class Instruction:
 
     @property
     def elements(self) -> int:
-        """Of a vector that it loads or stores, or 1."""
+        """Elements of a vector that it loads or stores, or 1."""
         return next((int(part[1]) for part in self.parts if part in ("v2", "v4", "v8")), 1)
 
     @property
     def bytes(self) -> int:
-        """Per lane, of a load or a store."""
+        """Bytes per lane of a load or a store."""
         return np.dtype(TYPES[self.types[-1]]).itemsize * self.elements
 
     @property
     def addresses(self) -> list[str]:
-        """Its operands in brackets."""
+        """The operands in brackets."""
         return [operand for operand in self.operands if operand.startswith("[")]
 
 
@@ -128,16 +128,16 @@ class PtxKernel:
 
     def type_of(self, register: str) -> str | None:
         """The PTX type of a register; None for what is no register."""
-        found = self.registers.get(register)
-        return found if found is not None else self.registers.get(register.rstrip("0123456789"))
+        kind = self.registers.get(register)
+        return kind if kind is not None else self.registers.get(register.rstrip("0123456789"))
 
     def name_parameters(self, names: Sequence[str]) -> None:
         """Give the parameters other names, which are as many and differ."""
-        new = dict(zip((each.name for each in self.parameters), names, strict=True))
+        new = dict(zip((parameter.name for parameter in self.parameters), names, strict=True))
         for instruction in self.code:
             renamed = (NAME.sub(lambda match: new.get(match[0], match[0]), text) for text in instruction.operands)
             instruction.operands = list(renamed)
-        self.parameters = [each._replace(name=new[each.name]) for each in self.parameters]
+        self.parameters = [parameter._replace(name=new[parameter.name]) for parameter in self.parameters]
 
     def registers_in(self, text: str) -> list[str]:
         """The registers that a text names."""

@@ -1,4 +1,4 @@
-"""Which writes of a register reach a read: a compiler gives one name to a counter and, elsewhere, to a sum."""
+"""Reaching definitions of registers: a compiler gives one name to a counter and, elsewhere, to a sum."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Reaching:
     def __init__(self, kernel: PtxKernel) -> None:
         self._kernel = kernel
         self._writes: dict[str, list[int]] = {}
-        for number, each in enumerate(kernel.code):
-            for name in each.targets:
+        for number, op in enumerate(kernel.code):
+            for name in op.targets:
                 self._writes.setdefault(name, []).append(number)
         several = [(name, at) for name, numbers in self._writes.items() if len(numbers) > 1 for at in numbers]
         self._bits = {place: 1 << bit for bit, place in enumerate(several)}
@@ -23,17 +23,17 @@ class Reaching:
         self._of_name: dict[str, int] = {}
         for name, number in several:
             self._of_name[name] = self._of_name.get(name, 0) | self._bits[name, number]
-        self._found = self._by_instruction() if several else {}
+        self._reaching = self._by_instruction() if several else {}
 
     def writes(self, number: int, name: str) -> Sequence[int]:
         """The instructions whose writes of a register reach an instruction."""
         if name not in self._of_name:
             return self._writes.get(name, ())
-        reaching = self._found.get(number, 0) & self._of_name[name]
+        reaching = self._reaching.get(number, 0) & self._of_name[name]
         return [self._places[bit] for bit in _ones(reaching)]
 
     def _by_instruction(self) -> Mapping[int, int]:
-        """What reaches each instruction, as bits."""
+        """The writes that reach each instruction, as bits."""
         extents = pieces(self._kernel)
         after = successors(self._kernel, extents)
         begins = [0] * (len(extents) + 1)
@@ -48,15 +48,15 @@ class Reaching:
                     begins[successor] |= reaching
                     if successor < len(extents) and successor not in waiting:
                         waiting.append(successor)
-        found = {}
+        reached = {}
         for begin, extent in zip(begins, extents, strict=False):
             for number in range(*extent):
-                found[number] = begin
+                reached[number] = begin
                 begin = self._behind(number, begin)
-        return found
+        return reached
 
     def _behind(self, number: int, reaching: int) -> int:
-        """What reaches the instruction behind one; under a predicate other threads keep what they had."""
+        """The writes that reach the next instruction; under a predicate other threads keep theirs."""
         given = self._kernel.code[number]
         for name in given.targets:
             if name in self._of_name:

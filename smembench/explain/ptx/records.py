@@ -1,4 +1,4 @@
-"""What a block does, as it is recorded: accesses in their order, tiles, mistakes, and what was not followed."""
+"""Records of a block: accesses in their order, tiles, mistakes, and what was not followed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a block is: its records, barriers, the order of its threads, and what they come to idle.
+    """The progress of a block: its records, barriers, the order of its threads, and their idle visits.
 
     ``come`` are the warps that have come to each access that they may skip, less those that have made it.
     """
@@ -45,15 +45,15 @@ class Progress(NamedTuple):
     come: Mapping[int, Integers]
 
     def after(self, before: Progress, times: int) -> Progress:
-        """The progress after so many times what has happened since ``before``."""
-        come = {each: count + times * (count - before.come.get(each, 0)) for each, count in self.come.items()}
+        """The progress after ``times`` repetitions of what has happened from ``before`` on."""
+        come = {key: count + times * (count - before.come.get(key, 0)) for key, count in self.come.items()}
         barriers = self.barriers + times * (self.barriers - before.barriers)
         return Progress(self.records, barriers, self.order + times * (self.order - before.order), come)
 
 
 @dataclass(slots=True)
 class Traced:
-    """What a block did: its accesses in order, mistakes, and what was not followed.
+    """The trace of a block: its accesses in order, mistakes, and what was not followed.
 
     ``tiles`` counts its accesses to tiles, ``elements`` those boxes by line and elements inside of their tensor,
     ``brought`` is what copies brought, and ``order`` the place of each thread's end in the order.

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 class Launch(NamedTuple):
-    """How a kernel is launched.
+    """The launch of a kernel.
 
     ``parameters`` are the bytes of its parameters by name, ``maps`` the tensor maps by the name of the parameter, or of
     the array to which it points. ``cluster`` is in blocks, and divides the grid. ``most_steps`` are the instructions
@@ -101,23 +101,22 @@ class Registers:
         return lambda: constant
 
     def unknown_in(self, names: Sequence[str]) -> Mask | None:
-        """Where any of these registers is unknown; None where none is."""
-        found: Mask | None = None
+        """The threads in which any of these registers is unknown; None if all are known."""
+        unknown: Mask | None = None
         for name in names if self._unknown else ():
             one = self._unknown.get(name)
             if one is self.everyone:
                 return one
             if one is not None:
-                found = one if found is None else found | one
-        return found
+                unknown = one if unknown is None else unknown | one
+        return unknown
 
     def write(self, name: str, value: Any, mask: Mask | None, unknown: Any = None) -> None:
         """Give a register a value in the threads of a mask, all if None; ``unknown`` is where it is not known."""
         declared = self.nothing(name).dtype
         if value.dtype.itemsize != declared.itemsize or value.dtype.kind == "b" != declared.kind:
-            value = value.astype(
-                f"{value.dtype.kind if value.dtype.kind in 'iu' else declared.kind}{declared.itemsize}"
-            )
+            kind = value.dtype.kind if value.dtype.kind in "iu" else declared.kind
+            value = value.astype(f"{kind}{declared.itemsize}")
         if mask is not None:
             before = seen_as(self.values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
             value = np.where(mask, value, before)
@@ -135,7 +134,7 @@ class Registers:
             self._unknown.pop(name, None)
 
     def forget(self, names: Iterable[str], mask: Mask) -> None:
-        """What registers hold is not known in the threads of a mask."""
+        """Mark registers as unknown in the threads of a mask."""
         for name in names:
             self.write(name, self.nothing(name), mask, self.everyone)
 
@@ -167,7 +166,7 @@ class Registers:
     def _specials(self) -> dict[str, Any]:
         numbers = np.arange(self.threads, dtype=np.uint32) % np.uint32(self.block)
         x, y, _ = self.launch.block
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "%tid.x": numbers % np.uint32(x),
             "%tid.y": numbers // np.uint32(x) % np.uint32(y),
             "%tid.z": numbers // np.uint32(x * y),
@@ -187,27 +186,27 @@ class Registers:
         one = np.uint32(1)
         below = (one << lane) - one
         masks = {"lt": below, "le": below | one << lane, "eq": one << lane, "gt": ~(below | one << lane), "ge": ~below}
-        found.update({f"%lanemask_{name}": value for name, value in masks.items()})
+        values.update({f"%lanemask_{name}": value for name, value in masks.items()})
         for axis, threads, blocks in zip("xyz", self.launch.block, self.launch.grid, strict=True):
-            found[f"%ntid.{axis}"], found[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
-        return found
+            values[f"%ntid.{axis}"], values[f"%nctaid.{axis}"] = np.uint32(threads), np.uint32(blocks)
+        return values
 
     def _of_clusters(self) -> dict[str, Any]:
-        """Those that tell blocks apart, but for which cluster it is; scalars where it has a single block."""
+        """The special registers of blocks in a cluster, but its index; scalars for a single block."""
         width, height, _ = self.launch.cluster
         numbers = np.arange(self.threads) // self.block if self.blocks > 1 else np.int64(0)
-        found = {
+        values = {
             "%cluster_ctarank": numbers.astype(np.uint32),
             "%cluster_nctarank": np.uint32(self.blocks),
             "%is_explicit_cluster": np.bool_(self.blocks > 1),
         }
         places = numbers % width, numbers // width % height, numbers // (width * height)
         for axis, place, size, clusters in zip("xyz", places, self.launch.cluster, self.launch.clusters, strict=True):
-            found[f"%cluster_ctaid.{axis}"] = place.astype(np.uint32)
-            found[f"%cluster_nctaid.{axis}"] = np.uint32(size)
-            found[f"%nclusterid.{axis}"] = np.uint32(clusters)
-            found[f"%clusterid.{axis}"] = found[f"%ctaid.{axis}"] = np.uint32(0)
-        return found
+            values[f"%cluster_ctaid.{axis}"] = place.astype(np.uint32)
+            values[f"%cluster_nctaid.{axis}"] = np.uint32(size)
+            values[f"%nclusterid.{axis}"] = np.uint32(clusters)
+            values[f"%clusterid.{axis}"] = values[f"%ctaid.{axis}"] = np.uint32(0)
+        return values
 
 
 def seen_as(value: Any, wanted: np.dtype[Any]) -> Any:
@@ -227,11 +226,9 @@ def _constant(text: str, wanted: np.dtype[Any]) -> Any:
     """A constant of PTX: an integer, or the bits of a floating-point number after 0f or 0d."""
     if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", text):
         value: Any = np.uint32(int(match[1], 16)).view("f4") if match[1] else np.uint64(int(match[2], 16)).view("f8")
-        return (
-            value.view(f"u{value.dtype.itemsize}").astype(wanted)
-            if wanted.kind in "iu" and value.dtype.itemsize == wanted.itemsize
-            else value.astype(wanted)
-        )
+        if wanted.kind in "iu" and value.dtype.itemsize == wanted.itemsize:
+            value = value.view(f"u{value.dtype.itemsize}")
+        return value.astype(wanted)
     try:
         number = int(text.rstrip("U"), 0)
     except ValueError:

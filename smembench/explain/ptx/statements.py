@@ -41,7 +41,7 @@ def labels_of(statements: Sequence[str]) -> Iterator[str]:
 
 
 def _scope_end(text: str) -> int:
-    """Where a statement ends that is followed by the braces of scopes; a brace of its own operands is not one."""
+    """The end of a statement before the brace of a scope; braces of its own operands do not count."""
     depth = 0
     for number, character in enumerate(text):
         if character == "{":

@@ -1,4 +1,4 @@
-"""Loops in a steady state: an iteration does what the one before did, so many bytes further.
+"""Loops in a steady state: each iteration repeats the one before at a constant distance in bytes.
 
 After a few iterations that a group of threads takes, the last ones are compared. If registers have grown by the same
 amounts, and accesses are the same but for whole sectors of global memory, further iterations cost the same, as long as
@@ -50,9 +50,7 @@ class _State(NamedTuple):
 def loops(registers: Registers, needed: Needed) -> dict[int, Loop]:
     """The loops of a kernel by the ``id`` of the branch that repeats each."""
     code, labels = registers.kernel.code, registers.kernel.labels
-    begins = {
-        number: labels[each.operands[-1]] for number, each in enumerate(code) if each.root == "bra" and each.guard
-    }
+    begins = {number: labels[op.operands[-1]] for number, op in enumerate(code) if op.root == "bra" and op.guard}
     ends = {number: begin for number, begin in begins.items() if begin <= number}
     return {id(code[end]): Loop(registers, needed, code[begin : end + 1]) for end, begin in ends.items()}
 
@@ -62,18 +60,18 @@ class Loop:
 
     def __init__(self, registers: Registers, needed: Needed, body: Sequence[Instruction]) -> None:
         self._registers, self._branch = registers, body[-1]
-        self._written = {name for each in body for name in each.targets}
-        self._condition = next((each for each in reversed(body) if self._branch.guard in each.targets), None)
-        always = any(each.root in _ALWAYS_RUN or "bulk" in each.parts for each in body)
+        self._written = {name for op in body for name in op.targets}
+        self._condition = next((op for op in reversed(body) if self._branch.guard in op.targets), None)
+        always = any(op.root in _ALWAYS_RUN or "bulk" in op.parts for op in body)
         # What loads bring may change from one iteration to another, and so may what is stored, unless nobody knows it.
-        followed = [each for each in body if each.root in MEMORY and not each.by_name and each.space in needed.spaces]
-        self._stored = [name for each in followed if each.root == "st" for name in each.sources]
-        self._loaded = [name for each in followed if needed.wants(each) for name in each.targets]
+        followed = [op for op in body if op.root in MEMORY and not op.by_name and op.space in needed.spaces]
+        self._stored = [name for op in followed if op.root == "st" for name in op.sources]
+        self._loaded = [name for op in followed if needed.wants(op) for name in op.targets]
         self._possible = self._is_comparison() and not always
-        compared = [each for each in body if each.root in ("setp", *_EXTREMES) and each.types]
-        self._comparisons = [each for each in compared if np.dtype(TYPES[each.types[0]]).kind in "iu"]
-        self._cut = [each for each in body if _lowest_bits(each)]
-        self._computing = [each for each in body if each.targets and not each.ends and each.root not in _LINEAR]
+        compared = [op for op in body if op.root in ("setp", *_EXTREMES) and op.types]
+        self._comparisons = [op for op in compared if np.dtype(TYPES[op.types[0]]).kind in "iu"]
+        self._cut = [op for op in body if _lowest_bits(op)]
+        self._computing = [op for op in body if op.targets and not op.ends and op.root not in _LINEAR]
         self.enter()
 
     def enter(self) -> None:
@@ -100,14 +98,14 @@ class Loop:
         self._tries += 1
         self._check(records)
         for period in _PERIODS:
-            if len(self._states) > 2 * period and (found := self._passed(period, mask, records)) is not None:
-                return found
+            if len(self._states) > 2 * period and (passed := self._passed(period, mask, records)) is not None:
+                return passed
         return None
 
     def _state(self, progress: Progress) -> _State:
         values, mask = self._registers.values, self._mask
         known = (
-            each for each in self._written if each in values and (mask is None or not self._is_unknown(each, mask))
+            name for name in self._written if name in values and (mask is None or not self._is_unknown(name, mask))
         )
         return _State({name: values[name] for name in known}, progress)
 
@@ -116,14 +114,14 @@ class Loop:
         grown = _growth(first.registers, one.registers, two.registers)
         if not all(self._is_unknown(name, mask) for name in (*self._stored, *self._loaded)):
             return None
-        if grown is None or any(self._bends(each, grown) for each in self._computing):
+        if grown is None or any(self._bends(op, grown) for op in self._computing):
             return None
         before = records[first.progress.records : one.progress.records]
         last = records[one.progress.records : two.progress.records]
         if len(before) != len(last) or not all(map(_costs_as, last, before)):
             return None
-        constant = [self._constant(each, grown, mask) for each in self._comparisons]
-        times = min([*constant, *(self._whole(each, grown, mask) for each in self._cut)]) - _RUN
+        constant = [self._constant(op, grown, mask) for op in self._comparisons]
+        times = min([*constant, *(self._whole(op, grown, mask) for op in self._cut)]) - _RUN
         if not _LEAST <= times < _MOST - _RUN:  # a loop that would not end is run until it is refused
             return None
         for number in range(one.progress.records, two.progress.records):
@@ -137,12 +135,12 @@ class Loop:
         return progress
 
     def _is_unknown(self, name: str, mask: Mask) -> bool:
-        """Whether no thread of a mask knows what a register holds."""
+        """True if a register is unknown in all threads of a mask."""
         unknown = self._registers.unknown_in([name])
         return unknown is self._registers.everyone or (unknown is not None and bool(unknown[mask].all()))
 
     def _check(self, records: Sequence[Record]) -> None:
-        """Whether the first period behind passed iterations is what it has to be."""
+        """Check that the first period behind passed iterations is the expected one."""
         if self._period and len(self._states) > self._period:
             begin, end = (self._states[-1 - back].progress.records for back in (self._period, 0))
             made = records[begin:end]
@@ -151,7 +149,7 @@ class Loop:
                 raise NotSteadyError
 
     def _bends(self, given: Instruction, grown: Mapping[str, Any]) -> bool:
-        """Whether a result may grow otherwise than it has, though what it is computed from grows on as it did."""
+        """True if a result may change its growth though its operands keep theirs."""
         growths = [growth for name in given.sources if (growth := grown.get(name)) is not None]
         if not growths or given.root in MEMORY or given in self._comparisons:
             return False
@@ -168,7 +166,7 @@ class Loop:
         return np.dtype(TYPES[given.types[0]]).kind in "iu" and given.parts[1] in (*_COMPARISONS, "ne")
 
     def _whole(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
-        """For how many periods the bits above the lowest ones, which an instruction takes, stay the same."""
+        """The number of periods in which the bits above the lowest ones, which an instruction takes, stay the same."""
         growth, above = grown.get(given.operands[1]), _lowest_bits(given)
         if growth is None or not (growth % growth.dtype.type(above)).any():
             return _MOST
@@ -178,7 +176,7 @@ class Loop:
         return int(np.broadcast_to(np.where(by == 0, _MOST, periods), mask.shape)[mask].min())
 
     def _constant(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
-        """For how many periods the result of a comparison stays the same in all threads of a mask."""
+        """The number of periods in which a comparison keeps its result in all threads of a mask."""
         kind, sides = TYPES[given.types[0]], given.operands[1:3]
         if all(grown.get(text) is None for text in sides):
             return _MOST
@@ -204,7 +202,7 @@ class Loop:
 
 
 def _periods(ahead: int, by: int, equal: bool | None) -> int:
-    """For how many periods one side of a comparison stays on its side of the other, by which it is ``ahead`` at first.
+    """The number of periods in which one side of a comparison stays ahead of the other, or behind it.
 
     Args:
         ahead: the difference.
@@ -223,7 +221,7 @@ def _periods(ahead: int, by: int, equal: bool | None) -> int:
 
 
 def _lowest_bits(given: Instruction) -> int:
-    """One more than the mask of an instruction that takes the lowest bits; 0 for another."""
+    """The mask plus one of an instruction that takes the lowest bits; 0 for another."""
     if given.root != "and" or not given.operands[2].isdecimal():
         return 0
     above = int(given.operands[2]) + 1
@@ -231,23 +229,23 @@ def _lowest_bits(given: Instruction) -> int:
 
 
 def _growth(first: Mapping[str, Any], one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any] | None:
-    """By how much each register has grown in the last period, None for not at all; None if not as in the one before."""
-    found: dict[str, Any] = {}
+    """The growth of each register in the last period, None if constant; None if the period before differs."""
+    growths: dict[str, Any] = {}
     if first.keys() != one.keys() or one.keys() != two.keys():
         return None
     for name, value in two.items():
         if value.dtype != one[name].dtype or value.dtype != first[name].dtype:
             return None
         if np.array_equal(value, one[name]) and np.array_equal(value, first[name]):
-            found[name] = None
+            growths[name] = None
         elif value.dtype.kind not in "iu":
             return None
         else:
             growth = value - one[name]
             if not (growth == one[name] - first[name]).all():
                 return None
-            found[name] = growth
-    return found
+            growths[name] = growth
+    return growths
 
 
 def _is_alike(one: Record, other: Record) -> bool:
@@ -259,14 +257,14 @@ def _is_same(one: Record, other: Record) -> bool:
 
 
 def _moved_on(last: Record, before: Record, periods: int) -> Record:
-    """An access so many periods later."""
+    """An access a number of periods later."""
     active = last.addresses != NOWHERE
     moved = last.addresses + periods * (last.addresses - before.addresses)
     return last._replace(addresses=np.where(active, moved, NOWHERE))
 
 
 def _costs_as(last: Record, before: Record) -> bool:
-    """Whether an access costs what that of the period before did."""
+    """True if an access costs the same as that of the period before."""
     if not _is_alike(last, before) or last.times != before.times:
         return False
     active = last.addresses != NOWHERE

@@ -1,4 +1,4 @@
-"""Loads that ptxas moved into a branch, since only what is stored or added under a predicate uses their values.
+"""Loads that ptxas moved into a branch, because only stores and atomics under a predicate use their values.
 
 In PTX the load stands beside accesses of all threads, in the machine code in a region (``memory_instructions.regions``)
 inside of theirs.
@@ -23,17 +23,17 @@ _Of = tuple[int, str, str, int]
 
 
 def sunk(kernel: PtxKernel, lined: Sequence[Lined]) -> Mapping[int, Sequence[Instruction]]:
-    """By the ``id`` of the last instruction that uses their values: the loads that run for its lanes."""
-    compiled = grouped(lined, lambda each: (each.line, each.access.space, each.access.kind, each.access.width))
-    regions = {of: {each.region for each in every if not each.access.never} for of, every in compiled.items()}
+    """The loads that run for the lanes of an instruction, the last user of their values, by its ``id``."""
+    compiled = grouped(lined, lambda sass: (sass.line, sass.access.space, sass.access.kind, sass.access.width))
+    regions = {of: {sass.region for sass in every if not sass.access.never} for of, every in compiled.items()}
     pieces = _pieces(kernel)
     readers: dict[str, set[int]] = {}
     for at, piece in enumerate(pieces):
-        for name in (name for each in piece for name in _read(kernel, each)):
+        for name in (name for op in piece for name in _read(kernel, op)):
             readers.setdefault(name, set()).add(at)
-    found: dict[int, list[Instruction]] = {}
+    by_use: dict[int, list[Instruction]] = {}
     for at, piece in enumerate(pieces):
-        beside = {region for each in piece if not each.guard for region in regions.get(_of(each), ())}
+        beside = {region for op in piece if not op.guard for region in regions.get(_of(op), ())}
         for number, load in enumerate(piece):
             own = regions.get(_of(load), set())
             if load.root == "ld" and not load.guard and own and all(_inside(region, beside) for region in own):
@@ -41,22 +41,22 @@ def sunk(kernel: PtxKernel, lined: Sequence[Lined]) -> Mapping[int, Sequence[Ins
                 uses = _uses(kernel, piece[number + 1 :], values)
                 if any(readers.get(name, {at}) != {at} for name in values):
                     continue
-                if len({(each.guard, each.negated) for each in uses}) == 1:
-                    found.setdefault(id(uses[-1]), []).append(load)
-    return found
+                if len({(use.guard, use.negated) for use in uses}) == 1:
+                    by_use.setdefault(id(uses[-1]), []).append(load)
+    return by_use
 
 
 def _pieces(kernel: PtxKernel) -> list[list[Instruction]]:
     """Code without branches; barriers part no threads."""
     targets: set[int] = {*kernel.labels.values()}
-    found: list[list[Instruction]] = [[]]
-    for number, each in enumerate(kernel.code):
+    pieces: list[list[Instruction]] = [[]]
+    for number, op in enumerate(kernel.code):
         if number in targets:
-            found.append([])
-        found[-1].append(each)
-        if each.ends and each.root not in _BARRIERS:
-            found.append([])
-    return found
+            pieces.append([])
+        pieces[-1].append(op)
+        if op.ends and op.root not in _BARRIERS:
+            pieces.append([])
+    return pieces
 
 
 def _of(given: Instruction) -> _Of:
@@ -75,15 +75,15 @@ def _read(kernel: PtxKernel, given: Instruction) -> set[str]:
 
 def _uses(kernel: PtxKernel, code: Sequence[Instruction], values: set[str]) -> list[Instruction]:
     """The guarded stores and atomics that alone use values; none otherwise. Adds to them what is computed from them."""
-    found: list[Instruction] = []
-    for each in code:
-        used = values & _read(kernel, each)
+    uses: list[Instruction] = []
+    for op in code:
+        used = values & _read(kernel, op)
         if not used:
-            values -= {*each.targets}
-        elif each.root in _USES and each.guard and used <= {*each.sources} and each.guard not in values:
-            found.append(each)
-        elif computes(each) and not each.guard and not each.ends:
-            values |= {*each.targets}
+            values -= {*op.targets}
+        elif op.root in _USES and op.guard and used <= {*op.sources} and op.guard not in values:
+            uses.append(op)
+        elif computes(op) and not op.guard and not op.ends:
+            values |= {*op.targets}
         else:
             return []
-    return found
+    return uses

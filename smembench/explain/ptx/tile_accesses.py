@@ -29,13 +29,13 @@ from smembench.launches.ptx_entry import readable, split
 from smembench.launches.tensor_map_argument import TensorMapArgument
 
 _ROWS_OF_A = 64
-"""Of an instruction of a warp group."""
+"""Rows of A per instruction of a warp group."""
 _ITEMSIZE = 2
 """Bytes of an element of operands that may be transposed."""
 _UNIT = 16
 """Bytes in which a descriptor states addresses."""
 _SWIZZLES = (0, 128, 64, 32)
-"""By bits 62 and 63 of a descriptor."""
+"""Swizzles in bytes by bits 62 and 63 of a descriptor."""
 
 
 class TileAccesses:
@@ -89,8 +89,8 @@ class TileAccesses:
                 )
                 if copies:
                     self._copied[begin % WINDOW] = name
-                self._accesses.found.tiles[moved(box, access, at)] += 1
-                self._accesses.found.elements[access.line, elements_in(box, at)] += 1
+                self._accesses.traced.tiles[moved(box, access, at)] += 1
+                self._accesses.traced.elements[access.line, elements_in(box, at)] += 1
                 self._come(given, thread, (begin, box.bytes), reached)
 
         return move
@@ -118,7 +118,7 @@ class TileAccesses:
                         *(given.called_from.line, kind, name, self._array(begin), 1, count, blocks * count),
                         blocks=blocks,
                     )
-                    self._accesses.found.tiles[moving(access, np.array([outside]), count, count)] += 1
+                    self._accesses.traced.tiles[moving(access, np.array([outside]), count, count)] += 1
                 self._come(given, thread, (begin, count), reached)
 
         return move
@@ -145,7 +145,7 @@ class TileAccesses:
             for first in np.unique(active - active % self._registers.block % GROUP):
                 for name, descriptor, rows, along in operands:
                     operand, start = decoded(int(_at(descriptor, first)), name, rows, along)
-                    self._accesses.found.tiles[self._read(given, operand, start)] += 1
+                    self._accesses.traced.tiles[self._read(given, operand, start)] += 1
             self._accesses.give_unknown(given, mask)
 
         return multiply
@@ -155,15 +155,7 @@ class TileAccesses:
         place = max((begin for begin in self._copied if begin <= start), default=-1)
         matrix = self._copied.get(place, operand.name)
         return TileAccess(
-            *(
-                given.called_from.line,
-                "operand",
-                matrix,
-                self._array(start),
-                operand.rows,
-                operand.row_bytes,
-                size,
-            ),
+            *(given.called_from.line, "operand", matrix, self._array(start), operand.rows, operand.row_bytes, size),
             operand=operand,
             wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
         )
@@ -172,10 +164,8 @@ class TileAccesses:
         """The threads of a mask that know all that they need."""
         names = [name for text in given.addresses for name in self._registers.kernel.registers_in(text)]
         followed = self._accesses.followed(given, mask, [*names, *given.sources])
-        found: list[int] = np.arange(self._registers.threads)[
-            followed if followed is not None else slice(None)
-        ].tolist()
-        return found
+        threads = np.arange(self._registers.threads) if followed is None else np.flatnonzero(followed)
+        return [*map(int, threads)]
 
     def _ranks(self, given: Instruction) -> Callable[[int], list[int]]:
         """A function of the thread that returns the ranks of the blocks that a multicast reaches; none of others."""
@@ -187,17 +177,17 @@ class TileAccesses:
     def _map(self, given: Instruction, address: int) -> tuple[str, TensorMapArgument] | None:
         """The tensor map at an address, and its name; None, with a note, if there is none."""
         name = self._registers.memory.name_at(address)
-        found = self._registers.launch.maps.get(name)
-        if found is None:
+        described = self._registers.launch.maps.get(name)
+        if described is None:
             self._accesses.note_unknown(given, "a tensor map")
             return None
-        return name.partition("$")[0], found
+        return name.partition("$")[0], described
 
     def _array(self, begin: int) -> str:
         return readable(self._registers.memory.shared_name(begin))
 
     def _come(self, given: Instruction, thread: int, brought: tuple[int, int], ranks: list[int]) -> None:
-        """Bytes have come to shared memory, of several blocks at the same place, and the barriers there are told.
+        """Count bytes that have come to shared memory, of several blocks at the same place, at the barriers there.
 
         Of a store they are taken from there.
         """
@@ -207,9 +197,8 @@ class TileAccesses:
             if (at := self._in_cluster(given, place, thread)) == NOWHERE:
                 continue
             order = int(self._accesses.order[thread])
-            self._accesses.found.brought.append(
-                Brought(given.called_from.line, self._array(begin), at, count, thread, order, kind)
-            )
+            copy = Brought(given.called_from.line, self._array(begin), at, count, thread, order, kind)
+            self._accesses.traced.brought.append(copy)
             if kind == "load":
                 continue
             one = np.arange(self._registers.threads) == thread
@@ -219,21 +208,21 @@ class TileAccesses:
                 self._mbarriers.come(at, count, np.arange(self._registers.threads) == thread)
 
     def _barrier(self, given: Instruction, thread: int) -> int | None:
-        """The address of the barrier in shared memory that is told; None for none."""
+        """The address of the barrier in shared memory that counts the bytes; None for none."""
         if "mbarrier" not in given.opcode:
             return None
         address, _ = self._registers.address(given.addresses[-1])
         return int(_at(address, thread))
 
     def _in_cluster(self, given: Instruction, place: int, thread: int) -> int:
-        """Where an address of a thread lies in the memory of the cluster; NOWHERE, with a mistake, if it has none."""
+        """The place of a thread's address in the memory of the cluster; NOWHERE, with a mistake, if it has none."""
         windows, block = self._registers.memory.windows, place // WINDOW - 1
-        found = int(windows.in_cluster(np.full(self._registers.threads, place))[thread])
-        if found != NOWHERE and (windows.blocks > 1 or block < 0):
-            return found
+        offset = int(windows.in_cluster(np.full(self._registers.threads, place))[thread])
+        if offset != NOWHERE and (windows.blocks > 1 or block < 0):
+            return offset
         of_block = f" of block {block} of the cluster, which has {windows.blocks} blocks" if block >= 0 else ""
         text = f"a copy to byte {place % WINDOW} of shared memory{of_block}"
-        self._accesses.found.mistakes.add(Mistake(given.called_from.line, "outside", text))
+        self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "outside", text))
         return NOWHERE
 
 
@@ -243,7 +232,7 @@ def _places(address: int, ranks: list[int]) -> list[int]:
 
 
 def decoded(descriptor: int, name: str, rows: int, depth: int) -> tuple[Operand, int]:
-    """What a matrix descriptor states, and where the operand begins (PTX ISA, "Matrix Descriptor Format").
+    """The operand of a matrix descriptor, and its first byte (PTX ISA, "Matrix Descriptor Format").
 
     Args:
         descriptor: its 64 bits.
@@ -262,5 +251,5 @@ def decoded(descriptor: int, name: str, rows: int, depth: int) -> tuple[Operand,
 
 def _at(value: Callable[[], Any], thread: int) -> Any:
     """An operand's value in a thread."""
-    found = value()
-    return found[thread] if np.shape(found) else found
+    values = value()
+    return values[thread] if np.shape(values) else values

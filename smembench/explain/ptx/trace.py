@@ -30,14 +30,14 @@ from smembench.toolchains.source_lines import Lined
 
 _ORDERING = ("fence", "membar", "griddepcontrol", "call")
 _QUALIFIERS = frozenset(("volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "cluster", "grid"))
-"""Of instructions that may order accesses of different blocks."""
+"""Modifiers of instructions that may order accesses of different blocks."""
 MOST_WORK, MOST_WORK_OF_TILES = 100_000, 400_000
 """Instructions of all blocks up to which each is run: a second on a processor of 2020, four where blocks copy tiles."""
 _SPACES = {"const": "constant"}
 
 
 class Chosen(NamedTuple):
-    """Which clusters are run, and whether their mistakes are looked for.
+    """The clusters to run, and whether to look for their mistakes.
 
     ``few`` is the number up to which each is run; None for as many as take seconds. With ``kinds`` they are these, with
     the number of clusters that each stands for. Those of a ``persistent`` grid are a few that are evenly spaced.
@@ -54,7 +54,7 @@ BY_WORK = Chosen()
 
 @dataclass(slots=True)
 class _Block:
-    """What a cluster did, and two keys: which accesses, and how their addresses lie in sectors and banks.
+    """The trace of a cluster, and two keys: its accesses, and the alignment of their addresses in sectors and banks.
 
     ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from, and
     ``merged`` those of which ptxas made wider ones.
@@ -63,7 +63,7 @@ class _Block:
     accesses: list[Accesses]
     structure: Hashable
     alignment: Hashable
-    found: Traced
+    traced: Traced
     made: list[Made]
     stored: list[Made]
     merged: set[Merged]
@@ -101,12 +101,9 @@ def trace(
             blocks[index] = _of_block(machine.run((x, y, z)), machine, compiled)
         return blocks[index]
 
-    tiles_too = block((0, 0, 0)).found.tiles  # such kernels often number their tiles in an order of their own
-    few = (
-        max(FEW, (MOST_WORK_OF_TILES if tiles_too or chosen.persistent else MOST_WORK) // machine.steps)
-        if chosen.few is None
-        else chosen.few
-    )
+    tiles_too = block((0, 0, 0)).traced.tiles  # such kernels often number their tiles in an order of their own
+    most = MOST_WORK_OF_TILES if tiles_too or chosen.persistent else MOST_WORK
+    few = max(FEW, most // machine.steps) if chosen.few is None else chosen.few
     if memory.has_results:
         few = prod(launch.clusters)
     kinds = chosen.kinds
@@ -117,13 +114,13 @@ def trace(
     )
     traced = [block(index) for index in kinds]
     accesses = [
-        each._replace(weight=weight * each.weight)
+        part._replace(weight=weight * part.weight)
         for one, weight in zip(traced, kinds.values(), strict=True)
-        for each in one.accesses
+        for part in one.accesses
     ]
     tiles: Counter[TileAccess] = Counter()
     for one, weight in zip(traced, kinds.values(), strict=True):
-        tiles.update({access: weight * count for access, count in one.found.tiles.items()})
+        tiles.update({access: weight * count for access, count in one.traced.tiles.items()})
     ordered = machine.block < machine.threads or any(map(_orders, kernel.code))
     names = [f"block {index}" for index in kinds]
     apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
@@ -132,10 +129,10 @@ def trace(
         looked_at = traced[:: max(len(traced) // FEW, 1)] if chosen.persistent else traced
         races = [] if ordered else in_global_memory([one.stored for one in traced], names, within=apart)
         mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in looked_at))
-    unfollowed: set[Unfollowed] = set().union(*(one.found.unfollowed for one in traced))
+    unfollowed: set[Unfollowed] = set().union(*(one.traced.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
-        mistakes = {each for each in mistakes if each.kind in ("outside", "race")}
-    first = {(each.line, each.kind): each for each in sorted(mistakes, reverse=True)}
+        mistakes = {mistake for mistake in mistakes if mistake.kind in ("outside", "race")}
+    first = {(mistake.line, mistake.kind): mistake for mistake in sorted(mistakes, reverse=True)}
     return Trace(
         tuple(accesses),
         tuple(_shared_arrays(memory)),
@@ -146,13 +143,13 @@ def trace(
         unmatched=compiled.unmatched,
         tiles=tiles,
         merged=tuple(
-            sorted(set().union(*(one.merged for one in traced)), key=lambda each: (each.site.line, each.width))
+            sorted(set().union(*(one.merged for one in traced)), key=lambda merged: (merged.site.line, merged.width))
         ),
     )
 
 
-def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
-    sites = grouped(widened(found.records, compiled.across), lambda record: (_site(record, machine), record.times))
+def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
+    sites = grouped(widened(traced.records, compiled.across), lambda record: (_site(record, machine), record.times))
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
@@ -163,9 +160,8 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         rows = np.stack([record.addresses for record in records])
         if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
             first = rows[np.argmax(below.any(1))]
-            found.mistakes.update(
-                filter(None, [machine.memory.outside(site.line, site.space, site.kind, first, site.width)])
-            )
+            if mistake := machine.memory.outside(site.line, site.space, site.kind, first, site.width):
+                traced.mistakes.add(mistake)
             rows = np.where(below, NOWHERE, rows)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
@@ -183,22 +179,22 @@ def _of_block(found: Traced, machine: Machine, compiled: Merging) -> _Block:
         whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), times))
     kinds: Counter[TileAccess] = Counter()
-    for access, count in found.tiles.items():
+    for access, count in traced.tiles.items():
         kinds[access.alike] += count
-    structure.append((frozenset(kinds.items()), frozenset(found.elements.items())))
-    alignment.append(frozenset(found.tiles.items()))
+    structure.append((frozenset(kinds.items()), frozenset(traced.elements.items())))
+    alignment.append(frozenset(traced.tiles.items()))
     barriers = Accesses(
         AccessSite(0, "barrier", "barrier", "", 1),
-        np.zeros((found.barriers, -(-machine.block // WARP), WARP), np.int64),
+        np.zeros((traced.barriers, -(-machine.block // WARP), WARP), np.int64),
         1,
     )
     return _Block(
-        [*accesses, barriers] if found.barriers else accesses,
+        [*accesses, barriers] if traced.barriers else accesses,
         frozenset(structure),
         hash(tuple(alignment)),
-        found,
+        traced,
         made,
-        [each for each in kept if _is_stored(each.site.array, kept)],
+        [at_site for at_site in kept if _is_stored(at_site.site.array, kept)],
         set(_merged(sites)),
     )
 
@@ -210,28 +206,28 @@ def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterato
 
 
 def _is_stored(array: str, made: Sequence[Made]) -> bool:
-    """Whether an array is stored to, and accessed in another line or way as well."""
-    sites = {(each.site.kind, each.site.line) for each in made if each.site.array == array}
+    """True if an array is stored to, and accessed in another line or way as well."""
+    sites = {(at_site.site.kind, at_site.site.line) for at_site in made if at_site.site.array == array}
     return len(sites) > 1 and any(kind == "store" for kind, _ in sites)
 
 
 def _orders(given: Instruction) -> bool:
-    """Whether an instruction may order accesses to global memory of different blocks."""
+    """True if an instruction may order accesses to global memory of different blocks."""
     atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
     return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
 
 
 def _is_remote(site: AccessSite) -> bool:
-    """Whether threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
+    """True if threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
     return site.space == "distributed" and site.way != "bulk"
 
 
 def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
     """Copies most of whose boxes lie outside of their tensor; a pipeline may copy some beyond its end."""
-    moved = grouped((each for each in tiles if each.kind == "copy"), lambda each: (each.line, each.matrix))
+    moved = grouped((access for access in tiles if access.kind == "copy"), lambda access: (access.line, access.matrix))
     for (line, matrix), accesses in moved.items():
-        beyond = sum(tiles[each] for each in accesses if not each.global_bytes)
-        count = sum(tiles[each] for each in accesses)
+        beyond = sum(tiles[access] for access in accesses if not access.global_bytes)
+        count = sum(tiles[access] for access in accesses)
         if 2 * beyond > count:
             text = f"{beyond} of {count} boxes lie outside of {matrix}; their elements are zeros"
             yield Mistake(line, "outside", text)
@@ -240,9 +236,9 @@ def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
     of_block = machine.block if machine.block < machine.threads else 0
-    mistakes = {*block.found.mistakes, *in_shared_memory(block.made, block.found.brought, of_block)}
+    mistakes = {*block.traced.mistakes, *in_shared_memory(block.made, block.traced.brought, of_block)}
     if of_block:
-        mistakes.update(out_of_life(block.found, of_block, lambda record: _site(record, machine).array))
+        mistakes.update(out_of_life(block.traced, of_block, lambda record: _site(record, machine).array))
     for accesses in block.accesses:
         site, active = accesses.site, accesses.addresses[accesses.addresses != NOWHERE]
         if site.space in UNSERVED or not len(active):
@@ -271,11 +267,11 @@ def _site(record: Record, machine: Machine) -> AccessSite:
 
 def _shared_arrays(memory: Memory) -> list[SharedArray]:
     """The variables in shared memory, dynamic ones to its end."""
-    found = []
+    arrays = []
     for variable in memory.kernel.variables.values():
         if variable.space == "shared":
             size = variable.bytes or memory.shared_bytes - variable.begin
             itemsize, sides = memory.kernel.shapes.get(variable.name, (1, (size,)))
             shape = sides if variable.bytes else (size // itemsize,)
-            found.append(SharedArray(readable(variable.name), shape, itemsize, variable.begin))
-    return found
+            arrays.append(SharedArray(readable(variable.name), shape, itemsize, variable.begin))
+    return arrays

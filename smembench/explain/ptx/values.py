@@ -42,14 +42,14 @@ def of_values(given: Instruction, registers: Registers) -> Run:
 
 
 def _computed(given: Instruction, registers: Registers) -> Run:
-    found = operation(given.parts)
+    arithmetic = operation(given.parts)
     names, targets = given.sources, given.targets
-    if found is None or len(found.types) != len(given.operands) - 1:
+    if arithmetic is None or len(arithmetic.types) != len(given.operands) - 1:
         if given.root not in OPAQUE and "." not in given.opcode:
             raise registers.refused(given.called_from.line, given.opcode)
         return _opaque(given, registers)
-    operands = [registers.operand(*each) for each in zip(given.operands[1:], found.types, strict=False)]
-    compute, written, leave_unknown = found.compute, results(given), _opaque(given, registers)
+    operands = [registers.operand(*pair) for pair in zip(given.operands[1:], arithmetic.types, strict=False)]
+    compute, written, leave_unknown = arithmetic.compute, results(given), _opaque(given, registers)
 
     def run(mask: Mask | None) -> None:
         unknown = registers.unknown_in(names)
@@ -58,9 +58,9 @@ def _computed(given: Instruction, registers: Registers) -> Run:
             return
         value = compute(*(operand() for operand in operands))
         if isinstance(value, list):
-            for name, each in zip(written, value, strict=False):
+            for name, part in zip(written, value, strict=False):
                 if name != "_":
-                    registers.write(name, each, mask, unknown)
+                    registers.write(name, part, mask, unknown)
         else:
             registers.write(targets[0], value, mask, unknown)
 
@@ -78,46 +78,41 @@ def _opaque(given: Instruction, registers: Registers) -> Run:
     return run
 
 
+def _writing(given: Instruction, registers: Registers, compute: Callable[[], Any]) -> Run:
+    """A function that writes a value to the first target."""
+    target, sources = given.targets[0], given.sources
+
+    def run(mask: Mask | None) -> None:
+        registers.write(target, compute(), mask, registers.unknown_in(sources))
+
+    return run
+
+
 def _moved(given: Instruction, registers: Registers) -> Run:
     """``mov`` and ``cvta``, which adds or takes away where a space lies among generic addresses."""
-    (target,) = given.targets
     source = registers.operand(given.operands[1], TYPES[given.types[-1]])
     window = np.uint64(registers.memory.window(given.space)) if given.root == "cvta" else np.uint64(0)
     if given.root == "mov" and given.operands[1] in registers.kernel.variables:
         window = np.uint64(0)
+    if not window:
+        return _writing(given, registers, source)
     away = "to" in given.parts
-
-    def run(mask: Mask | None) -> None:
-        value = source()
-        if window:
-            value = value - window if away else value + window
-        registers.write(target, value, mask, registers.unknown_in(given.sources))
-
-    return run
+    return _writing(given, registers, lambda: source() - window if away else source() + window)
 
 
 def _of_cluster(given: Instruction, registers: Registers) -> Run:
     """The address of another block's shared memory, or the rank of the block that an address is in."""
     address = registers.operand(given.operands[1], f"u{np.dtype(TYPES[given.types[-1]]).itemsize}")
-    rank = registers.operand(given.operands[2], "u4") if given.root == "mapa" else None
-
-    def run(mask: Mask | None) -> None:
-        windows = registers.memory.windows
-        found = windows.rank_of(address()) if rank is None else windows.mapped(address(), rank())
-        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
-
-    return run
+    if given.root != "mapa":
+        return _writing(given, registers, lambda: registers.memory.windows.rank_of(address()))
+    rank = registers.operand(given.operands[2], "u4")
+    return _writing(given, registers, lambda: registers.memory.windows.mapped(address(), rank()))
 
 
 def _is_shared(given: Instruction, registers: Registers) -> Run:
-    """Whether a generic address is one of shared memory: of the own block, or of any in the cluster."""
-    address = registers.operand(given.operands[1], "u8")
-
-    def run(mask: Mask | None) -> None:
-        found = registers.memory.windows.is_shared(address(), of_cluster="shared::cluster" in given.parts)
-        registers.write(given.targets[0], found, mask, registers.unknown_in(given.sources))
-
-    return run
+    """``isspacep.shared``: true for generic addresses of the own block's shared memory, or of any in the cluster."""
+    address, of_cluster = registers.operand(given.operands[1], "u8"), "shared::cluster" in given.parts
+    return _writing(given, registers, lambda: registers.memory.windows.is_shared(address(), of_cluster=of_cluster))
 
 
 def _packed(given: Instruction, registers: Registers) -> Run:
@@ -130,13 +125,13 @@ def _packed(given: Instruction, registers: Registers) -> Run:
     if "{" in source:
         operands = [registers.operand(text, part.str[1:]) for text in texts]
 
-        def pack(mask: Mask | None) -> None:
+        def pack() -> Any:
             value: Any = whole.type(0)
             for operand, shift in zip(operands, shifts, strict=True):
                 value = value | operand().astype(whole) << shift
-            registers.write(given.targets[0], value, mask, registers.unknown_in(given.sources))
+            return value
 
-        return pack
+        return _writing(given, registers, pack)
     operand = registers.operand(source, whole.str[1:])
 
     def unpack(mask: Mask | None) -> None:

@@ -35,24 +35,21 @@ def variable_of(text: str) -> tuple[Variable, int] | None:
 
 def _content(text: str | None, kind: str, size: int) -> NDArray[np.uint8] | None:
     """The bytes of an initialised variable, zeros without an initialiser; None for one that holds addresses."""
-    found = np.zeros(size, np.uint8)
+    content = np.zeros(size, np.uint8)
     values = split(text.strip().strip("{}")) if text else []
     try:
         made = [_number(value, kind) for value in values]
     except ValueError:
         return None
     given = np.array(made, kind.replace("i", "u")).view(np.uint8)
-    found[: len(given)] = given
-    return found
+    content[: len(given)] = given
+    return content
 
 
 def _number(text: str, kind: str) -> object:
     if text[:2].lower() in ("0f", "0d"):
-        return (
-            np.uint64(int(text[2:], 16))
-            .astype("u4" if text[1] in "fF" else "u8")
-            .view("f4" if text[1] in "fF" else "f8")
-        )
+        size = 4 if text[1] in "fF" else 8
+        return np.uint64(int(text[2:], 16)).astype(f"u{size}").view(f"f{size}")
     if np.dtype(kind).kind == "f":
         return float(text)
     return int(text.rstrip("U"), 0) & (1 << 8 * np.dtype(kind).itemsize) - 1

@@ -18,9 +18,9 @@ Running = dict[int, Mask]
 """The threads that can go on, by the piece of code where."""
 
 _CLUSTER = -1
-"""In place of the rank of a block, for the barrier of the cluster."""
+"""The rank that stands for the barrier of the cluster."""
 _LOOKS = 2
-"""How often threads look again while no other thread of the block can go on."""
+"""The number of further looks while no other thread of the block can go on."""
 
 
 class _Name(NamedTuple):
@@ -31,7 +31,7 @@ class _Name(NamedTuple):
 
 
 class _Barrier(NamedTuple):
-    """Where threads go on behind a barrier, its name, and for how many threads it waits, 0 for all."""
+    """A barrier: the piece of code behind it, its name, and the threads for which it waits, 0 for all."""
 
     behind: int
     name: _Name
@@ -98,7 +98,7 @@ class Waits:
         if "arrive" in given.parts:
             join(running, number, mask)
         ranks = self._registers.memory.windows.ranks
-        for one, threads, rank in {*zip(*(each[mask].tolist() for each in (which, count, ranks)), strict=True)}:
+        for one, threads, rank in {*zip(*(column[mask].tolist() for column in (which, count, ranks)), strict=True)}:
             who = mask & (which == one) & (count == threads) & (ranks == rank)
             self._join(_Barrier(number, _Name(rank, one), threads), given, who)
 
@@ -143,7 +143,7 @@ class Waits:
             return
         for given, mask in self._phases.values():
             text = f"{mask.sum()} threads wait without end for {self._mbarriers.lacking(given, mask)}"
-            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+            self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
         self._phases.clear()
 
     def _spin(self, running: Running) -> None:
@@ -166,11 +166,11 @@ class Waits:
     def _come(self, name: _Name) -> Mask:
         """The threads that have come to a barrier."""
         waiting = [mask for barrier, (_, mask) in self._at.items() if barrier.name == name]
-        found: Mask = np.logical_or.reduce(waiting)
-        return found | (self._arrived >= name.number) if name.block == _CLUSTER else found
+        arrived: Mask = np.logical_or.reduce(waiting)
+        return arrived | (self._arrived >= name.number) if name.block == _CLUSTER else arrived
 
     def _is_complete(self, name: _Name) -> bool:
-        """Whether as many have come to a barrier as it waits for, or all that have not returned."""
+        """True if as many have come to a barrier as it waits for, or all that have not returned."""
         come = self._come(name)
         if count := max(barrier.threads for barrier in self._at if barrier.name == name):
             return bool(come.sum() >= min(count, self._registers.block))
@@ -179,7 +179,7 @@ class Waits:
 
     def _release(self, name: _Name, running: Running) -> None:
         """Let those go on that wait at a barrier; with a mistake, if not all have come."""
-        groups = {barrier: each for barrier, each in self._at.items() if barrier.name == name}
+        groups = {barrier: waiting for barrier, waiting in self._at.items() if barrier.name == name}
         arrived = np.logical_or.reduce([mask for _, mask in groups.values()])
         self._check(name, groups)
         self._order(name, arrived)
@@ -188,7 +188,7 @@ class Waits:
                 self._reduced(given, arrived)
                 join(running, barrier.behind, mask)
             del self._at[barrier]
-        self._accesses.found.barriers += self._registers.blocks if name.block == _CLUSTER else 1
+        self._accesses.traced.barriers += self._registers.blocks if name.block == _CLUSTER else 1
 
     def _check(self, name: _Name, groups: Mapping[_Barrier, tuple[Instruction, Mask]]) -> None:
         """Note a mistake if threads come to a barrier in several lines, wait elsewhere, or have gone on without it."""
@@ -200,16 +200,16 @@ class Waits:
         lines = {given.called_from.line for given, _ in groups.values()}
         apart = len(lines) > 1 and not of_cluster  # threads of different roles may wait in lines of their own
         if apart or (missing.any() and not any(barrier.threads for barrier in groups)):
-            given, smallest = min(groups.values(), key=lambda each: int(each[1].sum()))
+            given, smallest = min(groups.values(), key=lambda group: int(group[1].sum()))
             what = "cluster" if of_cluster else "block"
             text = (
                 f"{smallest.sum()} of the {what}'s {everyone.sum()} threads reach this barrier; all must that have "
                 "not returned"
             )
-            self._accesses.found.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+            self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
 
     def _order(self, name: _Name, arrived: Mask) -> None:
-        """What threads do behind a barrier comes after all that others did before it."""
+        """Order the accesses of threads behind a barrier after all accesses before it."""
         order = self._accesses.order
         if name.block == _CLUSTER:
             behind = self._behind.setdefault(name, (int(order.max()) // CLUSTER_SYNCS + 1) * CLUSTER_SYNCS)
@@ -223,14 +223,14 @@ class Waits:
             return
         source = given.operands[-1]
         value = np.broadcast_to(self._registers.operand(source, "?")(), len(arrived))
-        found: Any = np.uint32((value & arrived).sum())
+        result: Any = np.uint32((value & arrived).sum())
         if "and" in given.parts:
-            found = np.bool_(value[arrived].all())
+            result = np.bool_(value[arrived].all())
         elif "or" in given.parts:
-            found = np.bool_(value[arrived].any())
+            result = np.bool_(value[arrived].any())
         unknown = self._registers.unknown_in([source.lstrip("!")])  # one thread's leaves the result unknown to all
         missing = None if unknown is None or not unknown[arrived].any() else np.bool_(True)
-        self._registers.write(given.operands[0], found, arrived, missing)
+        self._registers.write(given.operands[0], result, arrived, missing)
 
 
 def join(running: Running, at: int, mask: Mask) -> None:

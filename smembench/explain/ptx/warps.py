@@ -34,13 +34,12 @@ def _shuffle(given: Instruction, operand: Operand, threads: int) -> Callable[[Ma
     first = np.arange(threads) - lane
 
     def shuffle(active: Mask) -> Sequence[Any]:
-        values, count, limits = (np.broadcast_to(each(), threads).astype(np.int64) for each in (value, by, clamp))
+        values, count, limits = (np.broadcast_to(read(), threads).astype(np.int64) for read in (value, by, clamp))
         segment, count = limits >> 8 & 31, count & 31
         low = lane & segment
         high = low | (limits & 31 & ~segment)
-        at = {"up": lane - count, "down": lane + count, "bfly": lane ^ count, "idx": low | (count & ~segment & 31)}[
-            mode
-        ]
+        lanes = {"up": lane - count, "down": lane + count, "bfly": lane ^ count, "idx": low | (count & ~segment & 31)}
+        at = lanes[mode]
         inside = at >= high if mode == "up" else at <= high
         source = np.minimum(first + np.where(inside, at, lane), threads - 1)
         return [values[source].astype("u4"), inside]
@@ -49,7 +48,7 @@ def _shuffle(given: Instruction, operand: Operand, threads: int) -> Callable[[Ma
 
 
 def _words(votes: Mask) -> NDArray[np.uint32]:
-    """For each thread the bits of its warp's votes, lane 0 the lowest."""
+    """The bits of its warp's votes for each thread, lane 0 the lowest."""
     padded = np.zeros(-(-len(votes) // WARP) * WARP, np.bool_)
     padded[: len(votes)] = votes
     words = (padded.reshape(-1, WARP).astype(np.uint64) << np.arange(WARP, dtype=np.uint64)).sum(1).astype(np.uint32)
@@ -102,19 +101,19 @@ def _per_warp(given: Instruction, operand: Operand, threads: int) -> Callable[[M
 
     def combine(active: Mask) -> Sequence[Any]:
         values, groups = np.broadcast_to(value(), threads), members()
-        found, alike = np.zeros(threads, "u4"), np.zeros(threads, np.bool_)
+        results, alike = np.zeros(threads, "u4"), np.zeros(threads, np.bool_)
         for begin in range(0, threads, WARP):
             warp = np.flatnonzero(active[begin : begin + WARP]) + begin
             for group in np.unique(groups[warp]):
                 together = warp[groups[warp] == group]
                 mine = values[together]
                 if given.root == "redux" and reduced is not None:
-                    found[together] = np.asarray(reduced(mine)).astype(kind).astype("u4")
+                    results[together] = np.asarray(reduced(mine)).astype(kind).astype("u4")
                     continue
                 equal = mine[:, None] == mine[None, :]
                 bits = (equal.astype(np.uint64) << (together - begin).astype(np.uint64)).sum(1).astype("u4")
                 alike[together] = equal.all()
-                found[together] = np.where(equal.all(), bits, 0) if "all" in given.parts else bits
-        return [found, alike]
+                results[together] = np.where(equal.all(), bits, 0) if "all" in given.parts else bits
+        return [results, alike]
 
     return combine

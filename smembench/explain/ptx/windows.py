@@ -16,14 +16,14 @@ from smembench.explain.requests import NOWHERE, Integers
 WINDOW = 1 << 24
 """Bytes of the addresses of a block, more than it can have of shared memory."""
 GENERIC = 1 << 56
-"""Where shared memory lies among generic addresses."""
+"""The offset of shared memory among generic addresses."""
 _ALIGNMENT = 1024
 _WIDEST = 16
 """Bytes of an access."""
 
 
 class Windows:
-    """Where the shared memory of the blocks lies in that of the whole cluster, ``pitch`` bytes apart.
+    """The placement of the blocks' shared memory in that of the cluster, ``pitch`` bytes apart.
 
     Args:
         size: bytes of a block.
@@ -37,7 +37,7 @@ class Windows:
         self.ranks = np.arange(threads) // max(threads // blocks, 1)
 
     def remote(self, addresses: Integers) -> Any:
-        """Where addresses, one by thread, are in the memory of another block than the thread's."""
+        """A mask of the addresses, one by thread, that are in the memory of another block than the thread's."""
         windows = addresses % GENERIC // WINDOW
         return (windows != 0) & (windows != self.ranks + 1)
 

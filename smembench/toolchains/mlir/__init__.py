@@ -1,1 +1,1 @@
-"""What numba-cuda-mlir is told of this package: the names of its dialect, the rule of integers, and the intrinsics."""
+"""This package's additions to numba-cuda-mlir: the names of its dialect, the rule of integers, the intrinsics."""

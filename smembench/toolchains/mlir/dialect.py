@@ -37,7 +37,7 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
         known = intrinsics.get(value)
         return counterpart(known) if known else mlir_cuda.jit(device=True)(copies.function(value))
 
-    intrinsics = {each.function: each for each in TABLE}
+    intrinsics = {intrinsic.function: intrinsic for intrinsic in TABLE}
     copies = Rebound(other)
     assert isinstance(function, FunctionType), function
     return copies.function(function)
@@ -48,8 +48,8 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
     """numba-cuda-mlir with the rule of kernels/intrinsics/unsigned.py before its typing, for one kernel at a time.
 
     Most of its lowerings compute in the type of the result, so that the rule needs none of its own; those that take
-    unsigned integers for signed ones get other ones. It asks the driver for the
-    GPU's compute capability, whatever it compiles for; told one, it compiles without a GPU, too.
+    unsigned integers for signed ones get other ones. It asks the driver for the GPU's compute capability, whatever it
+    compiles for; given one, it compiles without a GPU, too.
     """
     from smembench.kernels.intrinsics.unsigned import ARITHMETIC, COMPARISON, IN_PLACE, common
     from smembench.kernels.numba_cuda import private
@@ -85,7 +85,7 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
         mlir_target.ensure_initialized()
         fences_in_kernels()
         context, known = mlir_target.typing_context, tools._cached_cc
-        functions = [context.resolve_value_type(each) for each in (*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max)]
+        functions = [context.resolve_value_type(op) for op in (*ARITHMETIC, *IN_PLACE, *COMPARISON, min, max)]
         rules = [adapted(function.templates[0].key) for function in functions]
         axes = Dim3(context)
         for function, rule in zip(functions, rules, strict=True):
@@ -103,4 +103,4 @@ def compiling(capability: tuple[int, int]) -> Iterator[None]:
             definitions.update(own)
             context._attributes[dim3].remove(axes)
             for function, rule in zip(functions, rules, strict=True):
-                function.templates = tuple(each for each in function.templates if each is not rule)
+                function.templates = tuple(template for template in function.templates if template is not rule)

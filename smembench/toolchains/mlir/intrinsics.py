@@ -21,7 +21,7 @@ from smembench.kernels.numba_cuda import private
 
 _FLOATS: dict[str, ir.Type] = {"f16": ir.HalfType(), "f32": ir.FloatType(), "f64": ir.DoubleType()}
 _PREDICATES = {"==": 0, "<": 6, "<=": 7, ">": 8, ">=": 9}
-"""Those of ``llvm.icmp`` by their signs: eq, ult, ule, ugt and uge."""
+"""Predicates of ``llvm.icmp`` by sign: eq, ult, ule, ugt and uge."""
 _DYNAMIC = -(2**31)
 """An index of ``llvm.getelementptr`` that an operand gives."""
 
@@ -101,12 +101,12 @@ def value_of(kind: Any, given: Any) -> Any:
         elements = [*map(value_of, kind, given)]
         return Value(elements, elements)
     number = Value(private("numba_cuda_mlir.lowering_utilities.convert")(given, _type(_number_type(kind))), None)
-    held = value_type(kind)
-    return operation("bitcast", held, number) if kind == types.float16 else number._replace(type=held)
+    target = value_type(kind)
+    return operation("bitcast", target, number) if kind == types.float16 else number._replace(type=target)
 
 
 def _given(kind: Any, value: Any) -> Any:
-    """What an intrinsic gives, as MLIR has values of this type."""
+    """The result of an intrinsic, as MLIR has values of this type."""
     return _mlir(operation("bitcast", _number_type(kind), value) if kind == types.float16 else value)
 
 
@@ -154,7 +154,7 @@ def operation(name: str, kind: ir.Type | None, *operands: Any, dialect: str = "l
 
 
 def compared(sign: str, one: Any, other: Any) -> Value:
-    """Whether a comparison of unsigned integers holds."""
+    """The result of a comparison of unsigned integers."""
     return operation("icmp", ir.IntType(1), one, other, predicate=f"{_PREDICATES[sign]} : i64")
 
 
@@ -215,7 +215,7 @@ def _data(kind: Any, builder: Any, array: Any, field: str) -> Value:
 
 
 class _Models:
-    """By an array's type, its model, of which the address of the data is asked for."""
+    """The models of arrays by type, of which only the address of the data is read."""
 
     def __getitem__(self, kind: Any) -> Any:
         return SimpleNamespace(get=partial(_data, kind))
@@ -231,14 +231,14 @@ _CONTEXT = SimpleNamespace(
     get_constant=lambda kind, number: value_type(kind)(int(number)),
     make_tuple=lambda builder, kind, values: tuple(_given(kind.dtype, value) for value in values),
 )
-"""Of Numba's compiler what the lowering asks for."""
+"""The part of Numba's compiler that the lowering uses."""
 
 
 class _Builder:
     """llvmlite's builder, as far as intrinsics use it.
 
     Attributes:
-        module: holds the variables of a call, until their addresses are asked for.
+        module: has the variables of a call, until their addresses are asked for.
     """
 
     def __init__(self) -> None:

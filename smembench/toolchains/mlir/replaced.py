@@ -32,7 +32,7 @@ _UNSIGNED: dict[Callable[..., Any], str] = {
 }  # fmt: skip
 """Operations that numba-cuda-mlir takes for signed unless both operands are unsigned, or always: of ``llvm``."""
 _SHUFFLES = {"shfl_sync": "idx", "shfl_up_sync": "up", "shfl_down_sync": "down", "shfl_xor_sync": "bfly"}
-"""By the function's name, the mode of PTX's ``shfl``."""
+"""The mode of PTX's ``shfl`` by the function's name."""
 _WIDE_SHUFFLE = (
     "{{ .reg .b32 low, high; mov.b64 {{low, high}}, $1; shfl.sync.{mode}.b32 low, low, $2, {clamp}, $3; "
     "shfl.sync.{mode}.b32 high, high, $2, {clamp}, $3; mov.b64 $0, {{low, high}}; }}"
@@ -94,7 +94,7 @@ def _shared_array(own: Callable[..., None], compiler: Any, target: Any, args: Se
     numba-cuda-mlir lets a second such array begin where the first ends. Its first one has a symbol of a byte, not an
     external one, so that the linker may place it before the static arrays, into which it then reaches.
     """
-    size, alignment = (_literal(compiler, each) for each in (args[0], dict(kwargs).get("alignment", args[-1])))
+    size, alignment = (_literal(compiler, argument) for argument in (args[0], dict(kwargs).get("alignment", args[-1])))
     if size != 0:
         own(compiler, target, args, kwargs)
         return
@@ -116,7 +116,7 @@ def _literal(compiler: Any, argument: Any) -> Any:
 
 
 class Lowerings:
-    """Those of an operation: one chosen by the types of its arguments, which may be its own.
+    """The lowerings of an operation: one is chosen by the types of its arguments, which may be its own.
 
     Args:
         choose: the lowering, by the arguments' types and ``find`` of the operation's own.
