@@ -91,7 +91,7 @@ def _tried(cure: Cure) -> str:
 def _who(changes: Sequence[Change]) -> str:
     """The accesses: ``the loads in lines 4 and 9 and the stores in line 2``; of one without a kernel ``the load``."""
     kinds = grouped(changes, lambda change: change.site.kind)
-    lines = {kind: tuple(sorted({change.site.line for change in found})) for kind, found in kinds.items()}
+    lines = {kind: tuple(sorted({change.site.line for change in group})) for kind, group in kinds.items()}
     alike = grouped(lines, lambda kind: lines[kind])
     return " and ".join(_at_lines(kinds, numbers) for numbers, kinds in alike.items())
 

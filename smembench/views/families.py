@@ -81,9 +81,11 @@ class Family:
     def lines(self) -> dict[str, list[Row]]:
         """The rows of each kernel but ports, by size: lines before single points, then the fastest first."""
         rows = [row for row in self.best.values() if row.kernel != self.beside and not is_port(row.compiler)]
-        told = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
-        lines = grouped(told, lambda row: row.kernel)
-        most = {kernel: max(found.value for found in map(self.figure, rows) if found) for kernel, rows in lines.items()}
+        shown = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
+        lines = grouped(shown, lambda row: row.kernel)
+        most = {
+            kernel: max(figure.value for figure in map(self.figure, rows) if figure) for kernel, rows in lines.items()
+        }
         return {kernel: lines[kernel] for kernel in sorted(lines, key=lambda one: (len(lines[one]) == 1, -most[one]))}
 
     @property
@@ -116,8 +118,8 @@ def families(run: Run) -> list[Family]:
 
     groups = grouped(done, setting).values()
     several = [members for members in groups if len({size_text(row.case) for row in members}) > 1]
-    found = (_family(run, members, swept) for members in several)
-    return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
+    results = (_family(run, members, swept) for members in several)
+    return sorted(results, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
 
 
 def _swept(rows: Sequence[Row]) -> str:

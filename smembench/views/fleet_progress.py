@@ -83,13 +83,13 @@ class Lines:
     def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
         self._note, self._clock = note, clock
         self._begun: dict[str, float] = {}
-        self._said: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
 
     def state(self, entry: Entry) -> None:
         """Say that a device begins, is complete or failed."""
         now = self._clock()
         if entry.state == "running":
-            self._begun[entry.label] = self._said[entry.label] = now
+            self._begun[entry.label] = self._reported[entry.label] = now
         took = f" after {duration(now - self._begun[entry.label])}" if entry.label in self._begun else ""
         if entry.state == "failed":
             self._note(f"{entry.label}: failed{took}: {entry.reason}")
@@ -100,8 +100,8 @@ class Lines:
 
     def progress(self, entry: Entry, done: int, of: int, what: str) -> None:
         """Say how many trials of those known are done, now and then."""
-        if self._clock() - self._said.get(entry.label, 0.0) >= OFTEN_SECONDS:
-            self._said[entry.label] = self._clock()
+        if self._clock() - self._reported.get(entry.label, 0.0) >= OFTEN_SECONDS:
+            self._reported[entry.label] = self._clock()
             self._note(f"{entry.label}: {done} of {of} trials")
 
 

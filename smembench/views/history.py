@@ -55,10 +55,10 @@ def sparkline(times: Sequence[float]) -> str:
 def series_names(series: Sequence[Series]) -> list[str]:
     """Each case's short name, with its device where there are several."""
     devices = grouped(series, lambda one: one.device)
-    places = {device: place(device, found[0].nights) or device.id for device, found in devices.items()}
+    places = {device: place(device, group[0].nights) or device.id for device, group in devices.items()}
     often = Counter(places.values())
-    told = {device: text if often[text] == 1 else f"{text} {device.id}" for device, text in places.items()}
-    return [short(one.case_id) + (f" on {told[one.device]}" if len(devices) > 1 else "") for one in series]
+    labels = {device: text if often[text] == 1 else f"{text} {device.id}" for device, text in places.items()}
+    return [short(one.case_id) + (f" on {labels[one.device]}" if len(devices) > 1 else "") for one in series]
 
 
 def history_sections(series: Sequence[Series]) -> list[Section]:
@@ -72,14 +72,14 @@ def history_sections(series: Sequence[Series]) -> list[Section]:
 
     def section(device: Device) -> Section:
         """Named by its model; one of several of a model also by the host, the index there and the id."""
-        found = devices[device]
+        group = devices[device]
         several = models.count(device.model) > 1
-        more = [place(device, found[0].nights), device.id] if several else []
-        return _section(" ".join(filter(None, (device.model, *more))), found)
+        more = [place(device, group[0].nights), device.id] if several else []
+        return _section(" ".join(filter(None, (device.model, *more))), group)
 
     if len(devices) <= _DEVICES:
         return list(map(section, devices))
-    changed = {device: found for device, found in devices.items() if any(one.turns for one in found)}
+    changed = {device: group for device, group in devices.items() if any(one.turns for one in group)}
     return [_overview(len(devices), changed), *map(section, list(changed)[:_DEVICES])]
 
 
@@ -112,8 +112,8 @@ def _never(nights: Sequence[Night]) -> list[str]:
         reasons |= {device: why for (_, device), why in night.unusable.items() if device.id and device not in usable}
     by_reason = grouped(reasons, lambda device: reasons[device])
     return [
-        f"no time can be compared of {some([place(one, nights) or one.model for one in those], 'devices')}: {why}"
-        for why, those in by_reason.items()
+        f"no time can be compared of {some([place(one, nights) or one.model for one in devices], 'devices')}: {why}"
+        for why, devices in by_reason.items()
     ]
 
 
@@ -190,14 +190,14 @@ def _overview(devices: int, changed: Mapping[Device, Sequence[Series]]) -> Secti
 def _changed(series: Series) -> str:
     if not series.turns:
         return "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
-    return f"({percent(series.ratio)})" if _told(series).accepted else percent(series.ratio)
+    return f"({percent(series.ratio)})" if _shown_turn(series).accepted else percent(series.ratio)
 
 
 def _since(series: Series) -> str:
-    return _when(_told(series).night) if series.turns else ""
+    return _when(_shown_turn(series).night) if series.turns else ""
 
 
-def _told(series: Series) -> Turn:
+def _shown_turn(series: Series) -> Turn:
     """The change that its line is about."""
     return series.slowed or series.turns[-1]
 

@@ -79,9 +79,9 @@ def configs() -> list[Record]:
     return [{"config": name, "what": about(path)} for name, path in shipped().items()]
 
 
-def devices(found: Sequence[DeviceInfo]) -> list[Record]:
+def devices(infos: Sequence[DeviceInfo]) -> list[Record]:
     """Devices, each with its model."""
-    return [{"device": device.name, "what": device.model} for device in found]
+    return [{"device": device.name, "what": device.model} for device in infos]
 
 
 def gpus() -> list[Record]:

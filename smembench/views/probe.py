@@ -82,7 +82,9 @@ def _device(sheet: Sheet) -> str:
 def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
     measured = [figure for figure in figures if figure.status is Status.OK]
     by_method = grouped(measured, lambda figure: figure.method) if methods else {}
-    said = [f"{names(those)}: {method}." if len(by_method) > 1 else f"{method}." for method, those in by_method.items()]
+    texts = [
+        f"{names(alike)}: {method}." if len(by_method) > 1 else f"{method}." for method, alike in by_method.items()
+    ]
     return table(
         f"{name}: {FAMILIES.get(name, '')}",
         measured,
@@ -95,7 +97,7 @@ def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
         },
         words=("figure", "unit", "published"),
     ).below(
-        sentence="\n".join(capital(text) for text in said),
+        sentence="\n".join(capital(text) for text in texts),
         notes=_missing([figure for figure in figures if figure.status is not Status.OK]),
     )
 
@@ -112,8 +114,8 @@ def _value(figure: Figure) -> str:
 
 def names(figures: list[Figure]) -> str:
     """The figures' names: of many the first and the last."""
-    found = [figure.name for figure in figures]
-    return "; ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
+    labels = [figure.name for figure in figures]
+    return "; ".join(labels) if len(labels) <= _NAMED else f"{labels[0]} to {labels[-1]}"
 
 
 def interval(figure: Figure) -> str:

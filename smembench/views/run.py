@@ -44,7 +44,7 @@ def watch(*, verbose: bool = False) -> Watch:
             note(trial_line(done))
 
     @contextmanager
-    def told() -> Iterator[Begin]:
+    def progress() -> Iterator[Begin]:
         with steps(counted=False) as step:
 
             def begin(case: Case, number: int, of: int) -> None:
@@ -56,7 +56,7 @@ def watch(*, verbose: bool = False) -> Watch:
         rounds.end()
 
     rounds = Rounds(unseen if notes.is_terminal else note, lambda section: draw(notes, [section]))
-    return Watch(note, calibrated, trial, told)
+    return Watch(note, calibrated, trial, progress)
 
 
 class Rounds:

@@ -50,23 +50,23 @@ def finals(tuned: Tuned, among: str = "") -> Section:
         **figures(problem, problem.texts.columns, rows),
         "mJ per launch": energy,
     }
-    said = least_energy(rows) if tuned.objective == "energy" else verdict(run, rows)
+    sentence = least_energy(rows) if tuned.objective == "energy" else verdict(run, rows)
     return table(
         f"{problem.texts.title} {problem.texts.size(best)} {best.dtype} on {best.device}: {among or 'the finalists'}",
         rows,
         {name: text for name, text in columns.items() if any(map(text, rows))},
         words=(what,),
-    ).below(bars=bars(rows, problem.texts.columns[0]), sentence="" if among else said, notes=cautions(rows))
+    ).below(bars=bars(rows, problem.texts.columns[0]), sentence="" if among else sentence, notes=cautions(rows))
 
 
-def counts(found: Search) -> str:
+def counts(search: Search) -> str:
     """How many candidates there are, and how many were ruled out and why."""
-    candidates = number_of(len(found.cases), "candidate")
-    if found.cases and found.cases[0].launch is not None:
-        return f"{candidates}; ruled out by --where: {found.over_limits}"
+    candidates = number_of(len(search.cases), "candidate")
+    if search.cases and search.cases[0].launch is not None:
+        return f"{candidates}; ruled out by --where: {search.over_limits}"
     return (
-        f"{candidates}; ruled out: {found.over_limits} over a block's limits, "
-        f"{found.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
+        f"{candidates}; ruled out: {search.over_limits} over a block's limits, "
+        f"{search.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
     )
 
 
