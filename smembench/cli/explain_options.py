@@ -170,10 +170,10 @@ class Chosen(Sizes):
         options = asdict(self)
         del options["run"], options["capability"], options["gpu"]
         axes = Axes(block, options.pop("dtype"), options.pop("pad_width"))
-        found = cases(kernel, axes, device=device, **options)
+        chosen = cases(kernel, axes, device=device, **options)
         for mistake in registry.mistakes():
             say(notes, mistake)
-        return Asked(found, capability, device, self.run)
+        return Asked(chosen, capability, device, self.run)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,9 +67,9 @@ class Deciding:
         )
         if not night.compared:
             raise NothingCompared(f"{folder}: {'; '.join(night.problems or night.held.notes)}")
-        _, found = night.compared[0]
-        rules = Rules(found.threshold, found.fdr, found.confidence)
-        result = decide(found, night.run, 60 * self.max_minutes, rules, watch())
+        _, comparison = night.compared[0]
+        rules = Rules(comparison.threshold, comparison.fdr, comparison.confidence)
+        result = decide(comparison, night.run, 60 * self.max_minutes, rules, watch())
         if result.left:
             say(notes, f"no time for {number_of(result.left, 'more ambiguous case')}: --max-minutes")
         decided = result.found
@@ -186,12 +186,12 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     from smembench.views.run import watch
 
     with steps() as step:
-        found = finish(plan, root, folder, step, watch())
-    summary = summarise(found, folder)
-    unwritten = tell(plan, found, folder / SUMMARY, summary.markdown())
-    code = FAILED if unwritten and found.exit_code != REGRESSION else found.exit_code
+        finished = finish(plan, root, folder, step, watch())
+    summary = summarise(finished, folder)
+    unwritten = tell(plan, finished, folder / SUMMARY, summary.markdown())
+    code = FAILED if unwritten and finished.exit_code != REGRESSION else finished.exit_code
     # stdout has the problems and the headline, too, but is often thrown away.
-    again = [] if console is stderr else [*found.problems, *([summary.headline] if code else [])]
+    again = [] if console is stderr else [*finished.problems, *([summary.headline] if code else [])]
     for line in (*again, *unwritten):
         say(stderr, line)
     print_summary(console, summary)  # last, for whoever mails the end of a log

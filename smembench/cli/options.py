@@ -291,8 +291,8 @@ def written(group: Any) -> str:
     words = []
     for field in fields(group):
         if (value := getattr(group, field.name)) != field.default:
-            for each in value if isinstance(value, list) else (value,):
-                words += [f"--{field.name.replace('_', '-')}", *([] if each is True else [quote(str(each))])]
+            for item in value if isinstance(value, list) else (value,):
+                words += [f"--{field.name.replace('_', '-')}", *([] if item is True else [quote(str(item))])]
     return " ".join(words)
 
 
@@ -302,7 +302,7 @@ def one_of(**flags: bool) -> str:
     Raises:
         UsageError: for several.
     """
-    found = [name for name, there in flags.items() if there]
-    if len(found) > 1:
-        raise UsageError(f"{' and '.join(f'--{name}' for name in found).replace('_', '-')}: give one of them")
-    return "".join(found)
+    chosen = [name for name, there in flags.items() if there]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen).replace('_', '-')}: give one of them")
+    return "".join(chosen)

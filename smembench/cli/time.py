@@ -238,11 +238,11 @@ def _explain(cases: Sequence[Case]) -> None:
 
     for kernel, (case, *_) in grouped(cases, lambda case: case.kernel).items():
         try:
-            found = explain_launch(launch_of(case))
+            explained = explain_launch(launch_of(case))
         except UsageError as error:
             say(stderr, f"{kernel}: not explained: {error}")
         else:
-            print_explanation(stdout, found, explanation(found), cure_lines(found))
+            print_explanation(stdout, explained, explanation(explained), cure_lines(explained))
 
 
 def _sizes(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -251,10 +251,10 @@ def _sizes(texts: Sequence[str], option: str) -> dict[str, str]:
     Raises:
         UsageError: for text that is not NAME=VALUES.
     """
-    found = {}
+    sizes = {}
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"{option} {text!r}: write a name and its values, such as n=1024,4096 or n=1k:8k:*2")
-        found[name] = values
-    return found
+        sizes[name] = values
+    return sizes
