@@ -98,10 +98,10 @@ def start_copy(tile: Any, place: Index, source: Any, column: Index, row: Index, 
 
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:
     """The elements of a tile, rows by columns, in the order in which they lie in shared memory."""
-    found = np.empty(box.size, box.dtype)
+    tile = np.empty(box.size, box.dtype)
     row, column = np.indices(box.shape)
-    found[places_in_tile(box.itemsize, row, column, box.shape[1] * box.itemsize)] = box
-    return found
+    tile[places_in_tile(box.itemsize, row, column, box.shape[1] * box.itemsize)] = box
+    return tile
 
 
 def row_bytes_of(columns: int, itemsize: int) -> int:

@@ -125,8 +125,8 @@ def products(
 
         def multiply(*read: NDArray[Any]) -> None:
             rows, wanted = (widened(array, dtype, "float32") for array in read)
-            found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
-            change(lambda before: found if fresh else before + found)
+            sums = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            change(lambda before: sums if fresh else before + sums)
 
         _PRODUCTS.start(lambda: tuple(tiles[place] for tiles, place in places), multiply)
 

@@ -72,9 +72,9 @@ class Latency(Problem):
         at = 0
         for _ in range(case.m % case.n):  # n loads lead back to where they began
             at = int(chain[at])
-        found: Array = chain[:1].copy()
-        found[0] = at
-        return found
+        end: Array = chain[:1].copy()
+        end[0] = at
+        return end
 
     def bytes_moved(self, case: Case) -> int:
         """m·itemsize: a word per load."""
@@ -108,8 +108,8 @@ class LatencyTexts(Texts):
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """How long a load takes in each kernel."""
-        each = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
-        return [f"a load takes {' and '.join(each)}"] if each else []
+        clauses = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
+        return [f"a load takes {' and '.join(clauses)}"] if clauses else []
 
 
 PROBLEM = Latency(LatencyTexts())

@@ -148,14 +148,14 @@ def copies_of(tiling: Tiling, b_width: int) -> list[Copy]:
     """A thread's copies per tile: of B ``b_width`` elements each, of A one each, since its tile is transposed."""
     b_lanes = lanes_along_b(tiling, b_width)
     a_in_row, b_in_row = tiling.depth // A_LANES, tiling.columns // (b_lanes * b_width)
-    found = []
+    copies = []
     for i in range(tiling.b_share // b_width):
         row, along = i // b_in_row * (tiling.threads // b_lanes), i % b_in_row * b_lanes * b_width
-        found.append(Copy(False, row, along, row * tiling.columns + along))
+        copies.append(Copy(False, row, along, row * tiling.columns + along))
     for i in range(tiling.a_share):
         row, along = i // a_in_row * (tiling.threads // A_LANES), i % a_in_row * A_LANES
-        found.append(Copy(True, row, along, along * tiling.pitch + row))
-    return found
+        copies.append(Copy(True, row, along, along * tiling.pitch + row))
+    return copies
 
 
 def lanes_along_b(tiling: Tiling, b_width: int) -> int:

@@ -93,8 +93,8 @@ class TimeTexts(Texts):
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """Each kernel beside the first."""
         first, *others = results or (None,)
-        said = [f"{each.kernel} is {compared(each, first)}" for each in others if first is not None]
-        return [f"the kernel {said[0]}", *said[1:]] if said else []  # a sentence begins with a capital, no name does
+        parts = [f"{other.kernel} is {compared(other, first)}" for other in others if first is not None]
+        return [f"the kernel {parts[0]}", *parts[1:]] if parts else []  # a sentence begins with a capital, no name does
 
 
 PROBLEM = Time(TimeTexts())

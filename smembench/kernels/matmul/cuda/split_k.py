@@ -176,8 +176,8 @@ def build(case: Case) -> NumbaKernel:
         accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
         a_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 rows)
         b_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 columns)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
@@ -219,8 +219,8 @@ def build(case: Case) -> NumbaKernel:
             to_k = k if since > 0 else first_end(k, short)
             for i in range(64):
                 accumulators[i] = zero
-            load(a_held, b_held, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, corner, from_k)
-            store(a_tile, b_tile, uint32(0), a_held, b_held, thread)
+            load(a_staged, b_staged, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, corner, from_k)
+            store(a_tile, b_tile, uint32(0), a_staged, b_staged, thread)
             cuda.syncthreads()
             filling = uint32(stages - 1)
             buffer = uint32(0)
@@ -233,10 +233,10 @@ def build(case: Case) -> NumbaKernel:
                     commit_copies()
                     wait_for_copies(waiting)
                 else:
-                    load(a_held, b_held, A, B, thread, corner, k0 + ahead)
+                    load(a_staged, b_staged, A, B, thread, corner, k0 + ahead)
                     scheduling_barrier()
                     all_but_last(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
-                    store(a_tile, b_tile, next_of(buffer), a_held, b_held, thread)
+                    store(a_tile, b_tile, next_of(buffer), a_staged, b_staged, thread)
                 filling = buffer
                 buffer = next_of(buffer)
                 k0 += depth

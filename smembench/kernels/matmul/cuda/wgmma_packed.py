@@ -87,7 +87,9 @@ def build(case: Case) -> NumbaKernel:
     parts, buffer_elements, pairs = columns // width, HEIGHT * width, width // 4
     turns = buffer_elements // WARP
     of_a, of_b = maps_of(case, tile)
-    packed_maps = (each._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for each in (of_a, of_b))
+    packed_maps = (
+        tensor_map._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for tensor_map in (of_a, of_b)
+    )
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
     pack, counts = packing(case.dtype, THREADS), scratch("packed", "uint32", 2)
     copy, multiply, after = copies(tile), products_of(tile), next_state(tile.stages)
@@ -207,7 +209,7 @@ def needless(case: Case) -> str | None:
     """Why the kernel does not take a case, or that none of its rows needs a copy; None if it takes the case."""
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return unsupported(case)
-    if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
+    if any(tensor_map.copied for tensor_map in maps_of(case, tile_of(case))) or case.n % 2:
         return None
     others = "wgmmaPersistent" if unsupported(case, stored=True) else "wgmmaStored or wgmmaPersistent"
     return f"{case.kernel} is only for rows that the TMA does not take; use {others}"
