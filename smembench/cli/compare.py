@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FailOn(StrEnum):
-    """Which verdicts end the process with exit code 3."""
+    """Verdicts that end the process with exit code 3."""
 
     SLOWER = "slower"
     AMBIGUOUS = "ambiguous"
@@ -87,7 +87,7 @@ class Itself:
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """How cases are judged, which of them are listed, and which verdicts fail."""
+    """Options of a verdict: rules, listed cases, and failing verdicts."""
 
     threshold: Annotated[
         float | None,

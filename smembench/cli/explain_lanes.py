@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def given(self) -> bool:
-        """Whether there is an access."""
+        """True if there is an access."""
         return self.layout is not None or self.store is not None
 
 

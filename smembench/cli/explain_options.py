@@ -41,7 +41,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How a kernel is launched."""
+    """Options of a kernel's launch."""
 
     panel: ClassVar = "Launch of a kernel in a file (--block with any kernel)"
 
@@ -121,7 +121,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen(Sizes):
-    """Which cases of the package's kernels are explained, and for which GPU."""
+    """Options that choose the explained cases of the package's kernels, and the GPU."""
 
     panel: ClassVar[str] = ""
 
@@ -178,7 +178,7 @@ class Chosen(Sizes):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is found out about the cases, other than an explanation."""
+    """Options for results other than an explanation."""
 
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")

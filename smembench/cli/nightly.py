@@ -1,4 +1,4 @@
-"""What ``smembench run`` does after a night's run: compare, summarise, export metrics, and remove old runs."""
+"""Steps of ``smembench run`` after a night's run: compare, summarise, export metrics, and remove old runs."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Deciding:
 
 @dataclass(frozen=True, kw_only=True)
 class Nightly:
-    """What is done with a run, other than storing it."""
+    """Options for the use of a run, other than storing it."""
 
     panel: ClassVar[str] = "Nightly"
     compare_to: Annotated[
@@ -136,14 +136,14 @@ class Nightly:
 
     @property
     def asked(self) -> bool:
-        """Whether there is anything to do."""
+        """True if there is anything to do."""
         return any(value is not None for value in (self.compare_to, self.keep, self.json_lines, self.openmetrics))
 
 
 def after(
     options: Nightly, root: Path, config: str, threshold: float | None = None
 ) -> Callable[[Path, Console], int] | None:
-    """What to do with a complete run, as a function of its folder and a console; None when no option was given.
+    """The follow-up of a complete run, a function of its folder and a console; None if no option was given.
 
     It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 5 when
     nothing could be compared, else 0.

@@ -129,7 +129,7 @@ Why = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How long to sample; the values given become keys of the run's config."""
+    """Sampling limits; the values given become keys of the run's config."""
 
     panel: ClassVar[str] = "Sampling"
     quick: Annotated[
@@ -224,7 +224,7 @@ Quiet = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Where the result of a command goes; ``cli.output.opened`` reads it. What is hidden are older spellings."""
+    """Destinations of a command's result; ``cli.output.opened`` reads them. Hidden options are older spellings."""
 
     panel: ClassVar[str] = "Output"
     export: Annotated[
@@ -245,7 +245,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Running(Outputs):
-    """How a run proceeds, and where its output goes."""
+    """Options of a run's progress and of its output."""
 
     panel: ClassVar[str] = "Running"
     force: Annotated[

@@ -1,4 +1,4 @@
-"""Where the result of a command goes: files and stdout, in the forms of ``--export`` and ``--json``."""
+"""Destinations of a command's result: files and stdout, in the forms of ``--export`` and ``--json``."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLaunch(Launch):
-    """How kernels are launched, all alike; expressions may name sizes."""
+    """Launch options for all kernels; expressions may name sizes."""
 
     panel: ClassVar = ""
     grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks: 128x128, or 'cdiv(n, 32), n//8'.")] = None
@@ -61,7 +61,7 @@ class Attributes:
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
-    """What kernels write, and what it is checked against. Arguments go by their number from 0, or by name."""
+    """Outputs of kernels and their reference. Arguments go by their number from 0, or by name."""
 
     panel: ClassVar = ""
     out: Annotated[
@@ -88,7 +88,7 @@ class Checks:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerances:
-    """How far outputs may be from their reference."""
+    """Tolerances of outputs against their reference."""
 
     panel: ClassVar = "Tolerances"
     rtol: Annotated[
@@ -118,7 +118,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """What rates are computed from, and which values are tried."""
+    """Amounts from which rates are computed, and the values to try."""
 
     panel: ClassVar = "Rates and search"
     bytes: Annotated[

@@ -1,4 +1,4 @@
-"""What the columns of a report's tables mean, by heading."""
+"""Meanings of the columns of a report's tables, by heading."""
 
 from __future__ import annotations
 

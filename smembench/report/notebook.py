@@ -1,4 +1,4 @@
-"""What a notebook shows: results that draw themselves with the tables of the terminal and the charts of the report."""
+"""Notebook results, which draw themselves with the tables of the terminal and the charts of the report."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ class Result(Shown):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per case, with all columns of cases.csv."""
+        """A row per case, with all columns of cases.csv."""
         return pd.DataFrame(cases(self.run), columns=list(COLUMNS))
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row per sample: ``case_id``, ``round``, ``sample`` within the round, ``elapsed_ms`` per launch.
+        """A row per sample: ``case_id``, ``round``, ``sample`` within the round, ``elapsed_ms`` per launch.
 
         Empty if the samples were not kept, as beside a lone cases.csv.
         """

@@ -84,7 +84,7 @@ def _sentence(bisected: Bisected) -> str:
 
 
 def _notes(bisected: Bisected, place: int) -> list[str]:
-    """What is known of a culprit: its ratio, the commits that it may be instead, and its possible cause."""
+    """Notes on a culprit: its ratio, the other commits that it may be, and its possible cause."""
     before, after = bisected.result.culprits[place]
     by = effect(bisected.measured, before, after, bisected.result.cases, bisected.rules)
     cases = bisected.causes[place]

@@ -1,4 +1,4 @@
-"""Where a GPU begins to pay, as a table of its kernels' speed-ups over the CPU's baseline by size."""
+"""Break-even tables: speed-ups of a GPU's kernels over the CPU's baseline by size."""
 
 from __future__ import annotations
 

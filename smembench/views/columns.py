@@ -1,4 +1,4 @@
-"""How a row's figures are shown: the headings and the text of values. A problem names the columns it shows."""
+"""Text of a row's figures: headings and values. A problem names the columns that it shows."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def compact(value: float | None, missing: str = "-") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One column of cases.csv as tables show it, with ``{ceiling}`` for the problem's.
+    """A column of cases.csv as tables show it, with ``{ceiling}`` for the problem's.
 
     ``text`` gets the value and its relative interval; ``unit`` is the bars'.
     """
@@ -152,7 +152,7 @@ def value(row: Row, column: str) -> float | None:
 
 
 def in_tera(column: str, rows: Iterable[Row]) -> bool:
-    """Whether a column is shown in units of 10^12: FLOP rates of which none would need leading zeros."""
+    """True if a column is shown in units of 10^12: FLOP rates of which none would need leading zeros."""
     return column == "gflop_s" and min((row.gflop_s for row in rows if row.gflop_s), default=0.0) >= _TERA_FROM
 
 

@@ -121,13 +121,13 @@ def _energy(case: CaseComparison) -> str:
 
 
 def _chance(case: CaseComparison) -> str:
-    """How likely an ambiguous case is slower by more than the threshold."""
+    """The probability that an ambiguous case is slower by more than the threshold."""
     unsure = case.verdict is Verdict.AMBIGUOUS and case.chance is not None
     return f"{100 * (case.chance or 0.0):.0f} %" if unsure else ""
 
 
 def _counted(comparison: Comparison, listed: Mapping[Verdict, int]) -> str:
-    """How many cases have each verdict: ``1 slower, 2 ambiguous (not listed), of 3 cases.``"""
+    """The number of cases per verdict: ``1 slower, 2 ambiguous (not listed), of 3 cases.``"""
 
     def entry(verdict: Verdict, count: int) -> str:
         few = f" ({listed[verdict]} of them listed)" if listed[verdict] else " (not listed)"
@@ -139,7 +139,7 @@ def _counted(comparison: Comparison, listed: Mapping[Verdict, int]) -> str:
 
 
 def shared_by_all(comparison: Comparison) -> list[str]:
-    """What every ratio of a device leaves out, for each where it is worth a word."""
+    """Notes on shared changes, which the ratios of a device do not include, if they are large enough to matter."""
     return [
         f"all cases on {device} together were {100 * abs(by):.1g} % {'slower' if by > 0 else 'faster'}, within "
         "nightly variation: no ratio includes it"

@@ -123,14 +123,14 @@ def _sentence(pairs: Sequence[PortedCase]) -> str:
 
 
 def _missing(pairs: Sequence[PortedCase]) -> str:
-    """Which ports have no figures, and why."""
+    """The ports without figures, and the reasons."""
     reasons = dict.fromkeys((pair.case.kernel, pair.missing) for pair in pairs if pair.missing)
     text = "; ".join(f"{kernel}: {reason}" for kernel, reason in reasons)
     return f"Not by {_language(pairs[0].compiler)}: {text}." if reasons else ""
 
 
 def _reason(slower: Build, faster: Build, ratio: float, who: str) -> str:
-    """What the slower code takes more of, or the lower bound of its main loop."""
+    """The resources of which the slower code takes more, or the lower bound of its main loop."""
     if ratio >= 1:
         return ""
     ours, theirs = slower.loop_bound, faster.loop_bound

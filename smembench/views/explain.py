@@ -53,7 +53,7 @@ def print_explanation(
 
 
 def tables(explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()) -> list[Section]:
-    """What ``print_explanation`` prints, but for the picture."""
+    """The output of ``print_explanation`` without the picture."""
     remarks = [line for line, _ in _remarks(explained)]
     before = [Section("Mistakes, and what was not followed", [], [], notes=remarks)] if remarks else []
     return [*before, *sections, *cure_sections(cures)]
@@ -157,7 +157,7 @@ def conflict(access: SharedAccess) -> str:
 
 
 def sentences(explained: Costs) -> list[str]:
-    """What the tables mean, shared memory first."""
+    """The meaning of the tables in sentences, shared memory first."""
     texts = [*_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
     if explained.shared_bytes and not any(site.space in ("shared", "distributed") for site in sites):
@@ -201,7 +201,7 @@ def sentences(explained: Costs) -> list[str]:
 
 
 def _shared(explained: Costs) -> list[str]:
-    """Whether shared memory has bank conflicts, if it is used."""
+    """A sentence on bank conflicts, if shared memory is used."""
     if not explained.shared:
         return []
     sides = {kind: explained.degree(kind) for kind in ("load", "store")}
@@ -215,7 +215,7 @@ def _shared(explained: Costs) -> list[str]:
 
 
 def _compiled(explained: Costs) -> list[str]:
-    """What the machine code has in place of the source's accesses, and what made the PTX if nothing made that."""
+    """Differences between the accesses of machine code and source; without machine code, the compiler of the PTX."""
     texts = [f"The PTX is that of {explained.compiler}, not of NVIDIA's compilers."] if explained.compiler else []
     for merged in explained.trace.merged:
         site, count = merged.site, merged.width // merged.site.width

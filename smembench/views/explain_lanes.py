@@ -31,7 +31,7 @@ def lanes_section(lanes: Lanes) -> Section:
 
 
 def lanes_cure(lanes: Lanes) -> list[str]:
-    """What removes the conflicts, if there are any, written as Python does."""
+    """The cure for the conflicts in Python's notation; empty without conflicts."""
     return [] if lanes.cure is None else [cure_line(lanes.cure, python=True)]
 
 

@@ -48,7 +48,7 @@ def _name(kind: str, tried: Tried) -> str:
 
 
 def _verdict(best: BestLayouts) -> str:
-    """What to take, and why what is missing is missing."""
+    """The layout to use, and the reasons for missing ones."""
     if best.plain.free:
         return f"{best.tile.array.name} has no bank conflicts."
     free = [_name(kind, tried) for kind, tried in _rows(best).items() if tried.free]

@@ -24,7 +24,7 @@ _UNLESS = {
 def roof(
     explained: Explanation, capability: str | None, device: DeviceInfo | None, measured: Row | None = None
 ) -> Section:
-    """What a launch has to move and to compute, and the least time that takes on a device.
+    """The bytes and operations of a launch, and the least time that they take on a device.
 
     Without a device there are no peaks, and the sentences say only what the compute capability decides. ``measured`` is
     the case as it was timed there.
@@ -47,7 +47,7 @@ def launch_roofs(explained: Costs, device: DeviceInfo | None) -> list[Section]:
 
 
 def _source(device: DeviceInfo | None) -> list[str]:
-    """Where the peaks are from, if not from the GPU itself."""
+    """The source of the peaks, if it is not the GPU itself."""
     return [f"Peaks by {device.source}."] if isinstance(device, DataSheet) else []
 
 

@@ -54,11 +54,11 @@ class Family:
         return {row: ratio(self.run, limit, row) for limit, row in limits if limit}
 
     def ratio(self, row: Row) -> Ratio | None:
-        """How many times as fast a row is as ``beside`` at its size, if both were measured well."""
+        """A row's speed over that of ``beside`` at its size, if both were measured well."""
         return self._ratios.get(row)
 
     def figure(self, row: Row) -> Ratio | None:
-        """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
+        """A row's ratio, or its rate if there is nothing to compare it with."""
         rate = value(row, self.problem.texts.columns[0])
         return self.ratio(row) if self.beside else None if rate is None else Ratio(rate, row.interval)
 
@@ -74,7 +74,7 @@ class Family:
 
     @property
     def problem(self) -> Problem:
-        """What all rows compute."""
+        """The problem that all rows compute."""
         return PROBLEMS[self.first.problem]
 
     @property

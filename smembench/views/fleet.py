@@ -47,7 +47,7 @@ def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
 
 
 def deviation(figure: Figure, of: Metric) -> float:
-    """How much slower than the group's median a device is, as a fraction."""
+    """A device's slowdown against the group's median, as a fraction."""
     return figure.fleet.size if figure.fleet else (figure.row.elapsed_ms or of.median_ms) / of.median_ms - 1
 
 

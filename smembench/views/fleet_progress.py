@@ -27,7 +27,7 @@ _REST = 4
 
 @contextmanager
 def watch() -> Iterator[Watch]:
-    """What a fleet says while it runs, on stderr."""
+    """A fleet's progress on stderr."""
     note = partial(say, stderr)
     if not stderr.is_terminal:
         lines = Lines(note)
@@ -106,7 +106,7 @@ class Lines:
 
 
 def planned(config: Config, entries: Sequence[Entry]) -> Iterator[str]:
-    """What a fleet would measure, in lines: cases per device and their limits."""
+    """Lines on what a fleet would measure: cases per device and their limits."""
     devices = [entry for entry in entries if entry.device and entry.state != "failed"]
     hosts = {entry.host for entry in devices}
     for part, how in ((at_once(config), "all devices at once"), (in_turns(config), "one device of a host at a time")):

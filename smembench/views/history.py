@@ -84,7 +84,7 @@ def history_sections(series: Sequence[Series]) -> list[Section]:
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
-    """What a history leaves out: unusable folders, what unfinished runs lack, and devices that a run does not name."""
+    """Notes on what a history omits: unusable folders, unfinished runs, and devices that a run does not identify."""
     lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
     if len(lines) > _FEW:
         often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
@@ -118,7 +118,7 @@ def _never(nights: Sequence[Night]) -> list[str]:
 
 
 def no_series(nights: Sequence[Night]) -> str:
-    """Why no case has a series: no run names its device, or else the most frequent reason why times cannot be used."""
+    """The reason that no case has a series: no run names its device, or the most frequent reason for unusable times."""
     named = [reason for night in nights for (_, device), reason in night.unusable.items() if device.id]
     if named:
         ((reason, _),) = Counter(named).most_common(1)
@@ -203,7 +203,7 @@ def _shown_turn(series: Series) -> Turn:
 
 
 def place(device: Device, nights: Sequence[Night]) -> str:
-    """Where a device was in the newest run that had it: ``node7 cuda:3``; "" if the run does not say."""
+    """A device's place in the newest run that had it: ``node7 cuda:3``; "" if the run does not record it."""
     runs = [run.description for night in nights for run in night.runs or [night]]
     for run in reversed(runs):
         for info in run.devices:

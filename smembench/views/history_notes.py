@@ -47,7 +47,7 @@ def unusable_notes(series: Sequence[Series]) -> list[str]:
 
 
 def short_series_notes(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:
-    """How many runs a change takes, and the cases that have too few for a line."""
+    """Notes on the number of runs that a change takes, and on cases with too few for a line."""
     notes = []
     if any(one.newest is Newest.SHORT for one in shown):
         notes.append(f"n of {SHORTEST_SERIES}: how many there are of the runs that it takes to detect a change")
@@ -57,7 +57,7 @@ def short_series_notes(shown: Sequence[Series], few: Sequence[Series]) -> list[s
 
 
 def next_notes(slower: Sequence[Series]) -> list[str]:
-    """What to do about slower cases."""
+    """Next steps for slower cases."""
     if not slower:
         return []
     newest = slower[0].nights[-1]

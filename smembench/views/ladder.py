@@ -33,7 +33,7 @@ def ladders(run: Run) -> list[Run]:
 
 
 def _beside(row: Row) -> str:
-    """What a row beside the steps is: the ceiling, or what another library does; else ""."""
+    """The role of a row beside the steps: the ceiling, or another library's summary; else ""."""
     if row.kernel == PROBLEMS[row.problem].ceiling_kernel:
         return "the ceiling"
     kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)

@@ -103,7 +103,7 @@ def _named(functions: Sequence[str]) -> str:
 
 
 def result(change: Change, capability: str | None, measured: Run | None, *, full: bool = False) -> Result:
-    """What a step changes, and the gain in a run, if it was measured in one."""
+    """The changes of a step, and its gain if a run measured it."""
     lines = shown(change, full=full)
     source = Section("Lines of the source", [Column("line", numeric=False)], [[line] for line in lines])
     gains = ladder(measured) if measured else []

@@ -29,7 +29,7 @@ _APART: dict[str, Callable[[Row], str]] = {
 
 
 def limits(run: Run, *, most: int | None = None) -> list[Section]:
-    """One section per problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
+    """A section per problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
 
     Without any of these the yardstick is the naive kernel. The best of a size and dtype is the fastest kernel of the
     default compiler, or the fastest port if only ports were measured. A yardstick's column is the speed of the best
@@ -95,7 +95,7 @@ def _round(size: int) -> int:
 
 
 def is_own(row: Row) -> bool:
-    """Whether a row's kernel solves its problem and is no other library's."""
+    """True if a row's kernel solves its problem and is no other library's."""
     kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
     return kernel is not None and not kernel.peer and solves(kernel)
 

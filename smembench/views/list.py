@@ -44,7 +44,7 @@ def kernels() -> list[Record]:
 
 
 def _written(port: Kernel) -> bool:
-    """Whether it is a kernel written for another toolchain, not the same function by another engine."""
+    """True for a kernel written for another toolchain, not the same function by another engine."""
     return port.port and port.compiler not in ENGINES
 
 

@@ -33,7 +33,7 @@ _CAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do next: a command, if there is one, and what it is for."""
+    """A next step: a command, if there is one, and its purpose."""
 
     command: str
     text: str
@@ -66,7 +66,7 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def summarise(finished: Finished, folder: Path) -> Summary:
-    """One page about a night's run in a folder."""
+    """A page about a night's run in a folder."""
     run, failed = finished.run, finished.run.failed
     measured = number_of(sum(row.ok for row in run.rows), "case")
     verdicts = [*([f"{len(failed)} failed"] if failed else []), f"{measured} measured"]
@@ -133,7 +133,7 @@ def _entry(cases: Sequence[CaseComparison], name: Namer) -> str:
 
 
 def next_steps(finished: Finished, folder: Path) -> list[Step]:
-    """What to do about slower and ambiguous cases, and about faster ones that last."""
+    """Next steps for slower and ambiguous cases, and for faster ones that last."""
     steps = []
     where = quote(str(folder))
     every = {row.case_id for row in finished.run.rows}
@@ -179,7 +179,7 @@ def print_summary(console: Console, summary: Summary) -> None:
 
 
 def _verdict(asked: str, comparison: Comparison) -> str:
-    """How many cases are slower, of how many that could be compared if not of all, and how many may be."""
+    """The numbers of slower, ambiguous and, if not all, comparable cases."""
     cases = len(comparison.cases) + len(comparison.only_base)
     judged = comparison.judged
     if not judged:

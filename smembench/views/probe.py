@@ -46,7 +46,7 @@ def sections(sheet: Sheet, *, methods: bool = True) -> list[Section]:
 
 
 def digest(sheet: Sheet) -> list[Section]:
-    """One table of the leading figures of each family, with notes on what could not be measured."""
+    """A table of the leading figures of each family, with notes on what could not be measured."""
     shown = [
         figure
         for figure in sheet.figures

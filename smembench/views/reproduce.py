@@ -190,7 +190,7 @@ def _with_reasons(reference: str) -> _Columns:
 
 
 def _by_verdict(claims: Sequence[Claim], reference: str) -> _Columns:
-    """One line per claim: the verdict, the value, and the claim, cut to the width of a terminal."""
+    """A line per claim: the verdict, the value, and the claim, cut to the width of a terminal."""
     width = _NARROW if reference else _WIDE
 
     def says(line: _Line) -> str:
@@ -217,7 +217,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def verdict(judged: Judged) -> str:
-    """Whether a claim holds, "" without an answer."""
+    """The answer to whether a claim holds; "" without one."""
     return str(judged.holds or "")
 
 
@@ -251,7 +251,7 @@ _COUNTED = {
 
 
 def _sentence(every: Sequence[Judged]) -> str:
-    """How many claims hold: ``15 claims: 9 hold, 2 do not, 4 without an answer here.``"""
+    """The number of claims per answer: ``15 claims: 9 hold, 2 do not, 4 without an answer here.``"""
     counts = Counter(one.holds for one in every)
     parts = (f"{counts[holds]} {words}" for holds, words in _COUNTED.items() if counts[holds])
     return f"{number_of(len(every), 'claim')}: {', '.join(parts)}."

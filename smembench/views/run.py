@@ -60,7 +60,7 @@ def watch(*, verbose: bool = False) -> Watch:
 
 
 class Rounds:
-    """What is said when a round is over: how long it took, and the times of a first round that took long.
+    """Report of a finished round: its duration, and the times of a long first round.
 
     A round is over when a case begins again. The first round of a resumed run may have few cases or only one, so it is
     also over when a trial of another round is added.

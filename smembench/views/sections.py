@@ -73,7 +73,7 @@ def table(
 
 
 def sections(run: Run) -> list[Section]:
-    """One section for each group of a run's rows."""
+    """A section per group of a run's rows."""
     return [_section(run.only(group), slowed_by_stride(run, group)) for group in groups(run.rows)]
 
 
@@ -127,7 +127,7 @@ def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPIL
 
 
 def subject(row: Row) -> str:
-    """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
+    """The settings that a group shares: ``matrix transpose 4096×4096 float32 · warm cache``."""
     problem = PROBLEMS[row.problem]
     stride = f", stride {row.stride}" if row.stride and not problem.texts.strides_in_rows else ""
     cache = f" · {row.cache} cache" if "cache" in problem.texts.options else ""

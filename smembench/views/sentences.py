@@ -1,4 +1,4 @@
-"""What a table's numbers mean: one sentence, and a note on the CPU's baseline.
+"""The meaning of a table's numbers: one sentence, and a note on the CPU's baseline.
 
 They claim a difference only if it is beyond the noise (``stats.differs``). The sentence leaves out times that were
 taken while the device was throttled or the host busy.

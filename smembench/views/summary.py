@@ -34,7 +34,7 @@ def brief(run: Run) -> list[Section]:
 
 
 def summary(run: Run) -> list[Section]:
-    """What was measured and how far to trust it, findings, and the fastest kernel at each size."""
+    """The measured cases and their reliability, findings, and the fastest kernel at each size."""
     named = zip(labels(run.rows), run.rows, strict=True)
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in named if row in run.failed]
     more = [f"{len(failed) - _FAILED} more failed"] if len(failed) > _FAILED else []
@@ -126,7 +126,7 @@ def _beside(family: Family) -> str:
 
 
 def trust(run: Run) -> str:
-    """How far the times can be trusted."""
+    """The reliability of the times."""
     done = [row for row in run.rows if row.ok]
     checked = [row for row in done if row.verified]
     counts = {

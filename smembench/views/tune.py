@@ -60,7 +60,7 @@ def finals(tuned: Tuned, among: str = "") -> Section:
 
 
 def counts(search: Search) -> str:
-    """How many candidates there are, and how many were ruled out and why."""
+    """The number of candidates, and the numbers ruled out with the reasons."""
     candidates = number_of(len(search.cases), "candidate")
     if search.cases and search.cases[0].launch is not None:
         return f"{candidates}; ruled out by --where: {search.over_limits}"
@@ -77,7 +77,7 @@ def _label(row: Row) -> str:
 
 
 def least_energy(rows: Sequence[Row]) -> str:
-    """Whether the first of a run's finalists takes less energy than the others, beyond their intervals."""
+    """A sentence: whether the first of a run's finalists takes less energy than the others, beyond their intervals."""
 
     def ends(row: Row) -> tuple[float, float]:
         value, within = row.energy_mj or math.inf, row.energy_uncertainty or 1.0
@@ -91,7 +91,7 @@ def least_energy(rows: Sequence[Row]) -> str:
 
 
 def verdict(run: Run, rows: Sequence[Row]) -> str:
-    """Whether the fastest of a run's finalists, given fastest first, is faster beyond the noise."""
+    """A sentence: whether the fastest of a run's finalists, given fastest first, is faster beyond the noise."""
     level = [_label(row) for row in rows[1:] if not tells_apart(run, rows[0], row)]
     if not level:
         return f"{_label(rows[0])} is the fastest, beyond the noise."

@@ -161,7 +161,7 @@ def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
 
 
 def _spaced(sizes: Sequence[int]) -> list[int]:
-    """Those of the sizes whose numbers do not overlap on a logarithmic axis, multiples of large powers of 2 first."""
+    """The sizes whose labels do not overlap on a logarithmic axis, multiples of large powers of 2 first."""
     gap = max((sizes[-1] / sizes[0]) ** (1 / _TICKS), 1.1)
     spaced: list[int] = []
     for size in sorted(sizes, key=lambda size: -(size & -size)):
