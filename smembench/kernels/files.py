@@ -49,7 +49,7 @@ def load(path: str) -> list[Kernel]:
 
 
 def _examine(path: str) -> str:
-    """What is wrong with a file, from importing it in a process of its own, which it may end; "" for nothing."""
+    """The mistake in a file, from importing it in a process of its own, which it may end; "" for none."""
     with subprocess.Popen(
         child_command("smembench.kernels.files", path, os.getpid()),
         stdin=subprocess.DEVNULL,
@@ -140,7 +140,7 @@ def declaration(path: str) -> str:
 
 
 def _mistake(kernel: Kernel) -> str:
-    """What is wrong with a declaration; "" for nothing."""
+    """The mistake in a declaration; "" for none."""
     from pydantic import TypeAdapter, ValidationError
 
     from smembench.kernels.problems import PROBLEMS

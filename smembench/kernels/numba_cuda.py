@@ -263,7 +263,7 @@ tests/kernels/test_numba_cuda.py asks an installation for it.
 
 
 def private(name: str) -> Any:
-    """What has a name of ``PRIVATE``, or a module or class in front of one, in the installed package.
+    """The object with a name of ``PRIVATE``, or a module or class in front of one, in the installed package.
 
     Raises:
         UsageError: if it is not installed.

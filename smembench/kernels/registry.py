@@ -85,7 +85,7 @@ def _of_files(paths: str) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
 
 
 def _place(kernel: Kernel) -> int:
-    """Its place in the lesson; kernels that are not in their problem's ``LADDER`` come after it, in their order."""
+    """A kernel's place in the lesson; those not in their problem's ``LADDER`` come after it, in their order."""
     ladder = ladder_of(kernel.problem)
     return ladder.index(kernel.name) if kernel.name in ladder else len(ladder)
 
@@ -102,7 +102,7 @@ def _key(kernel: Kernel) -> tuple[str, str, str, str]:
 
 
 def mistakes() -> tuple[str, ...]:
-    """What is wrong with the user's files; those are left out."""
+    """The mistakes in the user's files, which are left out."""
     return _of_files(os.environ.get(EXTRA_KERNELS, ""))[1]
 
 

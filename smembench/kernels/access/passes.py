@@ -25,7 +25,7 @@ from smembench.model.problem import ITEMSIZE
 
 
 class Layout(NamedTuple):
-    """Where thread t of a block has its element in a tile: at t % ``run`` · ``step`` + t // ``run`` · ``next_run``.
+    """Place of thread t's element in a tile: t % ``run`` · ``step`` + t // ``run`` · ``next_run``.
 
     The first product wraps round at ``size``, the elements of the tile.
     """
@@ -42,7 +42,7 @@ def row(case: Case) -> Layout:
 
 
 def column(case: Case) -> Layout:
-    """As the documents' icol and irow: a warp's elements follow each other down a column, a row's width apart."""
+    """The documents' icol and irow: a warp's elements follow each other down a column, a row's width apart."""
     return Layout(block_of(case).y, tile_width(case), 1, tile_elements(case))
 
 

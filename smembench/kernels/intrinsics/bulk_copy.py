@@ -110,7 +110,7 @@ def row_bytes_of(columns: int, itemsize: int) -> int:
 
 
 def places_in_tile(itemsize: int, row: Any, column: Any, row_bytes: int = ROW_BYTES) -> Any:
-    """Where elements of a swizzled tile lie, in elements from its beginning."""
+    """Offsets of a swizzled tile's elements, in elements from its beginning."""
     return place_in_tile(itemsize, row_bytes)(row, column)
 
 

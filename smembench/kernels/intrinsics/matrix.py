@@ -95,7 +95,7 @@ def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lan
 
 @Ptx(_LOAD.replace(".x4", ".x4.trans"), written(MATRICES), SHARED, UNUSED, fits=_words_of_halves)
 def load_matrices_transposed(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
-    """As load_matrices, each matrix transposed.
+    """The same as load_matrices, with transposed matrices.
 
     Raises:
         ValueError: as load_matrices.
@@ -113,7 +113,7 @@ def _row(tile: Array, index: Index) -> slice:
 
 
 def _of_lanes(value: Any, lanes: list[Any]) -> list[Any]:
-    """What each of these lanes gives as its ``value``, by one shuffle of the simulator."""
+    """The ``value`` of each of these lanes, by one shuffle of the simulator."""
     given: Any = cuda.shfl_sync(ALL_LANES, value, lanes)
     return list(given)
 

@@ -31,7 +31,7 @@ AT_ONCE = 6
 
 
 class Predication(NamedTuple):
-    """Which of the three a case is, as ``label``, and its functions.
+    """A case's kind of predication, as ``label``, and its functions.
 
     ``origin(index, tile, side)``: first row or column of a block's tile. ``short(k)``: by how much the first tile along
     k is shorter than the others. ``first(k, short)``: where it ends.
@@ -129,7 +129,7 @@ def store(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
 
 
 def small_remainder(case: Case, tiling: Tiling) -> bool:
-    """Whether whole tiles leave at most SIDE rows and columns, and two of B's tiles can hold the sums of a chunk."""
+    """True if whole tiles leave at most SIDE rows and columns, and the sums of a chunk fit in two of B's tiles."""
     left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
     fit = SIDE * (tiling.threads + SIDE) <= 2 * tiling.b_elements
     return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, SIDE + 1)

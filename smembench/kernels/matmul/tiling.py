@@ -1,4 +1,4 @@
-"""How a block divides its tile of C among threads that compute several results each. Sizes are in elements.
+"""Division of a block's tile of C among threads that compute several results each. Sizes are in elements.
 
 A block advances along k by ``depth`` columns of A and rows of B at a time. They lie in shared memory, A's transposed: a
 thread reads its parts of a column of A and of a row of B as 128-bit vectors.
@@ -27,7 +27,7 @@ class Offsets(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a thread computes with: the block's tiles in shared memory, and its own registers."""
+    """A thread's operands: the block's tiles in shared memory, and its own registers."""
 
     a_tile: Array
     b_tile: Array
@@ -136,7 +136,7 @@ A_LANES = 8
 
 
 class Copy(NamedTuple):
-    """One copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
+    """A copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
 
     of_a: bool
     row: int

@@ -56,7 +56,7 @@ class Reduction(Problem):
         return (drawn.astype(case.dtype, copy=False),)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """One and n elements."""
+        """A result and n elements."""
         return (1, case.n)
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> float:
@@ -101,7 +101,7 @@ class ReductionTexts(Texts):
         return str(case.n)
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What bank conflicts cost, the last step against the first, and against reading alone."""
+        """The cost of bank conflicts, and the last step against the first and against reading alone."""
         first, conflicts, without, last, read = (
             fastest(results, name)
             for name in ("sumDivergent", "sumInterleaved", "sumSequential", "sumPersistent", "readGmem")

@@ -1,4 +1,4 @@
-"""What is timed and was not written here: kernels of the user's, each with its own arguments and check."""
+"""Kernels of the user's, each with its own arguments and check."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Time(Problem):
         return launch_of(case).array_bytes
 
     def bytes_moved(self, case: Case) -> int:
-        """As declared; by default every array once."""
+        """The declared bytes; by default every array once."""
         return launch_of(case).bytes
 
     def flops(self, case: Case) -> int:
-        """As declared; 0 by default."""
+        """The declared operations; 0 by default."""
         return launch_of(case).flops
 
     def input_key(self, case: Case) -> tuple[object, ...]:

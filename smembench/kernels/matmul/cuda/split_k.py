@@ -67,7 +67,7 @@ def tiling_of(case: Case) -> Tiling:
 
 
 def stages_of(tiling: Tiling) -> int:
-    """How many tiles of A, and of B, are in flight or in use: three where they fit, else two."""
+    """Number of pipeline stages, with a tile of A and of B each: three where they fit, else two."""
     return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
 
 
@@ -145,7 +145,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def ends(A: Matrix, B: Matrix, thread: Index, corner: Place, at_k: Index, stage: Index) -> tuple[Offsets, Offsets]:
-        """Where a thread's copies of the tiles at ``at_k`` begin in A and B, and in a stage."""
+        """Offsets of a thread's copies of the tiles at ``at_k`` in A and B, and in a stage."""
         a_base, b_base = uint64(stage * a_elements), uint64(stage * b_elements)
         a_row, a_col = thread // A_LANES, thread % A_LANES
         b_row, b_col = thread // b_lanes, thread % b_lanes * b_width
@@ -277,7 +277,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why a block has no tile, or None."""
+    """The reason that a block has no tile, or None."""
     known = " or ".join(map(str, SHAPES))
     return None if block_of(case) in SHAPES else f"splitK has tiles for blocks of {known}, not {block_of(case)}"
 

@@ -97,7 +97,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
-        """When a stage is full, start its products and commit them."""
+        """Wait for a full stage, start its products and commit them."""
         wait_for_phase(stages.full, state.stage, state.phase)
         begin_products()
         multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
@@ -105,7 +105,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def release(empty: Array, stage: Index, thread: Index) -> None:
-        """One thread of a consumer arrives at the empty barrier of a stage that the consumer has read."""
+        """Release a stage that a consumer has read: one of its threads arrives at its empty barrier."""
         if thread == 0:
             arrive(empty, stage)
 
@@ -206,7 +206,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def needless(case: Case) -> str | None:
-    """Why the kernel does not take a case, or that none of its rows needs a copy; None if it takes the case."""
+    """The refusal of a case that the kernel does not take or of which no row needs a copy, or None."""
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return unsupported(case)
     if any(tensor_map.copied for tensor_map in maps_of(case, tile_of(case))) or case.n % 2:
