@@ -295,11 +295,8 @@ def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
 
     sides = load_side(base), load_side(new)
     comparison = compare_runs(*sides, judging.rules(), across=judging.facets(), beside=beside(*sides))
-    target.show(
-        Result(
-            sections=judging.sections(comparison), data=lambda: comparison.data, rows=lambda: case_records(comparison)
-        )
-    )
+    sections = judging.sections(comparison)
+    target.show(Result(sections=sections, data=lambda: comparison.data, rows=lambda: case_records(comparison)))
     if judging.fail_on is not FailOn.NEVER:
         check_apart(*sides)
         if not comparison.judged:

@@ -127,6 +127,5 @@ def _measure(asked: Asked, target: Opened) -> None:
     table = comparison(comparisons, f"Predicted, and counted by the hardware: {number_of(len(asked.cases), 'case')}")
     target.show(Result(sections=[table], data=lambda: {"figures": records}, rows=lambda: records))
     if others := sum(item.agrees is False for item in comparisons):
-        raise SmembenchError(
-            f"{others} of {number_of(len(comparisons), 'prediction')} differ from the hardware's counters"
-        )
+        every = number_of(len(comparisons), "prediction")
+        raise SmembenchError(f"{others} of {every} differ from the hardware's counters")

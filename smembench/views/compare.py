@@ -60,9 +60,8 @@ def comparison_sections(
         ambiguous: list the ambiguous cases too.
     """
     heading = heading or f"{' + '.join(comparison.base)}, then {' + '.join(comparison.new)}"
-    verdicts = verdict_section(
-        comparison, "Verdicts" if comparison.environment else heading, every=every, ambiguous=ambiguous
-    )
+    below = "Verdicts" if comparison.environment else heading
+    verdicts = verdict_section(comparison, below, every=every, ambiguous=ambiguous)
     if not comparison.environment:
         return [verdicts]
     columns: dict[str, Callable[[Difference], str]] = {

@@ -66,18 +66,18 @@ def section(agreements: Sequence[Agreement], device: DeviceInfo, versions: Mappi
     }
     shown = {name: text for name, text in columns.items() if any(map(text, agreements))}
     agreed = f"{sum(item.agrees is True for item in agreements)} of {len(agreements)}"
-    sentences = (
+    texts = (
         [f"{agreed} are within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}."] if "agrees" in shown else []
     )
     longer = [item.ours_us - item.cupti_us for item in agreements if item.cupti_us is not None]
     if longer:
-        sentences.append(f"They are {min(longer):+.2f} to {max(longer):+.2f} µs beside CUPTI's kernel records.")
+        texts.append(f"They are {min(longer):+.2f} to {max(longer):+.2f} µs beside CUPTI's kernel records.")
     return table(
         f"{device.model} · driver {device.driver} · {libraries(versions)}",
         agreements,
         shown,
         words=("kernel", "cache", "agrees"),
-    ).below(sentence=" ".join(sentences))
+    ).below(sentence=" ".join(texts))
 
 
 def _text(value: float | None, form: str) -> str:

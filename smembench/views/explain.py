@@ -180,9 +180,7 @@ def sentences(explained: Costs) -> list[str]:
     if counts:
         moved = scaled(explained.load_bytes, "B")
         texts.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
-    if updates := [
-        f"{traffic.array} {_times(traffic.per_element)}" for traffic in explained.traffic if traffic.kind == "atomic"
-    ]:
+    if updates := [f"{one.array} {_times(one.per_element)}" for one in explained.traffic if one.kind == "atomic"]:
         texts.append(f"Atomics change each element of {' and '.join(updates)}, one after the other.")
     if (resident := explained.occupancy) is not None:
         blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"

@@ -83,9 +83,7 @@ class Family:
         rows = [row for row in self.best.values() if row.kernel != self.beside and not is_port(row.compiler)]
         shown = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
         lines = grouped(shown, lambda row: row.kernel)
-        most = {
-            kernel: max(figure.value for figure in map(self.figure, rows) if figure) for kernel, rows in lines.items()
-        }
+        most = {kernel: max(one.value for one in map(self.figure, rows) if one) for kernel, rows in lines.items()}
         return {kernel: lines[kernel] for kernel in sorted(lines, key=lambda one: (len(lines[one]) == 1, -most[one]))}
 
     @property

@@ -20,9 +20,8 @@ def change_notes(series: Sequence[Series]) -> list[str]:
         for turn in one.turns:
             by_night.setdefault((turn.night.run_id, turn.accepted), []).append((one, turn))
     lines = []
-    for (run_id, reason), changes in sorted(
-        by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True
-    ):
+    newest_first = sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True)
+    for (run_id, reason), changes in newest_first:
         parts = []
         for word, sign in (("slower", 1), ("faster", -1)):
             group = [(one, turn) for one, turn in changes if (turn.change.ratio - 1) * sign > 0]

@@ -82,9 +82,8 @@ def _device(sheet: Sheet) -> str:
 def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
     measured = [figure for figure in figures if figure.status is Status.OK]
     by_method = grouped(measured, lambda figure: figure.method) if methods else {}
-    texts = [
-        f"{names(alike)}: {method}." if len(by_method) > 1 else f"{method}." for method, alike in by_method.items()
-    ]
+    several = len(by_method) > 1
+    texts = [f"{names(alike)}: {method}." if several else f"{method}." for method, alike in by_method.items()]
     return table(
         f"{name}: {FAMILIES.get(name, '')}",
         measured,

@@ -42,9 +42,8 @@ class Groups:
 
         def complete() -> None:
             arrays = read()
-            assert [array.tobytes() for array in arrays] == before, (
-                f"memory was changed before {self._what} had read it"
-            )
+            now = [array.tobytes() for array in arrays]
+            assert now == before, f"memory was changed before {self._what} had read it"
             work(*arrays)
 
         self._started()[-1].append(complete)

@@ -35,10 +35,7 @@ def best_over_sizes(family: Family) -> Chart | None:
     values = [_point(family, row, "shape", aligned(row)) for row in rows]
     domain = sorted({str(value["shape"]) for value in values})
     shape = names_axis("shape", domain, scale={"domain": domain}, **({} if len(domain) > 1 else {"legend": None}))
-    limits = [
-        min(1.0, *(entry["low"] for entry in values)) / 1.03,
-        max(1.0, *(entry["high"] for entry in values)) * 1.03,
-    ]
+    limits = [min(1.0, *(one["low"] for one in values)) / 1.03, max(1.0, *(one["high"] for one in values)) * 1.03]
     y = number_axis("figure", family.unit, domain=limits, nice=False)
     marks: dict[str, Spec] = {"x": _size_axis(family, rows), "y": y, "color": shape, "shape": shape}
     return Chart(

@@ -87,9 +87,7 @@ def build(case: Case) -> NumbaKernel:
     parts, buffer_elements, pairs = columns // width, HEIGHT * width, width // 4
     turns = buffer_elements // WARP
     of_a, of_b = maps_of(case, tile)
-    packed_maps = (
-        tensor_map._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for tensor_map in (of_a, of_b)
-    )
+    packed_maps = (of._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for of in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
     pack, counts = packing(case.dtype, THREADS), scratch("packed", "uint32", 2)
     copy, multiply, after = copies(tile), products_of(tile), next_state(tile.stages)
