@@ -157,14 +157,14 @@ def _failed(error: BaseException) -> int:
 
 def _message(error: Any) -> str:
     """Typer's message, with the invalid value, which versions of Typer that use pydantic leave out."""
-    said = str(error.format_message()).replace(": Value error, ", ": ", 1)
+    text = str(error.format_message()).replace(": Value error, ", ": ", 1)
     if getattr(error, "option_name", "") == "--size":
         there = [option for one in error.ctx.command.params for option in one.opts if option in ("--bytes", "--n")]
         return f"No such option: --size{'; give ' if there else ''}{' or '.join(there)}"
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
-        return said
-    return said.replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
+        return text
+    return text.replace("Invalid value", f"Invalid value {errors()[0]['input']!r}", 1)
 
 
 _any_warning = warnings.showwarning

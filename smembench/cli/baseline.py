@@ -81,5 +81,5 @@ def clear(
 
     root = root_of(root)
     gone = unpin(root, config)
-    said = f"no longer pinned: {', '.join(gone)}" if gone else "nothing was pinned"
-    say(stderr, f"{root}: {said}")
+    outcome = f"no longer pinned: {', '.join(gone)}" if gone else "nothing was pinned"
+    say(stderr, f"{root}: {outcome}")

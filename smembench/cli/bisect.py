@@ -99,16 +99,16 @@ def bisect(
         folder = begin(from_toml(path, (), flags), path, along, case, build or "", output)
     try:
         with locked(folder):
-            found = search(folder, lambda line: say(notes, line))
+            bisected = search(folder, lambda line: say(notes, line))
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted{_continue(folder)}") from None
     except UsageError:
         raise
     except SmembenchError as error:
         raise type(error)(f"{error}{_continue(folder)}") from None
-    target.show(result(found))
+    target.show(result(bisected))
     say(notes, f"wrote {folder}")
-    if code := exit_code(found):
+    if code := exit_code(bisected):
         raise typer.Exit(code)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FailOn(StrEnum):
-    """Which verdicts end the process with exit code 3."""
+    """Verdicts that end the process with exit code 3."""
 
     SLOWER = "slower"
     AMBIGUOUS = "ambiguous"
@@ -77,17 +77,17 @@ class Itself:
         from smembench.studies.compare.measured import measured
         from smembench.views.run import watch
 
-        found = []
+        runs = []
         config, root = from_toml(Path(text)), self.output or Path("results")
         for outcome in measured(config, count, root, anonymous=self.anonymous, argv=sys.argv[1:], watch=watch()):
             leave(outcome)
-            found.append(outcome.run)
-        return found
+            runs.append(outcome.run)
+        return runs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """How cases are judged, which of them are listed, and which verdicts fail."""
+    """Options of a verdict: rules, listed cases, and failing verdicts."""
 
     threshold: Annotated[
         float | None,
@@ -142,12 +142,12 @@ class Judging:
 
         return parse_names(self.across, FACETS, name="--across", what="difference") if self.across is not None else ()
 
-    def sections(self, found: Comparison, heading: str = "") -> list[Section]:
+    def sections(self, comparison: Comparison, heading: str = "") -> list[Section]:
         """The tables of a comparison."""
         from smembench.views.compare import comparison_sections
 
         ambiguous = self.fail_on is FailOn.AMBIGUOUS
-        return comparison_sections(found, heading, every=self.all_, ambiguous=ambiguous)
+        return comparison_sections(comparison, heading, every=self.all_, ambiguous=ambiguous)
 
     def end(self, compared: Sequence[Comparison], code: int = 0) -> None:
         """Exit with 3 if a verdict fails, else with ``code`` if that is not 0."""
@@ -155,7 +155,7 @@ class Judging:
 
         failing = {FailOn.SLOWER: (Verdict.SLOWER,), FailOn.AMBIGUOUS: (Verdict.SLOWER, Verdict.AMBIGUOUS)}
         failed = failing.get(self.fail_on or FailOn.SLOWER, ())
-        counts = {verdict: sum(found.counts[verdict] for found in compared) for verdict in failed}
+        counts = {verdict: sum(comparison.counts[verdict] for comparison in compared) for verdict in failed}
         if any(counts.values()):
             typer.echo(f"found: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}", err=True)
             raise typer.Exit(REGRESSION)
@@ -248,10 +248,10 @@ def _with_itself(itself: Itself, text: str, judging: Judging, target: Opened) ->
     for number, run in enumerate(runs):
         check_apart(runs[:number], [run])
     with steps() as step:
-        found = compare_with_itself(runs, judging.rules(), across=judging.facets(), step=step)
-    rows = self_records(found)
-    target.show(Result(sections=[self_section(found)], data=lambda: found.data, rows=lambda: rows))
-    if not found.judged:
+        comparison = compare_with_itself(runs, judging.rules(), across=judging.facets(), step=step)
+    rows = self_records(comparison)
+    target.show(Result(sections=[self_section(comparison)], data=lambda: comparison.data, rows=lambda: rows))
+    if not comparison.judged:
         raise NothingCompared("nothing was compared: no case is comparable, for the reasons above")
 
 
@@ -273,15 +273,15 @@ def _with_earlier(base: str, new: Path, judging: Judging, target: Opened) -> Non
         night = held(base, folder, judging.rules, step)
     sections: list[Section] = []
     rows: list[Record] = []
-    for asked, found in night.compared:
-        sections += judging.sections(found, f"{night.run.id} against {asked}")
-        rows += case_records(found, against=asked)
+    for asked, comparison in night.compared:
+        sections += judging.sections(comparison, f"{night.run.id} against {asked}")
+        rows += case_records(comparison, against=asked)
     target.show(Result(sections=sections, data=lambda: night.data, rows=lambda: rows))
     steps_next = map(str, next_steps(night, folder))
     for console, lines in ((notes, night.held.notes), (stderr, night.problems), (notes, steps_next)):
         for line in lines:
             say(console, line)
-    judging.end([found for _, found in night.compared], night.without_verdicts)
+    judging.end([comparison for _, comparison in night.compared], night.without_verdicts)
 
 
 def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
@@ -294,13 +294,14 @@ def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
     from smembench.views.export import Result
 
     sides = load_side(base), load_side(new)
-    found = compare_runs(*sides, judging.rules(), across=judging.facets(), beside=beside(*sides))
-    target.show(Result(sections=judging.sections(found), data=lambda: found.data, rows=lambda: case_records(found)))
+    comparison = compare_runs(*sides, judging.rules(), across=judging.facets(), beside=beside(*sides))
+    sections = judging.sections(comparison)
+    target.show(Result(sections=sections, data=lambda: comparison.data, rows=lambda: case_records(comparison)))
     if judging.fail_on is not FailOn.NEVER:
         check_apart(*sides)
-        if not found.judged:
-            why = "no case is comparable, for the reasons above" if found.cases else "no case is in both"
-            differs = any(case.other_device for case in found.cases)
+        if not comparison.judged:
+            why = "no case is comparable, for the reasons above" if comparison.cases else "no case is in both"
+            differs = any(case.other_device for case in comparison.cases)
             way_out = "; to compare nevertheless: --across device" if differs else ""
             raise NothingCompared(f"nothing was compared: {why}{way_out}")
-    judging.end([found])
+    judging.end([comparison])

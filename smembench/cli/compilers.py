@@ -73,12 +73,12 @@ def compilers(
     from smembench.views.console import notes, say
     from smembench.views.export import Result
 
-    def shown(found: list[Section]) -> list[Section]:
+    def shown(tables: list[Section]) -> list[Section]:
         """The tables, after a line for each package whose absence leaves something out of them."""
         for toolchain in toolchains():
             if missing := toolchain.not_installed():
                 say(notes, missing)
-        return found
+        return tables
 
     where = "cuda" if static else device or "cuda"
     sweeps = study.sweeps(problem, kernel, n=n, block=block, dtype=dtype, device=where)

@@ -55,9 +55,9 @@ def doctor(
     from smembench.studies.doctor.installation import examine
     from smembench.views.doctor import lines
 
-    found = examine()
-    target.show_lines(lines(found), checks=[asdict(check) for check in found])
-    if broken := [check for check in found if check.fatal]:
+    checks = examine()
+    target.show_lines(lines(checks), checks=[asdict(check) for check in checks])
+    if broken := [check for check in checks if check.fatal]:
         raise SmembenchError(f"nothing can be measured: {broken[0].what}: {broken[0].found}")
 
 
@@ -74,15 +74,15 @@ def _timing(target: Opened, config: Path | None) -> None:
     with locked(["cuda:0"]):
         cases = CASES if config is None else cases_of(from_toml(config))
         info = open_device("cuda:0").info
-        found: list[Agreement] = []
+        agreements: list[Agreement] = []
         try:
-            found.extend(compare(cases, partial(say, notes)))
+            agreements.extend(compare(cases, partial(say, notes)))
         finally:  # what was measured until then is written, also after Ctrl-C
-            if found:
-                records = timing_records(found)
+            if agreements:
+                records = timing_records(agreements)
                 data = {"device": info.known, "timings": records}
                 target.show(
-                    Result(sections=[section(found, info, versions())], data=lambda: data, rows=lambda: records)
+                    Result(sections=[section(agreements, info, versions())], data=lambda: data, rows=lambda: records)
                 )
-    if others := sum(item.agrees is False for item in found):
-        raise SmembenchError(f"{others} of {number_of(len(found), 'median')} differ from Nsight Compute's")
+    if others := sum(item.agrees is False for item in agreements):
+        raise SmembenchError(f"{others} of {number_of(len(agreements), 'median')} differ from Nsight Compute's")

@@ -95,7 +95,7 @@ def explain(
     if is_in_file(kernel) or is_cuda_file(kernel):
         old = ["--html"] if outputs.html is not None else []
         others = [*changed(chosen), *(["--measure"] if task.measure else []), *old]
-        if wrong := [each for each in others if each not in ("--capability", "--gpu")]:
+        if wrong := [option for option in others if option not in ("--capability", "--gpu")]:
             raise UsageError(f"{wrong[0]}: goes with the package's kernels, not with a kernel in a file")
         mistakes = explain_file(kernel, launch, chosen, task, outputs)
     else:

@@ -34,15 +34,15 @@ def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, output
     cluster = None if launch.cluster is None else dimensions(launch.cluster, "--cluster")
     whole = AnyLaunch(grid, block, *in_order_and_named(launch.arg or ()), launch.shared_bytes or 0, cluster)
     device, capability = gpu(capability=chosen.capability, gpu=chosen.gpu)
-    found = explain_any(kernel, whole, capability=capability, options=launch.options)
+    explained = explain_any(kernel, whole, capability=capability, options=launch.options)
     if what:
-        (show_pads if what == "best_pad" else show_layouts)(found, found.title, task.row, target)
+        (show_pads if what == "best_pad" else show_layouts)(explained, explained.title, task.row, target)
         return 0
-    shown, cures = [*explanation(found), *launch_roofs(found, device)], cure_lines(found)
+    shown, cures = [*explanation(explained), *launch_roofs(explained, device)], cure_lines(explained)
     result = Result(
-        sections=tables(found, shown, cures),
-        data=lambda: {"title": found.title, **costs_dict(found), **roofs_dict(found, device)},
+        sections=tables(explained, shown, cures),
+        data=lambda: {"title": explained.title, **costs_dict(explained), **roofs_dict(explained, device)},
     )
-    following = "" if found.trace.mistakes else f"smembench time {quote(kernel)} {written(launch)}"
-    target.show(result, lambda: print_explanation(stdout, found, shown, cures, following))
-    return len(found.trace.mistakes)
+    following = "" if explained.trace.mistakes else f"smembench time {quote(kernel)} {written(launch)}"
+    target.show(result, lambda: print_explanation(stdout, explained, shown, cures, following))
+    return len(explained.trace.mistakes)

@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def given(self) -> bool:
-        """Whether there is an access."""
+        """True if there is an access."""
         return self.layout is not None or self.store is not None
 
 
@@ -55,18 +55,18 @@ def explain_layout(asked: Layout, row: int | None, outputs: Outputs) -> None:
     target = opened(outputs)
     load = None if asked.layout is None else offsets_of(asked.layout, "--layout")
     store = None if asked.store is None else offsets_of(asked.store, "--store")
-    found = lanes(load, store, itemsize=asked.itemsize, vector=asked.vector, row=row)
-    section = lanes_section(found)
-    records = lanes_records(found)
+    accesses = lanes(load, store, itemsize=asked.itemsize, vector=asked.vector, row=row)
+    section = lanes_section(accesses)
+    records = lanes_records(accesses)
 
     def show() -> None:
         draw(stdout, [section.below()])
-        for line in lanes_picture(found):
+        for line in lanes_picture(accesses):
             line.plain = plain(stdout, line.plain)
             stdout.print(line, soft_wrap=True)
         stdout.print(Text(plain(stdout, section.sentence)))
 
-    cure = None if found.cure is None else cure_dict(found.cure)
+    cure = None if accesses.cure is None else cure_dict(accesses.cure)
     data = {"accesses": records, "cure": cure}
     target.show(Result(sections=[section], data=lambda: data, rows=lambda: records), show)
 

@@ -16,11 +16,11 @@ def show_pads(explained: Costs, heading: str, row: int | None, target: Opened) -
     from smembench.views.explain_layouts import pad_rows, tried_pads
     from smembench.views.export import Result
 
-    found = pads_of(explained, row)
-    records = pad_rows(found)
-    best = {each.tile.array.name: each.best and each.best.layout.pad for each in found}
+    results = pads_of(explained, row)
+    records = pad_rows(results)
+    best = {pads.tile.array.name: pads.best and pads.best.layout.pad for pads in results}
     data = {"title": explained.title, "best": best, "pads": records}
-    target.show(Result(sections=tried_pads(found, heading), data=lambda: data, rows=lambda: records))
+    target.show(Result(sections=tried_pads(results, heading), data=lambda: data, rows=lambda: records))
 
 
 def show_layouts(explained: Costs, heading: str, row: int | None, target: Opened) -> None:
@@ -29,7 +29,7 @@ def show_layouts(explained: Costs, heading: str, row: int | None, target: Opened
     from smembench.views.explain_layouts import layout_records, layouts, verdict_records
     from smembench.views.export import Result
 
-    found = layouts_of(explained, row)
-    records = layout_records(found)
-    data = {"title": explained.title, "layouts": records, "verdicts": verdict_records(found)}
-    target.show(Result(sections=layouts(found, heading), data=lambda: data, rows=lambda: records))
+    results = layouts_of(explained, row)
+    records = layout_records(results)
+    data = {"title": explained.title, "layouts": records, "verdicts": verdict_records(results)}
+    target.show(Result(sections=layouts(results, heading), data=lambda: data, rows=lambda: records))

@@ -41,7 +41,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How a kernel is launched."""
+    """Options of a kernel's launch."""
 
     panel: ClassVar = "Launch of a kernel in a file (--block with any kernel)"
 
@@ -121,7 +121,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen(Sizes):
-    """Which cases of the package's kernels are explained, and for which GPU."""
+    """Options that choose the explained cases of the package's kernels, and the GPU."""
 
     panel: ClassVar[str] = ""
 
@@ -170,15 +170,15 @@ class Chosen(Sizes):
         options = asdict(self)
         del options["run"], options["capability"], options["gpu"]
         axes = Axes(block, options.pop("dtype"), options.pop("pad_width"))
-        found = cases(kernel, axes, device=device, **options)
+        chosen = cases(kernel, axes, device=device, **options)
         for mistake in registry.mistakes():
             say(notes, mistake)
-        return Asked(found, capability, device, self.run)
+        return Asked(chosen, capability, device, self.run)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is found out about the cases, other than an explanation."""
+    """Options for results other than an explanation."""
 
     best_pad: Annotated[
         bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")

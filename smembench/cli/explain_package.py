@@ -47,25 +47,25 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
 
     case, capability, device = asked.case, asked.capability, asked.device
     timed = measured(case, asked.run, device) if asked.run is not None and device is not None else None
-    said = explained(case, capability, device.sm_count if device else None)
-    shown, cures = [*explanation(said), roof(said, capability, device, timed)], cure_lines(said)
+    prediction = explained(case, capability, device.sm_count if device else None)
+    shown, cures = [*explanation(prediction), roof(prediction, capability, device, timed)], cure_lines(prediction)
 
     def html() -> str:
         from smembench.report.explanation import explanation_page
 
-        return explanation_page(said, [*shown, *cure_sections(cures)])
+        return explanation_page(prediction, [*shown, *cure_sections(cures)])
 
     result = Result(
-        sections=tables(said, shown, cures),
-        data=lambda: {**to_dict(said, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
+        sections=tables(prediction, shown, cures),
+        data=lambda: {**to_dict(prediction, capability, device), "measured_ms": timed.elapsed_ms if timed else None},
         html=html,
     )
     if page is not None:
         target.show(result, lambda: say(stderr, f"wrote {page}"))
         return 0
     following = next_command(case, conflicts=bool(cures))
-    target.show(result, lambda: print_explanation(stdout, said, shown, cures, following))
-    return len(said.trace.mistakes)
+    target.show(result, lambda: print_explanation(stdout, prediction, shown, cures, following))
+    return len(prediction.trace.mistakes)
 
 
 def _best_pad(case: Case, row: int | None, target: Opened) -> None:
@@ -91,10 +91,10 @@ def _best_swizzle(case: Case, row: int | None, target: Opened) -> None:
     from smembench.views.explain_layouts import layout_records, layouts, verdict_records
     from smembench.views.export import Result
 
-    found = best_layouts(case, row)
-    records = layout_records(found)
-    data = {"case_id": case.id, "layouts": records, "verdicts": verdict_records(found)}
-    target.show(Result(sections=layouts(found, _heading(case)), data=lambda: data, rows=lambda: records))
+    results = best_layouts(case, row)
+    records = layout_records(results)
+    data = {"case_id": case.id, "layouts": records, "verdicts": verdict_records(results)}
+    target.show(Result(sections=layouts(results, _heading(case)), data=lambda: data, rows=lambda: records))
 
 
 def _heading(case: Case) -> str:
@@ -108,9 +108,9 @@ def explain_report(path: Path, outputs: Pages) -> None:
     from smembench.views.export import Result
 
     target = outputs.opened("report")
-    found = counted_in(path)
-    records = profiled_records(found)
-    table = profiled(found, f"Counted by the hardware: {path.name}")
+    counts = counted_in(path)
+    records = profiled_records(counts)
+    table = profiled(counts, f"Counted by the hardware: {path.name}")
     target.show(Result(sections=[table], data=lambda: {"figures": records}, rows=lambda: records))
 
 
@@ -122,9 +122,10 @@ def _measure(asked: Asked, target: Opened) -> None:
     from smembench.views.export import Result
 
     device = asked.device
-    found = counted(asked.cases, asked.capability, device.sm_count if device else None)
-    records = counter_records(found)
-    table = comparison(found, f"Predicted, and counted by the hardware: {number_of(len(asked.cases), 'case')}")
+    comparisons = counted(asked.cases, asked.capability, device.sm_count if device else None)
+    records = counter_records(comparisons)
+    table = comparison(comparisons, f"Predicted, and counted by the hardware: {number_of(len(asked.cases), 'case')}")
     target.show(Result(sections=[table], data=lambda: {"figures": records}, rows=lambda: records))
-    if others := sum(item.agrees is False for item in found):
-        raise SmembenchError(f"{others} of {number_of(len(found), 'prediction')} differ from the hardware's counters")
+    if others := sum(item.agrees is False for item in comparisons):
+        every = number_of(len(comparisons), "prediction")
+        raise SmembenchError(f"{others} of {every} differ from the hardware's counters")

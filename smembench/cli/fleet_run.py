@@ -77,7 +77,7 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(Outputs):
-    """Where the verdict on the fleet goes."""
+    """Destinations of the verdict on the fleet."""
 
     force: Annotated[
         bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")

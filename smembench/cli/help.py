@@ -22,15 +22,15 @@ class _OneStyle:
     """Commands whose help shows defaults in one style, and no type beside a flag, which takes no value."""
 
     def get_params(self, context: Any) -> list[Any]:
-        found: list[Any] = super().get_params(context)  # type: ignore[misc]
-        for option in found:
+        options: list[Any] = super().get_params(context)  # type: ignore[misc]
+        for option in options:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
             elif getattr(option, "show_default", False) and option.default not in (None, (), []):
                 option.show_default = False
                 if "(default: " not in (option.help or ""):
                     option.help = f"{option.help or ''} (default: {_text(option.default)})".strip()
-        return found
+        return options
 
 
 def _text(default: object) -> str:

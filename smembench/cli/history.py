@@ -16,7 +16,7 @@ from smembench.stats.threshold import THRESHOLD, THRESHOLD_PERCENT
 
 
 class By(StrEnum):
-    """What a point of a series is."""
+    """Kinds of points in a series."""
 
     RUN = "run"
     REVISION = "revision"

@@ -80,12 +80,12 @@ def lesson(
     def begin(experiment: Experiment) -> None:
         say(notes, f"{next(number)} of {len(loaded.experiments)}: {experiment.what}")
 
-    found = list(results(name, where.name, runs, begin))
-    rows = lesson_records(name, found)
+    outcomes = list(results(name, where.name, runs, begin))
+    rows = lesson_records(name, outcomes)
     data = {"device": asdict(where), "rows": rows, "why": loaded.why, "check": loaded.check}
-    target.show(Result(sections=[section(name, where, found)], data=lambda: data, rows=lambda: rows))
-    if failed := sum(result.failed for result in found):
-        raise SmembenchError(f"{failed} of {number_of(len(found), 'experiment')} did not show what they should")
+    target.show(Result(sections=[section(name, where, outcomes)], data=lambda: data, rows=lambda: rows))
+    if failed := sum(result.failed for result in outcomes):
+        raise SmembenchError(f"{failed} of {number_of(len(outcomes), 'experiment')} did not show what they should")
 
 
 for name in LESSONS:

@@ -51,11 +51,11 @@ def list_(
     for mistake in registry.mistakes():
         say(notes, mistake)
     chosen = [what] if what else get_args(What)
-    found = {name: parts.devices(_devices()) if name == "devices" else getattr(parts, name)() for name in chosen}
-    lines = [line for name, records in found.items() for line in parts.lines(name, records)]
-    if "devices" in found and (reason := why_unusable()):
+    listed = {name: parts.devices(_devices()) if name == "devices" else getattr(parts, name)() for name in chosen}
+    lines = [line for name, records in listed.items() for line in parts.lines(name, records)]
+    if "devices" in listed and (reason := why_unusable()):
         lines.append(f"  no GPU: {reason}")
-    target.show_lines(lines, **found)
+    target.show_lines(lines, **listed)
 
 
 def _devices() -> list[DeviceInfo]:

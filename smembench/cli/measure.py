@@ -1,4 +1,4 @@
-"""What measuring commands share: from options to a run, its tables, its CSV and its exit code."""
+"""Common parts of measuring commands: from options to a run, its tables, its CSV and its exit code."""
 
 from __future__ import annotations
 

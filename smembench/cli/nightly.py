@@ -1,4 +1,4 @@
-"""What ``smembench run`` does after a night's run: compare, summarise, export metrics, and remove old runs."""
+"""Steps of ``smembench run`` after a night's run: compare, summarise, export metrics, and remove old runs."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Deciding:
         )
         if not night.compared:
             raise NothingCompared(f"{folder}: {'; '.join(night.problems or night.held.notes)}")
-        _, found = night.compared[0]
-        rules = Rules(found.threshold, found.fdr, found.confidence)
-        result = decide(found, night.run, 60 * self.max_minutes, rules, watch())
+        _, comparison = night.compared[0]
+        rules = Rules(comparison.threshold, comparison.fdr, comparison.confidence)
+        result = decide(comparison, night.run, 60 * self.max_minutes, rules, watch())
         if result.left:
             say(notes, f"no time for {number_of(result.left, 'more ambiguous case')}: --max-minutes")
         decided = result.found
@@ -91,7 +91,7 @@ class Deciding:
 
 @dataclass(frozen=True, kw_only=True)
 class Nightly:
-    """What is done with a run, other than storing it."""
+    """Options for the use of a run, other than storing it."""
 
     panel: ClassVar[str] = "Nightly"
     compare_to: Annotated[
@@ -136,14 +136,14 @@ class Nightly:
 
     @property
     def asked(self) -> bool:
-        """Whether there is anything to do."""
+        """True if there is anything to do."""
         return any(value is not None for value in (self.compare_to, self.keep, self.json_lines, self.openmetrics))
 
 
 def after(
     options: Nightly, root: Path, config: str, threshold: float | None = None
 ) -> Callable[[Path, Console], int] | None:
-    """What to do with a complete run, as a function of its folder and a console; None when no option was given.
+    """The follow-up of a complete run, a function of its folder and a console; None if no option was given.
 
     It returns an exit code: 3 when a case is slower, else 1 when one failed or an option could not be met, else 5 when
     nothing could be compared, else 0.
@@ -186,12 +186,12 @@ def _finish(plan: Plan, root: Path, folder: Path, console: Console) -> int:
     from smembench.views.run import watch
 
     with steps() as step:
-        found = finish(plan, root, folder, step, watch())
-    summary = summarise(found, folder)
-    unwritten = tell(plan, found, folder / SUMMARY, summary.markdown())
-    code = FAILED if unwritten and found.exit_code != REGRESSION else found.exit_code
+        finished = finish(plan, root, folder, step, watch())
+    summary = summarise(finished, folder)
+    unwritten = tell(plan, finished, folder / SUMMARY, summary.markdown())
+    code = FAILED if unwritten and finished.exit_code != REGRESSION else finished.exit_code
     # stdout has the problems and the headline, too, but is often thrown away.
-    again = [] if console is stderr else [*found.problems, *([summary.headline] if code else [])]
+    again = [] if console is stderr else [*finished.problems, *([summary.headline] if code else [])]
     for line in (*again, *unwritten):
         say(stderr, line)
     print_summary(console, summary)  # last, for whoever mails the end of a log

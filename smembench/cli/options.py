@@ -129,7 +129,7 @@ Why = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How long to sample; the values given become keys of the run's config."""
+    """Sampling limits; the values given become keys of the run's config."""
 
     panel: ClassVar[str] = "Sampling"
     quick: Annotated[
@@ -224,7 +224,7 @@ Quiet = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Where the result of a command goes; ``cli.output.opened`` reads it. What is hidden are older spellings."""
+    """Destinations of a command's result; ``cli.output.opened`` reads them. Hidden options are older spellings."""
 
     panel: ClassVar[str] = "Output"
     export: Annotated[
@@ -245,7 +245,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Running(Outputs):
-    """How a run proceeds, and where its output goes."""
+    """Options of a run's progress and of its output."""
 
     panel: ClassVar[str] = "Running"
     force: Annotated[
@@ -291,8 +291,8 @@ def written(group: Any) -> str:
     words = []
     for field in fields(group):
         if (value := getattr(group, field.name)) != field.default:
-            for each in value if isinstance(value, list) else (value,):
-                words += [f"--{field.name.replace('_', '-')}", *([] if each is True else [quote(str(each))])]
+            for item in value if isinstance(value, list) else (value,):
+                words += [f"--{field.name.replace('_', '-')}", *([] if item is True else [quote(str(item))])]
     return " ".join(words)
 
 
@@ -302,7 +302,7 @@ def one_of(**flags: bool) -> str:
     Raises:
         UsageError: for several.
     """
-    found = [name for name, there in flags.items() if there]
-    if len(found) > 1:
-        raise UsageError(f"{' and '.join(f'--{name}' for name in found).replace('_', '-')}: give one of them")
-    return "".join(found)
+    chosen = [name for name, there in flags.items() if there]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen).replace('_', '-')}: give one of them")
+    return "".join(chosen)

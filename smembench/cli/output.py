@@ -1,4 +1,4 @@
-"""Where the result of a command goes: files and stdout, in the forms of ``--export`` and ``--json``."""
+"""Destinations of a command's result: files and stdout, in the forms of ``--export`` and ``--json``."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def opened(asked: Outputs, *, but: Mapping[str, str] = _NONE, of_run: bool = Fal
     shown = printed(asked)
     named = [(option, path) for option, path, _ in every if path is not None]
     if len(named) > 1 and len({path.resolve() for _, path in named}) == 1:
-        said = " and ".join(f"{option} {path}" for option, path in named)
-        raise UsageError(f"{said}: are one file; give each its own")
+        options = " and ".join(f"{option} {path}" for option, path in named)
+        raise UsageError(f"{options}: are one file; give each its own")
     files = [(Output(path, force=asked.force, what=option), form) for option, path, form in every if path is not None]
     return Opened(shown, files)
 
@@ -105,10 +105,10 @@ def printed(asked: Outputs) -> str:
     Raises:
         UsageError: for several at once.
     """
-    found = [(option, form) for option, path, form in _asked(asked) if path is None]
-    if len(found) > 1:
-        raise UsageError(f"{' and '.join(option for option, _ in found)}: give one of them")
-    return "".join(form for _, form in found)
+    forms = [(option, form) for option, path, form in _asked(asked) if path is None]
+    if len(forms) > 1:
+        raise UsageError(f"{' and '.join(option for option, _ in forms)}: give one of them")
+    return "".join(form for _, form in forms)
 
 
 def _asked(asked: Outputs, but: Mapping[str, str] = _NONE) -> Iterator[tuple[str, Path | None, str]]:

@@ -65,5 +65,5 @@ def probe(
     shown = sections(sheet, methods=full) if full or families else digest(sheet)
     target.show(result(sheet, shown))
     if failed := [figure for figure in sheet.figures if figure.status not in (Status.OK, Status.SKIPPED)]:
-        said = f"{failed[0].family}: {failed[0].name}: {failed[0].reason}"
-        raise SmembenchError(f"{len(failed)} of {number_of(len(sheet.figures), 'figure')} failed, the first {said}")
+        first = f"{failed[0].family}: {failed[0].name}: {failed[0].reason}"
+        raise SmembenchError(f"{len(failed)} of {number_of(len(sheet.figures), 'figure')} failed, the first {first}")

@@ -86,7 +86,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Iterator[Callable[..., Resu
 
 
 def _rows(results: Mapping[str, list[Result]]) -> list[Row]:
-    return [row for each in results.values() for result in each for row in result.run.rows]
+    return [row for group in results.values() for result in group for row in result.run.rows]
 
 
 def _compare(against: Path, result: Result) -> None:
@@ -100,7 +100,7 @@ def _compare(against: Path, result: Result) -> None:
         compared = Result(load(against)).compare(result)
     except UsageError as error:
         pytest.fail(str(error), pytrace=False)
-    apart = [f"{each.case.kernel}: {each.reason}" for each in compared.cases if each.verdict is Verdict.NOT_COMPARABLE]
+    apart = [f"{case.case.kernel}: {case.reason}" for case in compared.cases if case.verdict is Verdict.NOT_COMPARABLE]
     for text in (*apart, *(f"{case_id}: {against} has no such case" for case_id in compared.only_new)):
         warnings.warn(pytest.PytestWarning(f"not compared: {text}"), stacklevel=2)
     if compared.regressions:
@@ -109,7 +109,7 @@ def _compare(against: Path, result: Result) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the figures, and store them."""
-    results = [result for each in config.stash.get(_RESULTS, {}).values() for result in each]
+    results = [result for group in config.stash.get(_RESULTS, {}).values() for result in group]
     if not results:
         return
     terminalreporter.section("smembench")

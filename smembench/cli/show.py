@@ -91,8 +91,8 @@ def show(
         run = run.only([row for row in run.rows if row.case_id in wanted])
     if not run.rows:
         raise UsageError(f"{path}: holds no cases; name a run that measured something")
-    found = views.get(view, brief)(run)
-    if view and not found:
+    sections = views.get(view, brief)(run)
+    if view and not sections:
         raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
     parts = {"claims": records(devices(run))} if documents and "json" in target.forms else {}
-    target.show(result(run, found, **parts))
+    target.show(result(run, sections, **parts))

@@ -61,23 +61,23 @@ def solve(
         records = views.exercise_records(Path())
         target.show_lines(views.exercise_lines(records), exercises=records)
         return
-    found, path = progress.named(exercise)
+    chosen, path = progress.named(exercise)
     if hint or solution:
-        code = found.solution.read_text(encoding="utf-8")
-        lines = code.splitlines() if solution else views.hint_lines(found)
-        target.show_lines(lines, exercise=found.name, **({"solution": code} if solution else {"hint": found.hint}))
+        code = chosen.solution.read_text(encoding="utf-8")
+        lines = code.splitlines() if solution else views.hint_lines(chosen)
+        target.show_lines(lines, exercise=chosen.name, **({"solution": code} if solution else {"hint": chosen.hint}))
     elif path.is_file():
-        _grade(found, path, target)
+        _grade(chosen, path, target)
     else:
-        progress.write(found, path)
+        progress.write(chosen, path)
         lines = [
             f"{path}: written. Complete it, then run the same command to grade it.",
             "It is never overwritten; delete it to start over.",
         ]
-        target.show_lines(lines, exercise=found.name, file=str(path), written=True)
+        target.show_lines(lines, exercise=chosen.name, file=str(path), written=True)
 
 
-def _grade(found: Exercise, path: Path, target: Opened) -> None:
+def _grade(exercise: Exercise, path: Path, target: Opened) -> None:
     """Show the grade of a file.
 
     Raises:
@@ -87,13 +87,13 @@ def _grade(found: Exercise, path: Path, target: Opened) -> None:
     from smembench.studies.solve.grade import graded
     from smembench.views import solve as views
 
-    grade = graded(found, path)
-    record = views.grade_record(found.name, path, grade)
+    grade = graded(exercise, path)
+    record = views.grade_record(exercise.name, path, grade)
     if not grade.solved:
         target.show_lines(views.fault_lines(path, grade), **record)
         raise SmembenchError(f"{path}: not solved; --hint prints a hint")
-    progress.keep(found, path)
-    before = graded(found, found.file).figures
+    progress.keep(exercise, path)
+    before = graded(exercise, exercise.file).figures
     lines = [f"{path}: solved", *views.figure_lines(before, grade.figures)]
     following = progress.following(path.parent)
     if following is None:

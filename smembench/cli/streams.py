@@ -48,12 +48,12 @@ class _Stdout(io.FileIO):
 
 
 def lost_output() -> str:
-    """Why what was printed on stdout is lost; "" if it is not."""
+    """The reason that output on stdout is lost; "" if it is not."""
     return _Stdout.lost
 
 
 def reader_gone() -> bool:
-    """Whether the program that reads stdout has ended, so that a list need not go on."""
+    """True if the program that reads stdout has ended, so that a list need not go on."""
     return _Stdout.gone
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLaunch(Launch):
-    """How kernels are launched, all alike; expressions may name sizes."""
+    """Launch options for all kernels; expressions may name sizes."""
 
     panel: ClassVar = ""
     grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks: 128x128, or 'cdiv(n, 32), n//8'.")] = None
@@ -61,7 +61,7 @@ class Attributes:
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
-    """What kernels write, and what it is checked against. Arguments go by their number from 0, or by name."""
+    """Outputs of kernels and their reference. Arguments go by their number from 0, or by name."""
 
     panel: ClassVar = ""
     out: Annotated[
@@ -88,7 +88,7 @@ class Checks:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerances:
-    """How far outputs may be from their reference."""
+    """Tolerances of outputs against their reference."""
 
     panel: ClassVar = "Tolerances"
     rtol: Annotated[
@@ -118,7 +118,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """What rates are computed from, and which values are tried."""
+    """Amounts from which rates are computed, and the values to try."""
 
     panel: ClassVar = "Rates and search"
     bytes: Annotated[
@@ -238,11 +238,11 @@ def _explain(cases: Sequence[Case]) -> None:
 
     for kernel, (case, *_) in grouped(cases, lambda case: case.kernel).items():
         try:
-            found = explain_launch(launch_of(case))
+            explained = explain_launch(launch_of(case))
         except UsageError as error:
             say(stderr, f"{kernel}: not explained: {error}")
         else:
-            print_explanation(stdout, found, explanation(found), cure_lines(found))
+            print_explanation(stdout, explained, explanation(explained), cure_lines(explained))
 
 
 def _sizes(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -251,10 +251,10 @@ def _sizes(texts: Sequence[str], option: str) -> dict[str, str]:
     Raises:
         UsageError: for text that is not NAME=VALUES.
     """
-    found = {}
+    sizes = {}
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"{option} {text!r}: write a name and its values, such as n=1024,4096 or n=1k:8k:*2")
-        found[name] = values
-    return found
+        sizes[name] = values
+    return sizes

@@ -113,9 +113,9 @@ def find_fastest(
                 target.show(result(error.so_far, error.among))
             unwritten = f"; {output} was not written" if output is not None else ""
             raise Interrupted(f"{error}{unwritten}") from None
-        found = result(done)
-        target.show(found)
+        table = result(done)
+        target.show(table)
         if best is not None:
-            (section,) = found.sections
+            (section,) = table.sections
             best.write(to_toml([as_sweep(done.best)], [section.heading, section.sentence]))
             watching.note(f"wrote {output}")

@@ -49,7 +49,7 @@ def load(path: str) -> list[Kernel]:
 
 
 def _examine(path: str) -> str:
-    """What is wrong with a file, from importing it in a process of its own, which it may end; "" for nothing."""
+    """The mistake in a file, from importing it in a process of its own, which it may end; "" for none."""
     with subprocess.Popen(
         child_command("smembench.kernels.files", path, os.getpid()),
         stdin=subprocess.DEVNULL,
@@ -126,21 +126,21 @@ def _import(path: str) -> ModuleType:
 
 def _items(name: str, declared: object, path: str) -> list[Kernel]:
     items = declared if isinstance(declared, (list, tuple)) else [declared]
-    found = [item for item in items if isinstance(item, Kernel)]
+    kernels = [item for item in items if isinstance(item, Kernel)]
     if wrong := [type(item).__name__ for item in items if not isinstance(item, Kernel)]:
         raise UsageError(f"{declaration(path)}: {name}: {wrong[0]} is not a Kernel")
-    return found
+    return kernels
 
 
 def declaration(path: str) -> str:
     """The file and the line that declares its kernels."""
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    found = [number for number, line in enumerate(lines, 1) if re.match(r"KERNELS?\b", line)]
-    return f"{EXTRA_KERNELS} {path}, line {found[-1] if found else 1}"
+    numbers = [number for number, line in enumerate(lines, 1) if re.match(r"KERNELS?\b", line)]
+    return f"{EXTRA_KERNELS} {path}, line {numbers[-1] if numbers else 1}"
 
 
 def _mistake(kernel: Kernel) -> str:
-    """What is wrong with a declaration; "" for nothing."""
+    """The mistake in a declaration; "" for none."""
     from pydantic import TypeAdapter, ValidationError
 
     from smembench.kernels.problems import PROBLEMS
@@ -166,14 +166,14 @@ def _guarded(kernel: Kernel, path: str) -> Kernel:
         def called(*values: Any) -> Any:
             try:
                 with redirect_stdout(sys.stderr):
-                    found = function(*values)
+                    result = function(*values)
             except (Exception, SystemExit) as error:
                 where = place(error, str(Path(path).absolute()))
                 raise UsageError(f"{where}: kernel {kernel.name}: {one_line(error)}") from error
-            if not isinstance(found, kinds):
-                said = f"its {function.__name__} returns {type(found).__name__}, not {kinds[0].__name__}"
-                raise UsageError(f"{declaration(path)}: kernel {kernel.name}: {said}")
-            return found
+            if not isinstance(result, kinds):
+                mistake = f"its {function.__name__} returns {type(result).__name__}, not {kinds[0].__name__}"
+                raise UsageError(f"{declaration(path)}: kernel {kernel.name}: {mistake}")
+            return result
 
         return called
 

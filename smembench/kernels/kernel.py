@@ -36,7 +36,7 @@ def unbuilt(case: Case) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One variant of a problem on one kind of device.
+    """A variant of a problem on a kind of device.
 
     Attributes:
         problem: name of the problem it solves.
@@ -97,15 +97,15 @@ class Kernel:
 
     @property
     def port(self) -> bool:
-        """Whether it is the same kernel by another toolchain than the default, or written for one."""
+        """True if it is the same kernel by another toolchain than the default, or written for one."""
         return self.compiler != DEFAULT_COMPILER and not self.peer
 
     def takes(self, dtype: str) -> bool:
-        """Whether it takes this element type."""
+        """True if it takes this element type."""
         return not self.dtypes or dtype in self.dtypes
 
     def refusal(self, case: Case, capability: str | None = None) -> str | None:
-        """Why a case cannot be run, on a device of this compute capability if given, or None."""
+        """The reason that a case cannot be run, on a device of this compute capability if given, or None."""
         if not self.takes(case.dtype):
             return f"{self.name} takes {' and '.join(self.dtypes)}, not {case.dtype}"
         if case.b_layout not in self.b_layouts:
@@ -113,7 +113,7 @@ class Kernel:
         return self.unsupported(case) or self._too_large(case) or self._lacking(capability)
 
     def _too_large(self, case: Case) -> str | None:
-        """Why a block has too little shared memory for the arrays that the kernel declares, or None."""
+        """The refusal of a block with too little shared memory for the arrays that the kernel declares, or None."""
         if (needed := self.static_bytes(case)) <= STATIC_SHARED_BYTES:
             return None
         return (
@@ -122,7 +122,7 @@ class Kernel:
         )
 
     def _lacking(self, capability: str | None) -> str | None:
-        """Why a device of this compute capability does not have its instructions, or None."""
+        """The refusal of a device whose compute capability lacks the kernel's instructions, or None."""
         if not self.needs or capability is None:
             return None
         needed, alone = self.needs.removesuffix("a"), self.needs.endswith("a")

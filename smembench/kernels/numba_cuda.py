@@ -263,7 +263,7 @@ tests/kernels/test_numba_cuda.py asks an installation for it.
 
 
 def private(name: str) -> Any:
-    """What has a name of ``PRIVATE``, or a module or class in front of one, in the installed package.
+    """The object with a name of ``PRIVATE``, or a module or class in front of one, in the installed package.
 
     Raises:
         UsageError: if it is not installed.
@@ -272,9 +272,9 @@ def private(name: str) -> Any:
     package, install = ("numba-cuda", INSTALL) if name.startswith(_NAME) else ("numba-cuda-mlir", extra("mlir"))
     if find_spec(package.replace("-", "_")) is None:
         raise UsageError(f"{name}: {package} is not installed: {install}")
-    found = next(each for each in PRIVATE if f"{each.name}.".startswith(f"{name}."))
+    entry = next(entry for entry in PRIVATE if f"{entry.name}.".startswith(f"{name}."))
     try:
         with _loading:  # a second thread would find the module half loaded
             return resolve_name(name)
     except (ImportError, AttributeError) as error:
-        raise ImportError(f"{package} {version(package)} has no {name}, which is for {found.need}: {error}") from error
+        raise ImportError(f"{package} {version(package)} has no {name}, which is for {entry.need}: {error}") from error

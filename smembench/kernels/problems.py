@@ -11,8 +11,8 @@ from smembench.model.problem import Problem, Verification
 
 def _declared() -> list[Problem]:
     """Every folder's problem, in the order that they declare."""
-    found = (path for folder in smembench.kernels.__path__ for path in Path(folder).glob("*/problem.py"))
-    problems = [import_module(f"smembench.kernels.{path.parent.name}.problem").PROBLEM for path in found]
+    paths = (path for folder in smembench.kernels.__path__ for path in Path(folder).glob("*/problem.py"))
+    problems = [import_module(f"smembench.kernels.{path.parent.name}.problem").PROBLEM for path in paths]
     return sorted(problems, key=lambda problem: (problem.order, problem.name))
 
 

@@ -1,4 +1,4 @@
-"""What a kernel's ``build`` returns for a case: a program, whose kind says who compiles and runs it.
+"""Programs, which a kernel's ``build`` returns for a case; the class decides who compiles and runs it.
 
 On a GPU: a kernel in Python, in CUDA C or in Triton's language, or a library's function that enqueues work. On the CPU:
 a function.
@@ -16,14 +16,14 @@ MemoryKind = Literal["device", "pageable", "pinned"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OnGpu:
-    """Where the arrays of a case lie."""
+    """Places of a case's arrays."""
 
     inputs: MemoryKind = "device"
     output: MemoryKind = "device"
 
     @property
     def on_device(self) -> bool:
-        """Whether all arrays are on the device. If not, only the host's clock sees the whole of the copies."""
+        """True if all arrays are on the device. If not, only the host's clock sees the whole of the copies."""
         return self.inputs == self.output == "device"
 
 
@@ -98,7 +98,7 @@ class GpuKernel(_OnGpu):
         )
 
     def architecture(self, capability: str) -> str:
-        """What it is compiled for, on a device of this compute capability: ``90``, or with tensor maps ``90a``."""
+        """The target of the compiler for a device of this compute capability: ``90``, or with tensor maps ``90a``."""
         return capability.replace(".", "") + "a" * bool(self.tensor_maps)
 
 

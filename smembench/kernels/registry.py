@@ -36,8 +36,8 @@ def kernels(kind: str = "") -> tuple[Kernel, ...]:
 @cache
 def _kernels(kind: str, paths: str) -> tuple[Kernel, ...]:
     declared = (kernel for kernel in (*_of_package(kind), *_of_files(paths)[0]) if kind in ("", kernel.kind))
-    found = (each for kernel in declared for each in (kernel, *_by_other_engines(kernel)))
-    return tuple(sorted(found, key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
+    every = (one for kernel in declared for one in (kernel, *_by_other_engines(kernel)))
+    return tuple(sorted(every, key=lambda kernel: (kernel.problem, kernel.kind, _place(kernel))))
 
 
 @cache
@@ -50,7 +50,7 @@ def _by_other_engines(kernel: Kernel) -> tuple[Kernel, ...]:
 @cache
 def _of_package(kind: str) -> tuple[Kernel, ...]:
     """The kernels below this package; of the kind cpu only, if given, which import Numba in ``build``."""
-    found: dict[tuple[str, str, str, str], Kernel] = {}
+    by_key: dict[tuple[str, str, str, str], Kernel] = {}
     for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
         if kind == "cpu" and "cpu" not in info.name.split("."):
             continue
@@ -58,20 +58,20 @@ def _of_package(kind: str) -> tuple[Kernel, ...]:
         for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
             if not isinstance(kernel, Kernel):
                 continue
-            if _key(kernel) in found:
+            if _key(kernel) in by_key:
                 raise RuntimeError(f"{module.__name__} declares {_key(kernel)} a second time")
-            found[_key(kernel)] = kernel
-    return tuple(found.values())
+            by_key[_key(kernel)] = kernel
+    return tuple(by_key.values())
 
 
 @cache
 def _of_files(paths: str) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
     """The kernels of the user's files, and what is wrong with those that are left out."""
-    found: list[Kernel] = []
+    extra: list[Kernel] = []
     mistakes: list[str] = []
     for path in dict.fromkeys(filter(None, paths.split(os.pathsep))):
         try:
-            known = [_key(kernel) for kernel in (*_of_package(""), *found)]
+            known = [_key(kernel) for kernel in (*_of_package(""), *extra)]
             for kernel in (loaded := load(path)):
                 known.append(_key(kernel))
                 if known.count(_key(kernel)) > 1:
@@ -80,12 +80,12 @@ def _of_files(paths: str) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
         except UsageError as error:
             mistakes.append(str(error))
         else:
-            found += loaded
-    return tuple(found), tuple(mistakes)
+            extra += loaded
+    return tuple(extra), tuple(mistakes)
 
 
 def _place(kernel: Kernel) -> int:
-    """Its place in the lesson; kernels that are not in their problem's ``LADDER`` come after it, in their order."""
+    """A kernel's place in the lesson; those not in their problem's ``LADDER`` come after it, in their order."""
     ladder = ladder_of(kernel.problem)
     return ladder.index(kernel.name) if kernel.name in ladder else len(ladder)
 
@@ -102,14 +102,14 @@ def _key(kernel: Kernel) -> tuple[str, str, str, str]:
 
 
 def mistakes() -> tuple[str, ...]:
-    """What is wrong with the user's files; those are left out."""
+    """The mistakes in the user's files, which are left out."""
     return _of_files(os.environ.get(EXTRA_KERNELS, ""))[1]
 
 
 def check_files() -> None:
     """Raise UsageError for a mistake in a file of the user's: for what needs all kernels, or one that is not there."""
-    if found := mistakes():
-        raise UsageError(found[0])
+    if wrong := mistakes():
+        raise UsageError(wrong[0])
 
 
 def of_problem(problem: str, kind: str = "") -> tuple[Kernel, ...]:

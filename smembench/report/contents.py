@@ -110,29 +110,31 @@ def contents(runs: Sequence[Run]) -> Report:
     chapters.append(
         Chapter("Runs", [Topic("Runs", [text] if len(ordered) > len(shown) else [], [overview(ordered, name_of)])])
     )
-    told = [text for topic in moved for text in topic.text]
-    top = headline(ordered, told, Report(Headline("", "", (), None), chapters).charts)
+    moves = [text for topic in moved for text in topic.text]
+    top = headline(ordered, moves, Report(Headline("", "", (), None), chapters).charts)
     return _distinct(Report(top, chapters))
 
 
 def _comparison(before: Run, stored: Run, name: str) -> Topic:
-    found = compare_runs([before], [stored], beside=beside([before], [stored]))
-    if not found.cases:
+    comparison = compare_runs([before], [stored], beside=beside([before], [stored]))
+    if not comparison.cases:
         return Topic(f"Against {name}", [f"It has no case in common with {name}."])
-    said = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
-    most = max(found.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in CHANGED) if case.ratio else 0.0)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items() if count)
+    most = max(
+        comparison.cases, key=lambda case: abs(log(case.ratio)) * (case.verdict in CHANGED) if case.ratio else 0.0
+    )
     if most.ratio and most.verdict in CHANGED:
-        said += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {size_text(most.case)}"
-    text = f"Of {number_of(len(found.cases), 'case')} against {name}: {said}."
-    charts = _known(changes(found, f"Changes against {name}"))
-    return Topic(f"Against {name}", [text], comparison_sections(found), charts)
+        counts += f"; the largest change is {percent(most.ratio)}, of {most.case.kernel} {size_text(most.case)}"
+    text = f"Of {number_of(len(comparison.cases), 'case')} against {name}: {counts}."
+    charts = _known(changes(comparison, f"Changes against {name}"))
+    return Topic(f"Against {name}", [text], comparison_sections(comparison), charts)
 
 
 def _history(ordered: Sequence[Run]) -> list[Topic]:
     meant = accepted_beside(stored.path for stored in ordered if stored.path)
     nights = [night_of(stored) for stored in ordered]
-    found = series_of(nights, accepted=meant)
-    series = [one for one in found if len(one.times) >= _SERIES]
+    every = series_of(nights, accepted=meant)
+    series = [one for one in every if len(one.times) >= _SERIES]
     slower = [one for one in series if one.slowed]
     runs = len(runs_of(series))
     among = number_of(runs, "run") if runs == len(ordered) else f"{runs} of {len(ordered)} runs"
@@ -188,9 +190,9 @@ def _data_sheet(stored: Run) -> Topic:
 
 def _ladders(stored: Run) -> Topic:
     """The ladder of most steps of each problem, and the others folded."""
-    found = [part for part in ladders(stored) if len(climb(part)) >= _STEPS]
+    steep = [part for part in ladders(stored) if len(climb(part)) >= _STEPS]
     first, rest = [], []
-    for of_problem in grouped(found, lambda part: part.rows[0].problem).values():
+    for of_problem in grouped(steep, lambda part: part.rows[0].problem).values():
         longest, *others = sorted(of_problem, key=lambda part: usual(part.rows))
         first.append(_ladder(longest))
         rest += [_ladder(part) for part in others]

@@ -14,12 +14,12 @@ from smembench.views.sections import Section, table
 
 def environment(run: Description) -> list[Section]:
     """Devices beside each other, software, configuration, and the run itself; empty for a run without run.json."""
-    found = []
+    sections = []
     if run.devices:
         devices = [device.known for device in run.devices]
         keys = dict.fromkeys(key for device in devices for key in device if key != "name")
         cells = [[key, *(shown(device.get(key)) for device in devices)] for key in keys]
-        found.append(_texts("Devices", ["", *(device.name for device in run.devices)], cells))
+        sections.append(_texts("Devices", ["", *(device.name for device in run.devices)], cells))
     config = run.config.data
     config.pop("sweep", None)
     config |= {f"sweep {place}": sweep for place, sweep in enumerate(run.config.sweep, start=1)}
@@ -28,8 +28,8 @@ def environment(run: Description) -> list[Section]:
     for heading, values in pairs.items():
         if values:
             cells = [[key, text] for key, value in values.items() if (text := shown(value))]
-            found.append(_texts(heading, ["", "value"], cells))
-    return found
+            sections.append(_texts(heading, ["", "value"], cells))
+    return sections
 
 
 def run_names(runs: Sequence[Run]) -> Callable[[Run], str]:
@@ -43,8 +43,8 @@ def run_names(runs: Sequence[Run]) -> Callable[[Run], str]:
 
     def name_of(run: Run) -> str:
         own = devices_of(run.description)
-        told = [f"{name} {device.id}".strip() if len(ids[name]) > 1 else name for name, device in own.items()]
-        return f"{run.id} on {', '.join(told)}" if several and told else run.id
+        labels = [f"{name} {device.id}".strip() if len(ids[name]) > 1 else name for name, device in own.items()]
+        return f"{run.id} on {', '.join(labels)}" if several and labels else run.id
 
     return name_of
 

@@ -55,7 +55,7 @@ def explanation_page(explained: Explanation, tables: Sequence[Section]) -> str:
 
 
 def _accesses(explained: Explanation) -> list[dict[str, Any]]:
-    """What is drawn of each access: its words by lane, its wavefronts, and the rows of its array."""
+    """Drawing data per access: its words by lane, its wavefronts, and the rows of its array."""
     return [_access(explained, access) for access in explained.shared]
 
 

@@ -38,13 +38,13 @@ def chosen(charts: Sequence[Chart], patterns: str | None, *, asked: str = "--fig
     if patterns is None:
         return list(charts)
     names = [chart.name for chart in charts]
-    found: dict[str, Chart] = {}
+    selected: dict[str, Chart] = {}
     for pattern in split(patterns):
         matching = {chart.name: chart for chart in charts if fnmatchcase(chart.name, pattern)}
         if not matching:
             raise UsageError(f"{asked}{pattern!r}: {unknown(pattern, names, 'figure')}")
-        found |= matching
-    return list(found.values())
+        selected |= matching
+    return list(selected.values())
 
 
 def write_figures(charts: Sequence[Chart], kind: Literal["png", "svg"], folder: Path, step: Step = unseen) -> None:

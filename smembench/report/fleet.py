@@ -68,8 +68,8 @@ def _states(groups: Sequence[Group]) -> Section:
 
 
 def _known(member: Member, column: str) -> list[float]:
-    found = [value(row, column) for row in (member.run.rows if member.run else ())]
-    return [known for known in found if known is not None]
+    readings = [value(row, column) for row in (member.run.rows if member.run else ())]
+    return [known for known in readings if known is not None]
 
 
 def _throttled(member: Member) -> str:
@@ -87,6 +87,6 @@ def _errors(member: Member) -> str:
 
 def _of(member: Member, now: str, most: str) -> str:
     """``8 of 16``: the least of the run, of what there is."""
-    found = _known(member, now)
+    known = _known(member, now)
     limit = getattr(member.info, most) if member.info else None
-    return "" if not found else f"{min(found):.0f} of {limit}" if limit else f"{min(found):.0f}"
+    return "" if not known else f"{min(known):.0f} of {limit}" if limit else f"{min(known):.0f}"

@@ -1,4 +1,4 @@
-"""What the columns of a report's tables mean, by heading."""
+"""Meanings of the columns of a report's tables, by heading."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ WORDS = {
 
 def explained(sections: Iterable[Section]) -> dict[str, tuple[int, str]]:
     """The words that these tables need, each with a number and what it means."""
-    found = {column.title for section in sections for column in section.columns}
-    return {word: (place, meaning) for place, (word, meaning) in enumerate(WORDS.items()) if word in found}
+    titles = {column.title for section in sections for column in section.columns}
+    return {word: (place, meaning) for place, (word, meaning) in enumerate(WORDS.items()) if word in titles}

@@ -32,11 +32,11 @@ def headline(runs: Sequence[Run], moved: Sequence[str], charts: Sequence[Chart])
     """
     newest = next(run for run in reversed(runs) if run.rows)
     limited = [] if moved else beside_libraries(newest)
-    found = [chart for family in limited if (chart := best_over_sizes(family))]
-    told = [*moved[:1], *(f"{heading}: {text}" for heading, text in findings(newest))][:2]
+    over_sizes = [chart for family in limited if (chart := best_over_sizes(family))]
+    sentences = [*moved[:1], *(f"{heading}: {text}" for heading, text in findings(newest))][:2]
     return Headline(
         title(runs),
         facts(runs),
-        [*told, f"In the newest run, {trust(newest)}" if len(runs) > 1 else capital(trust(newest))],
-        next(iter([*found, *charts]), None),
+        [*sentences, f"In the newest run, {trust(newest)}" if len(runs) > 1 else capital(trust(newest))],
+        next(iter([*over_sizes, *charts]), None),
     )

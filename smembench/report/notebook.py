@@ -1,4 +1,4 @@
-"""What a notebook shows: results that draw themselves with the tables of the terminal and the charts of the report."""
+"""Notebook results, which draw themselves with the tables of the terminal and the charts of the report."""
 
 from __future__ import annotations
 
@@ -127,22 +127,22 @@ class Result(Shown):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per case, with all columns of cases.csv."""
+        """A row per case, with all columns of cases.csv."""
         return pd.DataFrame(cases(self.run), columns=list(COLUMNS))
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row per sample: ``case_id``, ``round``, ``sample`` within the round, ``elapsed_ms`` per launch.
+        """A row per sample: ``case_id``, ``round``, ``sample`` within the round, ``elapsed_ms`` per launch.
 
         Empty if the samples were not kept, as beside a lone cases.csv.
         """
-        found = [
+        records = [
             (row.case_id, number, index, elapsed_ms)
             for row in self.run.rows
             for number, values in self.run.samples.get(row.case_id, {}).items()
             for index, elapsed_ms in enumerate(values)
         ]
-        return pd.DataFrame(found, columns=["case_id", "round", "sample", "elapsed_ms"])
+        return pd.DataFrame(records, columns=["case_id", "round", "sample", "elapsed_ms"])
 
     def chart(self, figure: str | None = None) -> Chart:
         """The chart that a report of this run begins with, or the first whose name matches; ``*`` matches anything.
@@ -157,10 +157,10 @@ class Result(Shown):
         check_extra("chart", "vl_convert")
         from smembench.report.contents import contents
 
-        found = contents([self.run]) if self.run.rows else None
-        if found is None or found.headline.chart is None:
+        page = contents([self.run]) if self.run.rows else None
+        if page is None or page.headline.chart is None:
             raise UsageError(f"{self.run.id}: nothing was measured that a chart could show")
-        return found.headline.chart if figure is None else chosen(found.charts, figure, asked="figure=")[0]
+        return page.headline.chart if figure is None else chosen(page.charts, figure, asked="figure=")[0]
 
     def compare(self, new: Side, *, threshold: float | None = None, across: Collection[str] = ()) -> Compared:
         """Compare this run with one that was measured later; the rest is as in ``smembench.compare``."""
@@ -180,14 +180,14 @@ class Result(Shown):
         def fits(case: Case) -> bool:
             return all(value is None or str(getattr(case, key)) == str(value) for key, value in wanted.items())
 
-        found = next((row.case for row in self.run.rows if not is_port(row.compiler) and fits(row.case)), None)
-        if found is None:
+        case = next((row.case for row in self.run.rows if not is_port(row.compiler) and fits(row.case)), None)
+        if case is None:
             raise UsageError(
                 f"{kernel}: no such case was measured on a GPU here; "
                 f"smembench.explain_kernel({kernel!r}) explains kernels that were not measured"
             )
-        device = self.run.description.device(found.device)
-        return shown(Explained, explained(found, capability_of(device), device.sm_count if device else None))
+        device = self.run.description.device(case.device)
+        return shown(Explained, explained(case, capability_of(device), device.sm_count if device else None))
 
     def __getitem__(self, column: str) -> pd.Series[Any]:
         return self.frame[column]

@@ -47,8 +47,8 @@ def document(template: str, script: str, tables: Iterable[Section], **context: o
     environment = Environment(
         loader=PackageLoader("smembench.report", "."),
         autoescape=True,
-        finalize=lambda found: (
-            found if isinstance(found, Markup) or not isinstance(found, str) else visible(found, keep="\t\n")
+        finalize=lambda text: (
+            text if isinstance(text, Markup) or not isinstance(text, str) else visible(text, keep="\t\n")
         ),
         undefined=StrictUndefined,
         trim_blocks=True,

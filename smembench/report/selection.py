@@ -1,4 +1,4 @@
-"""Which of many runs a report shows in full, and which runs those are compared with."""
+"""Selection of the runs that a report shows in full, and of the runs that they are compared with."""
 
 from __future__ import annotations
 

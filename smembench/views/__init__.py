@@ -1,1 +1,1 @@
-"""What a terminal shows of each study."""
+"""Terminal output of the studies."""

@@ -18,14 +18,14 @@ from smembench.views.sections import Section, table
 _SHORT = 10
 
 
-def records(found: Bisected) -> list[Record]:
+def records(bisected: Bisected) -> list[Record]:
     """A record per commit that was measured or skipped, in their order; ratios are to the good one."""
-    state, measured, cases = found.state, found.measured, found.result.cases or found.state.cases
-    culprits = {after for _, after in found.result.culprits}
+    state, measured, cases = bisected.state, bisected.measured, bisected.result.cases or bisected.state.cases
+    culprits = {after for _, after in bisected.result.culprits}
     rows: list[Record] = []
     for commit in sorted({*measured.times, *state.skipped}):
         if commit in measured.times and commit not in state.skipped:
-            of_good = effect(measured, 0, commit, cases, found.rules) if commit else None
+            of_good = effect(measured, 0, commit, cases, bisected.rules) if commit else None
             logs = [math.log(times[case]) for times in measured.times[commit] for case in cases]
             per_round = [
                 math.exp(sum(logs[at : at + len(cases)]) / len(cases)) for at in range(0, len(logs), len(cases))
@@ -39,12 +39,12 @@ def records(found: Bisected) -> list[Record]:
             }
         else:
             figures = dict.fromkeys(("rounds", "elapsed_ms", "ratio", "low", "high"))
-        said = "good" if commit == 0 else "first slower" if commit in culprits else state.skipped.get(commit, "")
-        rows.append({"commit": state.commits[commit], "subject": state.subjects[commit], **figures, "verdict": said})
+        verdict = "good" if commit == 0 else "first slower" if commit in culprits else state.skipped.get(commit, "")
+        rows.append({"commit": state.commits[commit], "subject": state.subjects[commit], **figures, "verdict": verdict})
     return rows
 
 
-def section(found: Bisected) -> Section:
+def section(bisected: Bisected) -> Section:
     """The table, with the answer below it."""
     cells: dict[str, Callable[[Record], str]] = {
         "commit": lambda row: str(row["commit"])[:_SHORT],
@@ -59,20 +59,20 @@ def section(found: Bisected) -> Section:
         "": lambda row: "skipped" if row["rounds"] is None else str(row["verdict"]),
         "subject": lambda row: str(row["subject"]),
     }
-    rows = records(found)
-    of = f"{len(found.state.commits)} {'versions' if found.state.package else 'commits'}"
-    heading = f"{found.state.name}: {len(found.measured.times)} of {of} measured"
-    notes = [note for place in range(len(found.result.culprits)) for note in _notes(found, place)]
-    notes += [f"skipped {_commit(found, commit)}: {why}" for commit, why in found.state.skipped.items()]
+    rows = records(bisected)
+    of = f"{len(bisected.state.commits)} {'versions' if bisected.state.package else 'commits'}"
+    heading = f"{bisected.state.name}: {len(bisected.measured.times)} of {of} measured"
+    notes = [note for place in range(len(bisected.result.culprits)) for note in _notes(bisected, place)]
+    notes += [f"skipped {_commit(bisected, commit)}: {why}" for commit, why in bisected.state.skipped.items()]
     notes += [
-        f"left open by the noise: {_commit(found, low)} is as before, {_commit(found, high)} is slower"
-        for low, high in found.result.undecided
+        f"left open by the noise: {_commit(bisected, low)} is as before, {_commit(bisected, high)} is slower"
+        for low, high in bisected.result.undecided
     ]
-    return table(heading, rows, cells, words=("commit", "", "subject")).below(sentence=_sentence(found), notes=notes)
+    return table(heading, rows, cells, words=("commit", "", "subject")).below(sentence=_sentence(bisected), notes=notes)
 
 
-def _sentence(found: Bisected) -> str:
-    result = found.result
+def _sentence(bisected: Bisected) -> str:
+    result = bisected.result
     if result.refused:
         return f"No commit is named: {result.refused}."
     if not result.culprits:
@@ -80,58 +80,58 @@ def _sentence(found: Bisected) -> str:
     several = (
         f"{len(result.culprits)} commits made it slower" if len(result.culprits) > 1 else "The first slower commit"
     )
-    return f"{several}: {'; '.join(_commit(found, after) for _, after in result.culprits)}."
+    return f"{several}: {'; '.join(_commit(bisected, after) for _, after in result.culprits)}."
 
 
-def _notes(found: Bisected, place: int) -> list[str]:
-    """What is known of a culprit: its ratio, the commits that it may be instead, and its possible cause."""
-    before, after = found.result.culprits[place]
-    by = effect(found.measured, before, after, found.result.cases, found.rules)
-    cases = found.causes[place]
+def _notes(bisected: Bisected, place: int) -> list[str]:
+    """Notes on a culprit: its ratio, the other commits that it may be, and its possible cause."""
+    before, after = bisected.result.culprits[place]
+    by = effect(bisected.measured, before, after, bisected.result.cases, bisected.rules)
+    cases = bisected.causes[place]
     name = namer([case.case for case in cases])
     slower = some([name(case.case) for case in cases])
     lines = [
-        f"{_commit(found, after)}: {by.ratio:.3f}× ({by.low:.3f} to {by.high:.3f}) the time of "
-        f"{_commit(found, before)}: {slower}"
+        f"{_commit(bisected, after)}: {by.ratio:.3f}× ({by.low:.3f} to {by.high:.3f}) the time of "
+        f"{_commit(bisected, before)}: {slower}"
     ]
-    between = [_commit(found, commit) for commit in range(before + 1, after)]
+    between = [_commit(bisected, commit) for commit in range(before + 1, after)]
     lines += [f"or what was skipped between them: {some(between, 'commits')}"] if between else []
     causes = dict.fromkeys("; ".join(map(str, case.causes)) or "nothing that is recorded changed" for case in cases)
     return [*lines, *(f"possible cause: {cause}" for cause in causes)]
 
 
-def _commit(found: Bisected, commit: int) -> str:
-    if found.state.package:
-        return found.state.subjects[commit]
-    return f"{found.state.commits[commit][:_SHORT]} {found.state.subjects[commit]}"
+def _commit(bisected: Bisected, commit: int) -> str:
+    if bisected.state.package:
+        return bisected.state.subjects[commit]
+    return f"{bisected.state.commits[commit][:_SHORT]} {bisected.state.subjects[commit]}"
 
 
 def _number(value: object) -> float | None:
     return value if isinstance(value, float) else None
 
 
-def exit_code(found: Bisected) -> int:
+def exit_code(bisected: Bisected) -> int:
     """0 if all culprits are known, else that of nothing that could be compared."""
-    return 0 if found.result.culprits and not found.result.undecided else INCOMPARABLE
+    return 0 if bisected.result.culprits and not bisected.result.undecided else INCOMPARABLE
 
 
-def result(found: Bisected) -> Result:
+def result(bisected: Bisected) -> Result:
     """The table; as JSON with the culprits and their causes."""
     return Result(
-        sections=[section(found)],
+        sections=[section(bisected)],
         data=lambda: {
-            "commits": records(found),
+            "commits": records(bisected),
             "culprits": [
                 {
-                    "commit": found.state.commits[after],
-                    "subject": found.state.subjects[after],
-                    "before": found.state.commits[before],
+                    "commit": bisected.state.commits[after],
+                    "subject": bisected.state.subjects[after],
+                    "before": bisected.state.commits[before],
                     "causes": {case.case.id: list(map(str, case.causes)) for case in cases},
                 }
-                for (before, after), cases in zip(found.result.culprits, found.causes, strict=True)
+                for (before, after), cases in zip(bisected.result.culprits, bisected.causes, strict=True)
             ],
-            "undecided": [[found.state.commits[end] for end in ends] for ends in found.result.undecided],
-            "refused": found.result.refused or None,
+            "undecided": [[bisected.state.commits[end] for end in ends] for ends in bisected.result.undecided],
+            "refused": bisected.result.refused or None,
         },
-        rows=lambda: records(found),
+        rows=lambda: records(bisected),
     )

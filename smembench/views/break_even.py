@@ -1,4 +1,4 @@
-"""Where a GPU begins to pay, as a table of its kernels' speed-ups over the CPU's baseline by size."""
+"""Break-even tables: speed-ups of a GPU's kernels over the CPU's baseline by size."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _section(run: Run, answer: BreakEven) -> Section:
     def speedup(kernel: str) -> Callable[[Row], str]:
         def text(row: Row) -> str:
             other = answer.beside[kernel].get(row)
-            found = ratio(run, row, other) if other else None
-            return ratio_text(found) if found else ""
+            gain = ratio(run, row, other) if other else None
+            return ratio_text(gain) if gain else ""
 
         return text
 

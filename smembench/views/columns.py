@@ -1,4 +1,4 @@
-"""How a row's figures are shown: the headings and the text of values. A problem names the columns it shows."""
+"""Text of a row's figures: headings and values. A problem names the columns that it shows."""
 
 from __future__ import annotations
 
@@ -83,25 +83,25 @@ def times(value: float | None, relative: float | None = None) -> str:
     return "" if value is None else f"{number(value, relative)}×"
 
 
-def ratio_text(found: Ratio) -> str:
+def ratio_text(ratio: Ratio) -> str:
     """A ratio with its interval in a table: ``1.837 ±0.4 %``."""
-    return " ".join(filter(None, _certain_ratio(found)))
+    return " ".join(filter(None, _certain_ratio(ratio)))
 
 
-def times_text(found: Ratio) -> str:
+def times_text(ratio: Ratio) -> str:
     """A ratio with its interval in a sentence: ``1.837 times (±0.4 %)``."""
-    value, apart = _certain_ratio(found)
+    value, apart = _certain_ratio(ratio)
     return f"{value} times{f' ({apart})' if apart else ''}"
 
 
-def _certain_ratio(found: Ratio) -> tuple[str, str]:
+def _certain_ratio(ratio: Ratio) -> tuple[str, str]:
     """The digits that the interval leaves certain, four at most, and the interval."""
-    if found.within is None:
-        return number(found.value), ""
-    half = found.value * min(max(found.within, _EXACTLY), 1)
-    decimals = min(-math.floor(math.log10(half)), 3 - max(math.floor(math.log10(found.value)), 0))
-    apart = "" if found.within < _EXACTLY else f"±{percentage(100 * found.within)}"
-    return f"{round(found.value, decimals):.{max(decimals, 0)}f}", apart
+    if ratio.within is None:
+        return number(ratio.value), ""
+    half = ratio.value * min(max(ratio.within, _EXACTLY), 1)
+    decimals = min(-math.floor(math.log10(half)), 3 - max(math.floor(math.log10(ratio.value)), 0))
+    apart = "" if ratio.within < _EXACTLY else f"±{percentage(100 * ratio.within)}"
+    return f"{round(ratio.value, decimals):.{max(decimals, 0)}f}", apart
 
 
 def some(names: Sequence[str], what: str = "cases") -> str:
@@ -116,7 +116,7 @@ def compact(value: float | None, missing: str = "-") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One column of cases.csv as tables show it, with ``{ceiling}`` for the problem's.
+    """A column of cases.csv as tables show it, with ``{ceiling}`` for the problem's.
 
     ``text`` gets the value and its relative interval; ``unit`` is the bars'.
     """
@@ -147,12 +147,12 @@ _TERA = Figure("TFLOP/s", unit="TFLOP/s")
 
 def value(row: Row, column: str) -> float | None:
     """A row's figure; None if it has none."""
-    found = getattr(row, column)
-    return None if found is None else float(found)
+    cell = getattr(row, column)
+    return None if cell is None else float(cell)
 
 
 def in_tera(column: str, rows: Iterable[Row]) -> bool:
-    """Whether a column is shown in units of 10^12: FLOP rates of which none would need leading zeros."""
+    """True if a column is shown in units of 10^12: FLOP rates of which none would need leading zeros."""
     return column == "gflop_s" and min((row.gflop_s for row in rows if row.gflop_s), default=0.0) >= _TERA_FROM
 
 
@@ -170,8 +170,8 @@ def figures(problem: Problem, names: Iterable[str], rows: Iterable[Row]) -> dict
             return ""
         exact = column in _EXACT or case == row.case
         relative = None if exact else math.hypot(*(row.interval or 0.0 for row in involved))
-        found = value(row, column)
-        return figure.text(found / 1000 if figure is _TERA and found else found, relative)
+        amount = value(row, column)
+        return figure.text(amount / 1000 if figure is _TERA and amount else amount, relative)
 
     shown = {name: _TERA if in_tera(name, timed.values()) else FIGURES[name] for name in names}
     return {

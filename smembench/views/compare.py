@@ -22,7 +22,7 @@ _LEAST_SHARED = 0.001
 Namer = Callable[[Case], str]
 
 
-def case_records(found: Comparison, **first: str) -> list[Record]:
+def case_records(comparison: Comparison, **first: str) -> list[Record]:
     """A record per case, for programs, with what comes ``first`` in each."""
     return [
         {
@@ -38,58 +38,59 @@ def case_records(found: Comparison, **first: str) -> list[Record]:
             "energy_ratio": one.energy[0] if one.energy else None,
             "energy_ratio_uncertainty": one.energy[1] if one.energy else None,
         }
-        for one in found.cases
+        for one in comparison.cases
     ]
 
 
-def self_records(found: SelfComparison) -> list[Record]:
+def self_records(comparison: SelfComparison) -> list[Record]:
     """The same of a configuration that is compared with itself."""
     names = ("elapsed_ms", "pairs", "false", "ambiguous", "largest", "seen", "reason")
-    return [{"case_id": one.case.id, **values(one, names)} for one in found.cases]
+    return [{"case_id": one.case.id, **values(one, names)} for one in comparison.cases]
 
 
 def comparison_sections(
-    found: Comparison, heading: str = "", *, every: bool = False, ambiguous: bool = False
+    comparison: Comparison, heading: str = "", *, every: bool = False, ambiguous: bool = False
 ) -> list[Section]:
     """Differences between the environments, if any, and the verdicts.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         heading: what is compared; the ids of the runs if it is empty.
         every: list every case, not only those that changed.
         ambiguous: list the ambiguous cases too.
     """
-    heading = heading or f"{' + '.join(found.base)}, then {' + '.join(found.new)}"
-    verdicts = verdict_section(found, "Verdicts" if found.environment else heading, every=every, ambiguous=ambiguous)
-    if not found.environment:
+    heading = heading or f"{' + '.join(comparison.base)}, then {' + '.join(comparison.new)}"
+    below = "Verdicts" if comparison.environment else heading
+    verdicts = verdict_section(comparison, below, every=every, ambiguous=ambiguous)
+    if not comparison.environment:
         return [verdicts]
     columns: dict[str, Callable[[Difference], str]] = {
         "what differs": lambda one: one.what,
         "base": lambda one: one.base,
         "new": lambda one: one.new,
     }
-    return [table(heading, found.environment, columns, words=columns), verdicts]
+    return [table(heading, comparison.environment, columns, words=columns), verdicts]
 
 
-def verdict_section(found: Comparison, heading: str, *, every: bool = False, ambiguous: bool = False) -> Section:
+def verdict_section(comparison: Comparison, heading: str, *, every: bool = False, ambiguous: bool = False) -> Section:
     """The verdicts with all that they rest on: effect, interval, q, noise, rules, and the runs compared with.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         heading: what is compared.
         every: list every case, not only those that changed.
         ambiguous: list the ambiguous cases too.
     """
     listed = {*CHANGED, *([Verdict.AMBIGUOUS] if ambiguous else []), *(Verdict if every else [])}
-    shown = [case for case in found.cases if case.verdict in listed or case.hidden]
-    name = namer([case.case for case in found.cases])
+    shown = [case for case in comparison.cases if case.verdict in listed or case.hidden]
+    name = namer([case.case for case in comparison.cases])
     columns: dict[str, Callable[[CaseComparison], str]] = {
         "verdict": lambda case: case.verdict.value,
         "case": lambda case: name(case.case),
         "base ms": lambda case: milliseconds(case.base.elapsed_ms),
         "new ms": lambda case: milliseconds(case.new.elapsed_ms),
         "ratio": lambda case: _ratio(case.ratio),
-        f"± at\n{_percent(found.confidence)}": lambda case: (
+        f"± at\n{_percent(comparison.confidence)}": lambda case: (
             "" if case.ratio is None or case.high is None else f"{100 * (case.high / case.ratio - 1):.1f} %"
         ),
         "q": lambda case: "" if case.q is None else f"{case.q:.1g}",
@@ -98,19 +99,19 @@ def verdict_section(found: Comparison, heading: str, *, every: bool = False, amb
     unsure = any(case.verdict is Verdict.AMBIGUOUS for case in shown)
     columns |= {"chance\nslower": _chance} if unsure else {}
     columns |= {"energy per\nlaunch": _energy} if any(case.energy for case in shown) else {}
-    told = [case for case in found.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
-    sides = {"base": found.only_base, "new": found.only_new}
-    notes = [_rules(found)] if shown else []
+    noted = [case for case in comparison.cases if case in shown or case.verdict is Verdict.NOT_COMPARABLE]
+    sides = {"base": comparison.only_base, "new": comparison.only_new}
+    notes = [_rules(comparison)] if shown else []
     causes = ((case, case.cause) for case in shown)
     notes += [f"possible cause of {text}" for text in why(causes, name)]
-    notes += why(((case, case.reason) for case in told), name)
-    notes += _held_against(shown, name)
+    notes += why(((case, case.reason) for case in noted), name)
+    notes += _baselines(shown, name)
     notes += [f"only in {side}: {some(cases)}" for side, cases in sides.items() if cases]
-    notes += [found.caution] if found.caution else []
-    notes += shared_by_all(found)
+    notes += [comparison.caution] if comparison.caution else []
+    notes += shared_by_all(comparison)
     return table(
         heading, shown, columns, words=("verdict", "case"), wide=("base ms", *(["noise"] if unsure else []))
-    ).below(sentence=_counted(found, Counter(case.verdict for case in shown)), notes=notes)
+    ).below(sentence=_counted(comparison, Counter(case.verdict for case in shown)), notes=notes)
 
 
 def _energy(case: CaseComparison) -> str:
@@ -119,29 +120,29 @@ def _energy(case: CaseComparison) -> str:
 
 
 def _chance(case: CaseComparison) -> str:
-    """How likely an ambiguous case is slower by more than the threshold."""
+    """The probability that an ambiguous case is slower by more than the threshold."""
     unsure = case.verdict is Verdict.AMBIGUOUS and case.chance is not None
     return f"{100 * (case.chance or 0.0):.0f} %" if unsure else ""
 
 
-def _counted(found: Comparison, listed: Mapping[Verdict, int]) -> str:
-    """How many cases have each verdict: ``1 slower, 2 ambiguous (not listed), of 3 cases.``"""
+def _counted(comparison: Comparison, listed: Mapping[Verdict, int]) -> str:
+    """The number of cases per verdict: ``1 slower, 2 ambiguous (not listed), of 3 cases.``"""
 
-    def told(verdict: Verdict, count: int) -> str:
+    def entry(verdict: Verdict, count: int) -> str:
         few = f" ({listed[verdict]} of them listed)" if listed[verdict] else " (not listed)"
         return f"{count} {'the same' if verdict is Verdict.SAME else verdict}{'' if listed[verdict] == count else few}"
 
-    said = [told(verdict, count) for verdict, count in found.counts.items() if count]
-    cases = number_of(len(found.cases), "case")
-    return f"{', '.join(said)}, of {cases}." if said else "The sides have no case in common."
+    entries = [entry(verdict, count) for verdict, count in comparison.counts.items() if count]
+    cases = number_of(len(comparison.cases), "case")
+    return f"{', '.join(entries)}, of {cases}." if entries else "The sides have no case in common."
 
 
-def shared_by_all(found: Comparison) -> list[str]:
-    """What every ratio of a device leaves out, for each where it is worth a word."""
+def shared_by_all(comparison: Comparison) -> list[str]:
+    """Notes on shared changes, which the ratios of a device do not include, if they are large enough to matter."""
     return [
         f"all cases on {device} together were {100 * abs(by):.1g} % {'slower' if by > 0 else 'faster'}, within "
         "nightly variation: no ratio includes it"
-        for device, by in found.shared.items()
+        for device, by in comparison.shared.items()
         if abs(by) >= _LEAST_SHARED
     ]
 
@@ -156,30 +157,30 @@ def why(reasons: Iterable[tuple[CaseComparison, str]], name: Namer) -> list[str]
     """Each reason of a verdict once, with its cases."""
     by_reason = grouped(reasons, lambda one: (one[0].verdict, one[1]))
     return [
-        f"{verdict.value}: {some([name(case.case) for case, _ in those])}: {reason}"
-        for (verdict, reason), those in by_reason.items()
+        f"{verdict.value}: {some([name(case.case) for case, _ in group])}: {reason}"
+        for (verdict, reason), group in by_reason.items()
         if reason
     ]
 
 
-def _held_against(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
+def _baselines(cases: Sequence[CaseComparison], name: Namer) -> list[str]:
     """Each set of runs once that cases were compared with, with its cases if there are several."""
     judged = (case for case in cases if case.held_against and case.verdict is not Verdict.NOT_COMPARABLE)
     by_runs = grouped(judged, lambda case: tuple(case.held_against))
     return [
         f"compared with {runs[0] if len(runs) == 1 else f'{len(runs)} runs, {runs[0]} to {runs[-1]}'}"
-        + (f": {some([name(case.case) for case in those])}" if len(by_runs) > 1 else "")
-        for runs, those in by_runs.items()
+        + (f": {some([name(case.case) for case in group])}" if len(by_runs) > 1 else "")
+        for runs, group in by_runs.items()
     ]
 
 
-def self_section(found: SelfComparison) -> Section:
+def self_section(comparison: SelfComparison) -> Section:
     """Every case of an A/A comparison, those with the largest detectable slowdown first."""
-    name = namer([case.case for case in found.cases])
-    reasons = Counter(case.reason for case in found.cases)
+    name = namer([case.case for case in comparison.cases])
+    reasons = Counter(case.reason for case in comparison.cases)
     return table(
-        f"{len(found.runs)} runs against each other, {number_of(found.pairs, 'pair')} · {_rules(found)}",
-        found.cases,
+        f"{len(comparison.runs)} runs against each other, {number_of(comparison.pairs, 'pair')} · {_rules(comparison)}",
+        comparison.cases,
         {
             "case": lambda case: name(case.case),
             "pairs": lambda case: str(case.pairs),
@@ -190,25 +191,25 @@ def self_section(found: SelfComparison) -> Section:
         },
         words=("case",),
     ).below(
-        sentence=_said_of_itself(found),
+        sentence=_self_sentence(comparison),
         notes=[f"not comparable: {number_of(of, 'case')}: {reason}" for reason, of in reasons.most_common() if reason],
     )
 
 
-def _said_of_itself(found: SelfComparison) -> str:
-    if not found.judged:
+def _self_sentence(test: SelfComparison) -> str:
+    if not test.judged:
         return "No case could be compared."
     lines = [
-        f"False verdicts: {found.false} of {found.judged} ({_percent(found.false / found.judged)}), "
-        f"in {found.pairs_false} of {number_of(found.pairs, 'pair')}."
+        f"False verdicts: {test.false} of {test.judged} ({_percent(test.false / test.judged)}), "
+        f"in {test.pairs_false} of {number_of(test.pairs, 'pair')}."
     ]
-    if found.classes:
-        classes = "; ".join(f"{name} {_percent(seen)}" for name, _, seen in found.classes)
+    if test.classes:
+        classes = "; ".join(f"{name} {_percent(seen)}" for name, _, seen in test.classes)
         lines.append(f"Smallest slowdown that is detected in {_percent(SEEN_IN)} of the cases, by duration: {classes}.")
         lines.append(
             "No threshold here rules out false verdicts."
-            if found.suggested is None
-            else f"Suggested: --threshold {100 * found.suggested:g}, half of what noise adds until a slowdown is "
+            if test.suggested is None
+            else f"Suggested: --threshold {100 * test.suggested:g}, half of what noise adds until a slowdown is "
             "detected, and more than any false verdict."
         )
     else:
@@ -216,8 +217,8 @@ def _said_of_itself(found: SelfComparison) -> str:
     return "\n".join(lines)
 
 
-def _rules(found: Comparison | SelfComparison) -> str:
-    return f"threshold {_percent(found.threshold)}, false discovery rate {_percent(found.fdr)}"
+def _rules(comparison: Comparison | SelfComparison) -> str:
+    return f"threshold {_percent(comparison.threshold)}, false discovery rate {_percent(comparison.fdr)}"
 
 
 def _ratio(ratio: float | None) -> str:

@@ -49,7 +49,7 @@ def compilers(pairs: Sequence[PortedCase], where: str, versions: Mapping[str, st
 
     known = libraries(versions, {name for pair in pairs for name in (pair.case.compiler, pair.compiler)})
     heading = f"{where} · {known}" if known else where
-    return [_section(f"{heading} · {said}", group) for said, group in grouped(pairs, subject).items()]
+    return [_section(f"{heading} · {title}", group) for title, group in grouped(pairs, subject).items()]
 
 
 def builds(pairs: Sequence[PortedCase]) -> list[Record]:
@@ -57,9 +57,9 @@ def builds(pairs: Sequence[PortedCase]) -> list[Record]:
     return [{"case_id": line.case.id, **asdict(line.build), **_ratio(line.ratio)} for line in _lines(pairs)]
 
 
-def _ratio(found: Ratio | None) -> Record:
+def _ratio(ratio: Ratio | None) -> Record:
     """A ratio and its interval, for programs."""
-    return {"ratio": found and found.value, "ratio_uncertainty": found and found.within}
+    return {"ratio": ratio and ratio.value, "ratio_uncertainty": ratio and ratio.within}
 
 
 def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
@@ -82,10 +82,10 @@ def _section(heading: str, pairs: Sequence[PortedCase]) -> Section:
         "instruc-\ntions": lambda line: _text(line.build.instructions),
     }
     by_port = grouped(pairs, lambda pair: pair.compiler).values()
-    said = (text for group in by_port for text in (_sentence(group), _missing(group)))
-    sentence = " ".join(filter(None, said))
-    found = table(heading, lines, columns, words=("kernel", "block", "by"), wide=("shared\nbytes",))
-    return found.below(sentence=sentence)
+    sentences = (text for group in by_port for text in (_sentence(group), _missing(group)))
+    sentence = " ".join(filter(None, sentences))
+    section = table(heading, lines, columns, words=("kernel", "block", "by"), wide=("shared\nbytes",))
+    return section.below(sentence=sentence)
 
 
 def _lines(pairs: Sequence[PortedCase]) -> Iterator[_Line]:
@@ -114,23 +114,23 @@ def _sentence(pairs: Sequence[PortedCase]) -> str:
     (lowest, low), (highest, high) = timed[0], timed[-1]
     ours, port = _language(low.case.compiler), _language(low.compiler)
     ratios = " to ".join(dict.fromkeys(ratio_text(pair.ratio) for pair in (low, high) if pair.ratio))
-    said = f"{ours}'s kernels run at {ratios} of the speed of {port}"
+    speed = f"{ours}'s kernels run at {ratios} of the speed of {port}"
     if lowest * highest <= 1:
         end = f"lowest for {low.case.kernel} {low.case.block}{_reason(low.ours, low.port, lowest, ours)}"
     else:
         end = f"highest for {high.case.kernel} {high.case.block}{_reason(high.port, high.ours, 1 / highest, port)}"
-    return f"{said}; {end}."
+    return f"{speed}; {end}."
 
 
 def _missing(pairs: Sequence[PortedCase]) -> str:
-    """Which ports have no figures, and why."""
+    """The ports without figures, and the reasons."""
     reasons = dict.fromkeys((pair.case.kernel, pair.missing) for pair in pairs if pair.missing)
-    said = "; ".join(f"{kernel}: {reason}" for kernel, reason in reasons)
-    return f"Not by {_language(pairs[0].compiler)}: {said}." if reasons else ""
+    text = "; ".join(f"{kernel}: {reason}" for kernel, reason in reasons)
+    return f"Not by {_language(pairs[0].compiler)}: {text}." if reasons else ""
 
 
 def _reason(slower: Build, faster: Build, ratio: float, who: str) -> str:
-    """What the slower code takes more of, or the lower bound of its main loop."""
+    """The resources of which the slower code takes more, or the lower bound of its main loop."""
     if ratio >= 1:
         return ""
     ours, theirs = slower.loop_bound, faster.loop_bound

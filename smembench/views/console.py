@@ -25,7 +25,7 @@ def say(console: Console, line: str) -> None:
 
 
 def can_show(console: Console, text: str) -> bool:
-    """Whether the console's encoding has these characters."""
+    """True if the console's encoding has these characters."""
     try:
         text.encode(console.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -66,7 +66,7 @@ def nvbench(run: Run) -> str:
     if not timed:
         raise UsageError("--export: NVBench's JSON has times of a GPU only, and this run has none; take another suffix")
     version = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
-    benchmarks = grouped(timed, lambda each: each[0].case_id.replace(f"/{each[0].device}/", "/", 1))
+    benchmarks = grouped(timed, lambda pair: pair[0].case_id.replace(f"/{pair[0].device}/", "/", 1))
     return _text(
         {
             "meta": {"argv": ["smembench", *run.description.argv], "version": {"json": version}},

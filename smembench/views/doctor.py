@@ -13,14 +13,14 @@ from smembench.views.records import Record
 from smembench.views.sections import Section, libraries, table
 
 
-def lines(found: Sequence[Check]) -> list[str]:
+def lines(checks: Sequence[Check]) -> list[str]:
     """A line for each thing that was looked at, and one for the command that fixes it."""
-    said = []
-    for check in found:
-        said.append(f"{check.mark:<4} {check.what}: {check.found}")
+    output = []
+    for check in checks:
+        output.append(f"{check.mark:<4} {check.what}: {check.found}")
         if not check.ok:
-            said.append(f"       fix: {check.fix}")
-    return said
+            output.append(f"       fix: {check.fix}")
+    return output
 
 
 def size_of(case: Case) -> str:
@@ -28,7 +28,7 @@ def size_of(case: Case) -> str:
     return as_text(case.launch.grid) if case.launch else case.size
 
 
-def timing_records(found: Sequence[Agreement]) -> list[Record]:
+def timing_records(agreements: Sequence[Agreement]) -> list[Record]:
     """Both clocks and their difference, for programs."""
     return [
         {
@@ -43,7 +43,7 @@ def timing_records(found: Sequence[Agreement]) -> list[Record]:
             "difference_percent": _rounded(item.percent, 3),
             "agrees": item.agrees,
         }
-        for item in found
+        for item in agreements
     ]
 
 
@@ -51,7 +51,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:
+def section(agreements: Sequence[Agreement], device: DeviceInfo, versions: Mapping[str, str]) -> Section:
     """The clocks side by side, and the difference from ncu's; columns of a clock that was not read are left out."""
     columns: dict[str, Callable[[Agreement], str]] = {
         "kernel": lambda item: item.case.kernel,
@@ -64,18 +64,20 @@ def section(found: Sequence[Agreement], device: DeviceInfo, versions: Mapping[st
         "difference\n%": lambda item: _text(item.percent, "+.1f"),
         "agrees": lambda item: {True: "yes", False: "NO", None: ""}[item.agrees],
     }
-    shown = {name: text for name, text in columns.items() if any(map(text, found))}
-    agreed = f"{sum(item.agrees is True for item in found)} of {len(found)}"
-    said = [f"{agreed} are within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}."] if "agrees" in shown else []
-    longer = [item.ours_us - item.cupti_us for item in found if item.cupti_us is not None]
+    shown = {name: text for name, text in columns.items() if any(map(text, agreements))}
+    agreed = f"{sum(item.agrees is True for item in agreements)} of {len(agreements)}"
+    texts = (
+        [f"{agreed} are within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}."] if "agrees" in shown else []
+    )
+    longer = [item.ours_us - item.cupti_us for item in agreements if item.cupti_us is not None]
     if longer:
-        said.append(f"They are {min(longer):+.2f} to {max(longer):+.2f} µs beside CUPTI's kernel records.")
+        texts.append(f"They are {min(longer):+.2f} to {max(longer):+.2f} µs beside CUPTI's kernel records.")
     return table(
         f"{device.model} · driver {device.driver} · {libraries(versions)}",
-        found,
+        agreements,
         shown,
         words=("kernel", "cache", "agrees"),
-    ).below(sentence=" ".join(said))
+    ).below(sentence=" ".join(texts))
 
 
 def _text(value: float | None, form: str) -> str:

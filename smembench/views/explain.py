@@ -53,7 +53,7 @@ def print_explanation(
 
 
 def tables(explained: Costs, sections: Sequence[Section], cures: Sequence[str] = ()) -> list[Section]:
-    """What ``print_explanation`` prints, but for the picture."""
+    """The output of ``print_explanation`` without the picture."""
     remarks = [line for line, _ in _remarks(explained)]
     before = [Section("Mistakes, and what was not followed", [], [], notes=remarks)] if remarks else []
     return [*before, *sections, *cure_sections(cures)]
@@ -79,8 +79,8 @@ def explanation(explained: Costs) -> list[Section]:
         (access.site.line, access.source) for access in (*explained.shared, *explained.constant, *explained.memory)
     ]
     sources += [(access.site.line, access.source) for access in explained.distributed]
-    sources += [(each.access.line, each.source) for each in explained.tiles]
-    found = [
+    sources += [(tile.access.line, tile.source) for tile in explained.tiles]
+    sections = [
         table(
             f"{explained.title} · {explained.threads} threads{shared}",
             dict.fromkeys(sorted(sources, key=lambda place: place[0])),
@@ -90,7 +90,7 @@ def explanation(explained: Costs) -> list[Section]:
     ]
     if explained.shared:
         wavefronts = sum(access.of_all for access in explained.shared)
-        found.append(
+        sections.append(
             table(
                 "Shared memory, wavefronts of up to one word per bank",
                 explained.shared,
@@ -104,7 +104,7 @@ def explanation(explained: Costs) -> list[Section]:
             )
         )
     if explained.distributed:
-        found.append(
+        sections.append(
             table(
                 "Shared memory of other blocks of the cluster",
                 explained.distributed,
@@ -119,9 +119,9 @@ def explanation(explained: Costs) -> list[Section]:
         )
     if explained.tiles:
         flops = explained.work.flops if isinstance(explained, Explanation) else 0
-        found.append(tiles(explained.tiles, flops))
+        sections.append(tiles(explained.tiles, flops))
     if explained.constant:
-        found.append(
+        sections.append(
             table(
                 "Constant memory, one address at a time",
                 explained.constant,
@@ -131,7 +131,7 @@ def explanation(explained: Costs) -> list[Section]:
         )
     if explained.memory or not explained.tiles:
         sectors = sum(access.of_all for access in explained.memory)
-        found.append(
+        sections.append(
             table(
                 "Global memory, sectors of 32 bytes",
                 explained.memory,
@@ -145,7 +145,7 @@ def explanation(explained: Costs) -> list[Section]:
                 words=_SITE,
             )
         )
-    *before, last = found
+    *before, last = sections
     return [*before, replace(last, sentence=" ".join(filter(None, (last.sentence, *sentences(explained)))))]
 
 
@@ -157,49 +157,49 @@ def conflict(access: SharedAccess) -> str:
 
 
 def sentences(explained: Costs) -> list[str]:
-    """What the tables mean, shared memory first."""
-    said = [*_shared(explained), *_compiled(explained)]
+    """The meaning of the tables in sentences, shared memory first."""
+    texts = [*_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
     if explained.shared_bytes and not any(site.space in ("shared", "distributed") for site in sites):
-        said.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
+        texts.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := explained.shared_atomics:
-        said.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
+        texts.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")
     if isinstance(explained, Explanation):
-        said += [
+        texts += [
             f"The kernel's {space} {kind}s are not in these figures: data decide whether a thread makes them, and are "
             "0 in a trace, or all blocks of a launch share them out."
             for space, kind in explained.untraced
         ]
         if explained.waits:
-            said.append("Blocks wait for each other: timing decides how often they load meanwhile, here once.")
+            texts.append("Blocks wait for each other: timing decides how often they load meanwhile, here once.")
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
-        said.append(f"Each request to constant memory is {split}.")
-    said += _coalescing(explained.memory)
+        texts.append(f"Each request to constant memory is {split}.")
+    texts += _coalescing(explained.memory)
     counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
     if counts:
         moved = scaled(explained.load_bytes, "B")
-        said.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
-    if updates := [f"{each.array} {_times(each.per_element)}" for each in explained.traffic if each.kind == "atomic"]:
-        said.append(f"Atomics change each element of {' and '.join(updates)}, one after the other.")
+        texts.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
+    if updates := [f"{one.array} {_times(one.per_element)}" for one in explained.traffic if one.kind == "atomic"]:
+        texts.append(f"Atomics change each element of {' and '.join(updates)}, one after the other.")
     if (resident := explained.occupancy) is not None:
         blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"
-        said.append(
+        texts.append(
             f"Occupancy {100 * resident.fraction:.0f} %: {blocks} or {resident.warps} of {resident.max_warps} warps "
             f"per multiprocessor, limited by {resident.limiter}{_registers(explained)}."
         )
     if explained.code is not None and (loop := explained.code.loop) is not None:
         waiting = loop.cycles - loop.instructions
-        said.append(
+        texts.append(
             f"The main loop has {loop.instructions} instructions, {loop.multiply_adds} of them multiply-adds. A warp "
             f"issues them in {loop.cycles} cycles, {waiting} of which are register bank conflicts: at most "
             f"{100 * loop.bound:.0f} % of the arithmetic peak."
         )
-    return said
+    return texts
 
 
 def _shared(explained: Costs) -> list[str]:
-    """Whether shared memory has bank conflicts, if it is used."""
+    """A sentence on bank conflicts, if shared memory is used."""
     if not explained.shared:
         return []
     sides = {kind: explained.degree(kind) for kind in ("load", "store")}
@@ -213,39 +213,39 @@ def _shared(explained: Costs) -> list[str]:
 
 
 def _compiled(explained: Costs) -> list[str]:
-    """What the machine code has in place of the source's accesses, and what made the PTX if nothing made that."""
-    said = [f"The PTX is that of {explained.compiler}, not of NVIDIA's compilers."] if explained.compiler else []
+    """Differences between the accesses of machine code and source; without machine code, the compiler of the PTX."""
+    texts = [f"The PTX is that of {explained.compiler}, not of NVIDIA's compilers."] if explained.compiler else []
     for merged in explained.trace.merged:
         site, count = merged.site, merged.width // merged.site.width
-        said.append(
+        texts.append(
             f"Merged by the compiler: {count} {site.kind}s of {8 * site.width} bits are one of {8 * merged.width} "
             f"({site.array}, line {site.line})."
         )
     for space, kind in explained.trace.unmatched:
-        said.append(
+        texts.append(
             f"The machine code has {kind}s of other widths in {space} memory than the source; they are counted as in "
             "the source."
         )
     for name, idle in explained.idle.items():
         whole = idle + sum(access.requests for access in explained.shared if access.site.name == name)
         of = name if " " in name else f"shared {name}"
-        said.append(
+        texts.append(
             f"{_percent(idle / whole)} of the requests of {of}s are by warps without an active lane, which take no "
             "wavefront: a predicate guards them, not a branch."
         )
-    return said
+    return texts
 
 
 def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
     """A sentence for the loads or the stores of an array that move more bytes than they request; L2 does atomics."""
-    said = []
+    texts = []
     moved = [access for access in accesses if access.site.kind != "atomic"]
     for (kind, array), of_array in grouped(moved, lambda access: (access.site.kind, access.site.array)).items():
         efficiencies = [access.efficiency for access in of_array]
         if min(efficiencies) < 1:
             share = fmean(efficiencies, [access.of_all for access in of_array])
-            said.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
-    return said or ["Every global access is fully coalesced."][: len(moved)]
+            texts.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
+    return texts or ["Every global access is fully coalesced."][: len(moved)]
 
 
 def _percent(share: float) -> str:

@@ -43,7 +43,7 @@ def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list
     per bank. Without a picture if no screen holds a row.
     """
     lanes, banks = worst_part(access.worst.addresses, access.site.width, access.site.kind)
-    found = _title(access, lanes, banks)
+    drawing = _title(access, lanes, banks)
     unit = max(array.itemsize, WORD_BYTES)
     columns, odd = divmod(array.shape[-1] * array.itemsize, unit)
     first, tile = array.base, len(array.shape) > 1 and not odd
@@ -62,23 +62,23 @@ def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list
     margin = len(str(rows[-1])) + 1
     shown, cell = _layout(columns, marks, _SCREEN - margin - bool(border))
     if not shown:
-        return found
+        return drawing
     if not tile:
-        found[-1].append(f" A row has {BANKS * WORD_BYTES} bytes.")
+        drawing[-1].append(f" A row has {BANKS * WORD_BYTES} bytes.")
     legend = [
         f"number: {'bank of words' if unit == WORD_BYTES else 'first bank'} in conflict",
         "o: no conflict" if any("o" in of_row.values() for of_row in marks.values()) else "",
         f".: not {'stored' if access.site.kind == 'store' else 'loaded'}",
         "|: padding" if border in shown else "",
     ]
-    found.append(Text(", ".join(filter(None, legend))))
+    drawing.append(Text(", ".join(filter(None, legend))))
     for empty, group in groupby(rows, lambda row: row not in marks):
         alike = list(group)
         if empty and len(alike) > 1:
-            found.append(Text(f"{'…':>{margin - 1}} {len(alike)} rows without accesses", style="dim"))
+            drawing.append(Text(f"{'…':>{margin - 1}} {len(alike)} rows without accesses", style="dim"))
         else:
-            found += [_row(f"{row:>{margin - 1}} ", marks.get(row, {}), shown, cell, border) for row in alike]
-    return found
+            drawing += [_row(f"{row:>{margin - 1}} ", marks.get(row, {}), shown, cell, border) for row in alike]
+    return drawing
 
 
 def _title(access: SharedAccess, lanes: range, banks: Sequence[Collection[int]]) -> list[Text]:

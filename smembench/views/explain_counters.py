@@ -11,13 +11,13 @@ from smembench.views.records import Record, values
 from smembench.views.sections import Section, block, table
 
 
-def comparison(found: Sequence[Comparison], heading: str) -> Section:
+def comparison(comparisons: Sequence[Comparison], heading: str) -> Section:
     """Predictions and counters side by side."""
-    judged = [item for item in found if item.agrees is not None]
+    judged = [item for item in comparisons if item.agrees is not None]
     agreeing = sum(item.agrees is True for item in judged)
     return table(
         heading,
-        found,
+        comparisons,
         {
             "kernel": lambda item: item.case.kernel,
             "block": lambda item: block(item.case),
@@ -31,17 +31,17 @@ def comparison(found: Sequence[Comparison], heading: str) -> Section:
     ).below(sentence=f"{agreeing} of {len(judged)} predictions agree with the counters.")
 
 
-def counter_records(found: Sequence[Comparison]) -> list[Record]:
+def counter_records(comparisons: Sequence[Comparison]) -> list[Record]:
     """The same for programs."""
     names = ("figure", "predicted", "counted", "agrees")
-    return [{"case_id": item.case.id, **values(item, names)} for item in found]
+    return [{"case_id": item.case.id, **values(item, names)} for item in comparisons]
 
 
-def profiled(found: Sequence[tuple[Profiled, str, float]], heading: str) -> Section:
+def profiled(counts: Sequence[tuple[Profiled, str, float]], heading: str) -> Section:
     """The counters of a report's kernels."""
     return table(
         heading,
-        found,
+        counts,
         {
             "kernel": lambda item: item[0].kernel,
             "grid": lambda item: str(item[0].grid),
@@ -54,7 +54,7 @@ def profiled(found: Sequence[tuple[Profiled, str, float]], heading: str) -> Sect
     )
 
 
-def profiled_records(found: Sequence[tuple[Profiled, str, float]]) -> list[Record]:
+def profiled_records(counts: Sequence[tuple[Profiled, str, float]]) -> list[Record]:
     """The same for programs."""
     names = ("kernel", "grid", "block", "launches")
-    return [{**values(kernel, names), "figure": figure, "counted": value} for kernel, figure, value in found]
+    return [{**values(kernel, names), "figure": figure, "counted": value} for kernel, figure, value in counts]

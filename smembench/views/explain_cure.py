@@ -25,7 +25,7 @@ def cure_sections(lines: Sequence[str]) -> list[Section]:
 
 
 def cure_line(cure: Cure, *, python: bool) -> str:
-    """What removes the conflicts of an array, written as its source is: ``tile[r, c]`` or ``tile[r][c]``."""
+    """The cure for an array's conflicts in the notation of its source: ``tile[r, c]`` or ``tile[r][c]``."""
     if cure.fixed:
         return f"Cure: none tried, because the TMA or tensor cores access {cure.tile.array.name} as tiles, too."
     bad = [change for change in cure.changes if change.before > change.ideal]
@@ -50,7 +50,7 @@ def _pad(cure: Cure, *, python: bool) -> str:
 
 
 def _padded(cure: Cure, *, python: bool) -> str:
-    """How the source has to write the pad; "" where the type of its elements is not known."""
+    """The pad as source code; "" if the element type is unknown."""
     best, array, columns = cure.best, cure.tile.array, cure.tile.columns
     if best is None or not cure.typed:
         return ""
@@ -65,7 +65,7 @@ def _padded(cure: Cure, *, python: bool) -> str:
 
 
 def _parts(cure: Cure, *, python: bool) -> str:
-    """Where the columns of a row lie that has become several."""
+    """The index of a column in a row that is split into several."""
     columns = cure.tile.columns
     if not cure.split:
         return ""
@@ -83,7 +83,7 @@ def _swizzle(cure: Cure, *, python: bool) -> str:
 
 
 def _tried(cure: Cure) -> str:
-    """What was tried, as a subject."""
+    """The layouts tried, as the subject of a sentence."""
     pads = f"no pad of up to {most_pad(cure.tile) * cure.tile.array.itemsize} bytes per row"
     return f"{pads} and no XOR of columns" if cure.tried_swizzles else pads
 
@@ -91,7 +91,7 @@ def _tried(cure: Cure) -> str:
 def _who(changes: Sequence[Change]) -> str:
     """The accesses: ``the loads in lines 4 and 9 and the stores in line 2``; of one without a kernel ``the load``."""
     kinds = grouped(changes, lambda change: change.site.kind)
-    lines = {kind: tuple(sorted({change.site.line for change in found})) for kind, found in kinds.items()}
+    lines = {kind: tuple(sorted({change.site.line for change in group})) for kind, group in kinds.items()}
     alike = grouped(lines, lambda kind: lines[kind])
     return " and ".join(_at_lines(kinds, numbers) for numbers, kinds in alike.items())
 

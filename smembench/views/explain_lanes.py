@@ -14,12 +14,12 @@ from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
 
-def lanes_section(found: Lanes) -> Section:
+def lanes_section(lanes: Lanes) -> Section:
     """The accesses, one by one."""
-    elements = f"{number_of(found.vector, 'element')} of {number_of(found.array.itemsize, 'byte')} per lane"
+    elements = f"{number_of(lanes.vector, 'element')} of {number_of(lanes.array.itemsize, 'byte')} per lane"
     return table(
         f"One request of a warp to shared memory, {elements}",
-        found.accesses,
+        lanes.accesses,
         {
             "access": lambda access: access.site.kind,
             "wavefronts": lambda access: compact(access.wavefronts),
@@ -27,21 +27,21 @@ def lanes_section(found: Lanes) -> Section:
             "conflict": conflict,
         },
         words=("access", "conflict"),
-    ).below(sentence=" ".join(lanes_cure(found) or ["Free of bank conflicts."]))
+    ).below(sentence=" ".join(lanes_cure(lanes) or ["Free of bank conflicts."]))
 
 
-def lanes_cure(found: Lanes) -> list[str]:
-    """What removes the conflicts, if there are any, written as Python does."""
-    return [] if found.cure is None else [cure_line(found.cure, python=True)]
+def lanes_cure(lanes: Lanes) -> list[str]:
+    """The cure for the conflicts in Python's notation; empty without conflicts."""
+    return [] if lanes.cure is None else [cure_line(lanes.cure, python=True)]
 
 
-def lanes_picture(found: Lanes) -> list[Text]:
+def lanes_picture(lanes: Lanes) -> list[Text]:
     """The banks of the worst access; empty without conflicts."""
-    worst = max(found.accesses, key=lambda access: access.degree)
-    return conflict_picture(found.array, worst, 0) if worst.degree > 1 else []
+    worst = max(lanes.accesses, key=lambda access: access.degree)
+    return conflict_picture(lanes.array, worst, 0) if worst.degree > 1 else []
 
 
-def lanes_records(found: Lanes) -> list[Record]:
+def lanes_records(lanes: Lanes) -> list[Record]:
     """The accesses, for programs."""
     return [
         {
@@ -52,5 +52,5 @@ def lanes_records(found: Lanes) -> list[Record]:
             "conflict_degree": access.degree,
             "broadcast": access.broadcast,
         }
-        for access in found.accesses
+        for access in lanes.accesses
     ]

@@ -13,10 +13,10 @@ from smembench.views.records import Record
 from smembench.views.sections import Section, table
 
 
-def layouts(found: Sequence[BestLayouts], heading: str) -> list[Section]:
+def layouts(results: Sequence[BestLayouts], heading: str) -> list[Section]:
     """A table per array with conflicts, and a sentence on those without."""
-    sections = [_table(best, heading) for best in found if not best.plain.free]
-    free = [_verdict(best) for best in found if best.plain.free]
+    sections = [_table(best, heading) for best in results if not best.plain.free]
+    free = [_verdict(best) for best in results if best.plain.free]
     if free:
         sections.append(Section(heading, [], [], sentence=" ".join(free)))
     return sections
@@ -48,25 +48,25 @@ def _name(kind: str, tried: Tried) -> str:
 
 
 def _verdict(best: BestLayouts) -> str:
-    """What to take, and why what is missing is missing."""
+    """The layout to use, and the reasons for missing ones."""
     if best.plain.free:
         return f"{best.tile.array.name} has no bank conflicts."
     free = [_name(kind, tried) for kind, tried in _rows(best).items() if tried.free]
     match free:
         case [pad, _]:
-            said = f"Both {pad} and the swizzle are free of conflicts; the swizzle takes no more memory."
+            verdict = f"Both {pad} and the swizzle are free of conflicts; the swizzle takes no more memory."
         case ["swizzle"]:
-            said = f"The swizzle is free of conflicts; no pad up to {MAX_PAD} is."
+            verdict = f"The swizzle is free of conflicts; no pad up to {MAX_PAD} is."
         case [pad]:
-            said = f"{pad.capitalize()} is the smallest free of conflicts."
+            verdict = f"{pad.capitalize()} is the smallest free of conflicts."
         case _ if best.pad is best.swizzle is None:
-            said = ""
+            verdict = ""
         case _:
-            said = "No layout that was tried is free of conflicts."
-    return " ".join(filter(None, (said, best.reason)))
+            verdict = "No layout that was tried is free of conflicts."
+    return " ".join(filter(None, (verdict, best.reason)))
 
 
-def layout_records(found: Sequence[BestLayouts]) -> list[Record]:
+def layout_records(results: Sequence[BestLayouts]) -> list[Record]:
     """The layouts, for programs."""
     return [
         {
@@ -78,55 +78,55 @@ def layout_records(found: Sequence[BestLayouts]) -> list[Record]:
             "store_conflict": tried.stores,
             "shared_bytes": best.tile.bytes(tried.layout),
         }
-        for best in found
+        for best in results
         for kind, tried in _rows(best).items()
     ]
 
 
-def verdict_records(found: Sequence[BestLayouts]) -> list[Record]:
+def verdict_records(results: Sequence[BestLayouts]) -> list[Record]:
     """The sentences, for programs."""
-    return [{"array": best.tile.array.name, "verdict": _verdict(best)} for best in found]
+    return [{"array": best.tile.array.name, "verdict": _verdict(best)} for best in results]
 
 
-def tried_pads(found: Sequence[TriedPads], heading: str) -> list[Section]:
+def tried_pads(results: Sequence[TriedPads], heading: str) -> list[Section]:
     """A table of the pads of each array with conflicts, and a sentence on those without."""
-    sections = [_pads(each, heading) for each in found if len(each.tried) > 1]
-    free = [f"{each.tile.array.name} has no bank conflicts." for each in found if len(each.tried) == 1]
+    sections = [_pads(pads, heading) for pads in results if len(pads.tried) > 1]
+    free = [f"{pads.tile.array.name} has no bank conflicts." for pads in results if len(pads.tried) == 1]
     return sections + ([Section(heading, [], [], sentence=" ".join(free))] if free else [])
 
 
-def _pads(found: TriedPads, heading: str) -> Section:
-    array, size = found.tile.array, found.tile.array.itemsize
-    least = min(found.tried, key=lambda tried: tried.wavefronts)
+def _pads(pads: TriedPads, heading: str) -> Section:
+    array, size = pads.tile.array, pads.tile.array.itemsize
+    least = min(pads.tried, key=lambda tried: tried.wavefronts)
     verdict = f"The smallest pad free of conflicts is {least.layout.pad}."
     if not least.free:
         verdict = (
-            f"No pad up to {found.tried[-1].layout.pad} is free of conflicts; pad {least.layout.pad} has the fewest."
+            f"No pad up to {pads.tried[-1].layout.pad} is free of conflicts; pad {least.layout.pad} has the fewest."
         )
     return table(
-        f"{heading} · {array.name}, rows of {found.tile.columns} elements of {size} bytes",
-        found.tried,
+        f"{heading} · {array.name}, rows of {pads.tile.columns} elements of {size} bytes",
+        pads.tried,
         {
             "pad": lambda tried: str(tried.layout.pad),
             "load\ndegree": lambda tried: number(tried.loads),
             "store\ndegree": lambda tried: number(tried.stores),
-            "bytes": lambda tried: str(found.tile.bytes(tried.layout)),
+            "bytes": lambda tried: str(pads.tile.bytes(tried.layout)),
         },
     ).below(sentence=verdict)
 
 
-def pad_rows(found: Sequence[TriedPads]) -> list[Record]:
+def pad_rows(results: Sequence[TriedPads]) -> list[Record]:
     """The pads that were tried, for programs."""
     return [
         {
-            "array": each.tile.array.name,
-            "row_elements": each.tile.columns,
-            "element_bytes": each.tile.array.itemsize,
+            "array": pads.tile.array.name,
+            "row_elements": pads.tile.columns,
+            "element_bytes": pads.tile.array.itemsize,
             "pad": tried.layout.pad,
             "load_conflict": tried.loads,
             "store_conflict": tried.stores,
-            "shared_bytes": each.tile.bytes(tried.layout),
+            "shared_bytes": pads.tile.bytes(tried.layout),
         }
-        for each in found
-        for tried in each.tried
+        for pads in results
+        for tried in pads.tried
     ]

@@ -24,34 +24,34 @@ _UNLESS = {
 def roof(
     explained: Explanation, capability: str | None, device: DeviceInfo | None, measured: Row | None = None
 ) -> Section:
-    """What a launch has to move and to compute, and the least time that takes on a device.
+    """The bytes and operations of a launch, and the least time that they take on a device.
 
     Without a device there are no peaks, and the sentences say only what the compute capability decides. ``measured`` is
     the case as it was timed there.
     """
-    found, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].texts.size(explained.case)
+    bounds, size = roofs(explained.work, device), PROBLEMS[explained.case.problem].texts.size(explained.case)
     heading = f"Roofs{f' of {device.model}' if device else ''}, {size}"
-    sentence = " ".join([*_sentences(explained, capability, device, found, measured), *_source(device)])
-    return _table(heading, found, device).below(sentence=sentence)
+    sentence = " ".join([*_sentences(explained, capability, device, bounds, measured), *_source(device)])
+    return _table(heading, bounds, device).below(sentence=sentence)
 
 
 def launch_roofs(explained: Costs, device: DeviceInfo | None) -> list[Section]:
     """The roofs of a launch of which no FLOPs are known: memory, and L1 and shared memory; none without a device."""
     if device is None:
         return []
-    found, said = roofs(work_of(explained), device), []
-    if (hit := lowest(found)) is not None:
-        said.append(f"A launch takes at least {milliseconds(hit[1])} ms, by the roof of {hit[0].name}.")
-    said.append("Memory moves each array once; arithmetic is not counted.")
-    return [_table(f"Roofs of {device.model}", found, device).below(sentence=" ".join([*said, *_source(device)]))]
+    bounds, texts = roofs(work_of(explained), device), []
+    if (hit := lowest(bounds)) is not None:
+        texts.append(f"A launch takes at least {milliseconds(hit[1])} ms, by the roof of {hit[0].name}.")
+    texts.append("Memory moves each array once; arithmetic is not counted.")
+    return [_table(f"Roofs of {device.model}", bounds, device).below(sentence=" ".join([*texts, *_source(device)]))]
 
 
 def _source(device: DeviceInfo | None) -> list[str]:
-    """Where the peaks are from, if not from the GPU itself."""
+    """The source of the peaks, if it is not the GPU itself."""
     return [f"Peaks by {device.source}."] if isinstance(device, DataSheet) else []
 
 
-def _table(heading: str, found: list[Roof], device: DeviceInfo | None) -> Section:
+def _table(heading: str, bounds: list[Roof], device: DeviceInfo | None) -> Section:
     columns: dict[str, Callable[[Roof], str]] = {
         "roof": lambda limit: limit.name,
         "per launch": lambda limit: scaled(limit.amount, limit.unit),
@@ -59,14 +59,14 @@ def _table(heading: str, found: list[Roof], device: DeviceInfo | None) -> Sectio
     if device:
         columns["peak"] = lambda limit: "" if limit.peak is None else f"{number(limit.peak / 1e9)} G{limit.unit}/s"
         columns["least ms"] = lambda limit: milliseconds(limit.milliseconds)
-    return table(heading, found, columns, words=("roof",))
+    return table(heading, bounds, columns, words=("roof",))
 
 
 def _sentences(
-    explained: Explanation, capability: str | None, device: DeviceInfo | None, found: list[Roof], measured: Row | None
+    explained: Explanation, capability: str | None, device: DeviceInfo | None, bounds: list[Roof], measured: Row | None
 ) -> list[str]:
-    work, said = explained.work, []
-    if (hit := lowest(found)) is not None:
+    work, texts = explained.work, []
+    if (hit := lowest(bounds)) is not None:
         limit, ms = hit
         amount, unit = (work.flops, "GFLOP/s") if work.flops else (explained.bytes_moved, "GB/s")
         merging_known = limit.name == ON_CHIP and explained.code is not None
@@ -78,27 +78,27 @@ def _sentences(
                 f"{number(amount / measured.elapsed_ms / 1e6)} {unit}, {100 * ms / measured.elapsed_ms:.0f} % of the "
                 "tightest bound:"
             )
-        said.append(f"{reached} {limit.name}, {number(amount / ms / 1e6)} {unit}{unless}.")
+        texts.append(f"{reached} {limit.name}, {number(amount / ms / 1e6)} {unit}{unless}.")
     if not numba_program(registry.kernel_of(explained.case), explained.case).on_device:
-        said.append(
+        texts.append(
             "These roofs are the kernel's; the copies between host and device, which are timed too, have none here."
         )
     if work.flops:
         edge = None if device is None else ridge(work.dtype, device)
         beside = "" if edge is None else f", the ridge {number(edge)}"
-        said.append(f"Arithmetic intensity: {number(explained.intensity)} FLOP per compulsory byte{beside}.")
+        texts.append(f"Arithmetic intensity: {number(explained.intensity)} FLOP per compulsory byte{beside}.")
     if hit is None:
         share = on_chip_share(work, capability)
         if share is not None and share < 1:
-            said.append(
+            texts.append(
                 f"At one wavefront per clock, shared memory limits this kernel to {100 * share:.1f} % of the "
                 f"arithmetic peak (compute capability {capability})."
             )
         if isinstance(device, DataSheet):
-            said.append("Which roof limits it is not known: not all peaks are on the data sheet.")
+            texts.append("Which roof limits it is not known: not all peaks are on the data sheet.")
         else:
-            said.append(
+            texts.append(
                 "Which roof limits it depends on the device's peaks: run explain on a machine with the GPU, give its "
                 "name with --gpu, or a stored run of it with --run."
             )
-    return said
+    return texts

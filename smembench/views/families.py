@@ -54,11 +54,11 @@ class Family:
         return {row: ratio(self.run, limit, row) for limit, row in limits if limit}
 
     def ratio(self, row: Row) -> Ratio | None:
-        """How many times as fast a row is as ``beside`` at its size, if both were measured well."""
+        """A row's speed over that of ``beside`` at its size, if both were measured well."""
         return self._ratios.get(row)
 
     def figure(self, row: Row) -> Ratio | None:
-        """What is shown of a row: its ratio, or its rate if there is nothing to compare it with."""
+        """A row's ratio, or its rate if there is nothing to compare it with."""
         rate = value(row, self.problem.texts.columns[0])
         return self.ratio(row) if self.beside else None if rate is None else Ratio(rate, row.interval)
 
@@ -74,16 +74,16 @@ class Family:
 
     @property
     def problem(self) -> Problem:
-        """What all rows compute."""
+        """The problem that all rows compute."""
         return PROBLEMS[self.first.problem]
 
     @property
     def lines(self) -> dict[str, list[Row]]:
         """The rows of each kernel but ports, by size: lines before single points, then the fastest first."""
         rows = [row for row in self.best.values() if row.kernel != self.beside and not is_port(row.compiler)]
-        told = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
-        lines = grouped(told, lambda row: row.kernel)
-        most = {kernel: max(found.value for found in map(self.figure, rows) if found) for kernel, rows in lines.items()}
+        shown = sorted((row for row in rows if self.figure(row) is not None), key=self.size)
+        lines = grouped(shown, lambda row: row.kernel)
+        most = {kernel: max(one.value for one in map(self.figure, rows) if one) for kernel, rows in lines.items()}
         return {kernel: lines[kernel] for kernel in sorted(lines, key=lambda one: (len(lines[one]) == 1, -most[one]))}
 
     @property
@@ -116,8 +116,8 @@ def families(run: Run) -> list[Family]:
 
     groups = grouped(done, setting).values()
     several = [members for members in groups if len({size_text(row.case) for row in members}) > 1]
-    found = (_family(run, members, swept) for members in several)
-    return sorted(found, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
+    results = (_family(run, members, swept) for members in several)
+    return sorted(results, key=lambda family: (family.first.device == "cpu", -len({size for _, size in family.best})))
 
 
 def _swept(rows: Sequence[Row]) -> str:

@@ -47,7 +47,7 @@ def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
 
 
 def deviation(figure: Figure, of: Metric) -> float:
-    """How much slower than the group's median a device is, as a fraction."""
+    """A device's slowdown against the group's median, as a fraction."""
     return figure.fleet.size if figure.fleet else (figure.row.elapsed_ms or of.median_ms) / of.median_ms - 1
 
 
@@ -59,14 +59,14 @@ def fleet_sections(verdict: Verdict, *, fine: bool) -> list[Section]:
         fine: whether the output can show the marks of strips.
     """
     names = metric_names(verdict)
-    found = []
+    sections = []
     for group in verdict.groups:
         if len(group.members) == 1:
-            found.append(_alone(group, names))
+            sections.append(_alone(group, names))
         else:
             numbers = [str(number) for number in range(1, len(group.metrics) + 1)]
-            found += [_metrics(group, verdict, names, fine=fine), devices(group, verdict, numbers)]
-    return found
+            sections += [_metrics(group, verdict, names, fine=fine), devices(group, verdict, numbers)]
+    return sections
 
 
 def headline(verdict: Verdict) -> str:
@@ -75,24 +75,24 @@ def headline(verdict: Verdict) -> str:
     hosts = len({member.host for member in members})
     failed = sum(member.failed for member in members)
     figures = [figure for group in verdict.groups for one in group.metrics for figure in one.figures if figure]
-    said = [f"{len(verdict.slow) or 'none'} slow"]
+    parts = [f"{len(verdict.slow) or 'none'} slow"]
     if len(verdict.uncompared) == len(members):
-        said = ["nothing to compare with"]
+        parts = ["nothing to compare with"]
     elif not any(figure.fleet or figure.history for figure in figures):
-        said = ["compared with each other alone"]
+        parts = ["compared with each other alone"]
     elif alone := sum(not member.failed for member in verdict.uncompared):
-        said.append(f"{alone} with nothing to compare with")
-    said += [f"{failed} failed"] if failed else []
-    return f"{many(members)} on {number_of(hosts, 'host')}: {', '.join(said)}"
+        parts.append(f"{alone} with nothing to compare with")
+    parts += [f"{failed} failed"] if failed else []
+    return f"{many(members)} on {number_of(hosts, 'host')}: {', '.join(parts)}"
 
 
 def fleet_lines(verdict: Verdict) -> list[str]:
     """A line per slow device, then what failed and why, and what cannot be known."""
     names = metric_names(verdict)
-    told = _failed(verdict.fleet.members, names)
-    lines = [f"slow: {_said(one, names)}" for one in verdict.slow]
-    lines += [f"failed: {some(those, 'devices')}: {why}" for why, those in told.items()]
-    known = {f"{member}: {why}" for why, those in told.items() for member in those}
+    failures = _failed(verdict.fleet.members, names)
+    lines = [f"slow: {_slow_line(one, names)}" for one in verdict.slow]
+    lines += [f"failed: {some(labels, 'devices')}: {why}" for why, labels in failures.items()]
+    known = {f"{member}: {why}" for why, labels in failures.items() for member in labels}
     lines += [f"unknown: {text}" for text in verdict.unknown if text not in known]
     for name, short in names.items():
         lines = [line.replace(name, short) for line in lines]
@@ -118,9 +118,9 @@ def metric_names(verdict: Verdict) -> Mapping[str, str]:
     cases = {name: replace(row.case, device="cuda:0") for name, row in rows.items()}
     alike = grouped(cases, lambda name: (cases[name].problem, cases[name].kernel))
     return {
-        name: namer([cases[one] for one in those])(cases[name]) if len(those) > 1 else cases[name].kernel
-        for those in alike.values()
-        for name in those
+        name: namer([cases[one] for one in group])(cases[name]) if len(group) > 1 else cases[name].kernel
+        for group in alike.values()
+        for name in group
     }
 
 
@@ -141,17 +141,17 @@ def model(group: Group) -> str:
 
 def _metrics(group: Group, verdict: Verdict, names: Mapping[str, str], *, fine: bool) -> Section:
     """A line per metric: the strip of all devices, and the slowest by name."""
-    there = [[point for point in found if point] for found in points(group, verdict)]
-    end = reach([point.deviation for found in there for point in found])
+    there = [[point for point in line if point] for line in points(group, verdict)]
+    end = reach([point.deviation for line in there for point in line])
 
     def drawn(place: int) -> str:
         return strip([one.deviation for one in there[place]], [one.slow for one in there[place]], end, fine=fine)
 
     def slow(place: int) -> str:
         """The slowest of the slow devices, and how many more there are."""
-        found = sorted((point for point in there[place] if point.slow), key=lambda point: -point.deviation)
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        return found[0].member.label + more if found else ""
+        slower = sorted((point for point in there[place] if point.slow), key=lambda point: -point.deviation)
+        more = f" and {len(slower) - 1} more" if len(slower) > 1 else ""
+        return slower[0].member.label + more if slower else ""
 
     return table(
         f"{model(group)} · {many(group.members)}",
@@ -197,7 +197,7 @@ def devices(group: Group, verdict: Verdict, headings: Sequence[str], *, every: b
         every: show all devices and all metrics.
     """
     by_device = zip(*points(group, verdict), strict=True)
-    lines = [_Line(member, found) for member, found in zip(group.members, by_device, strict=True)]
+    lines = [_Line(member, row) for member, row in zip(group.members, by_device, strict=True)]
     lines.sort(key=lambda line: line.order)
     shown = lines if every or len(lines) <= _ALL else lines[:_MOST]
     columns: dict[str, Callable[[_Line], str]] = {"device": lambda line: line.member.label}
@@ -227,25 +227,25 @@ def _cell(line: _Line, place: int) -> str:
     return "–" if point is None else f"{100 * point.deviation:+z.1f}"
 
 
-def _said(one: Slow, names: Mapping[str, str]) -> str:
+def _slow_line(one: Slow, names: Mapping[str, str]) -> str:
     """A slow device: which it is, in what and how far, and what else was seen there."""
     uuid = f" {one.member.uuid}" if one.member.uuid else ""
-    said = [
+    parts = [
         f"{names.get(reason.metric, reason.metric)} {percent(1 + reason.distance.size)} "
         f"({100 * reason.distance.low:+z.1f} to {100 * reason.distance.high:+z.1f}) against {reason.against}"
         for reason in one.reasons[:_REASONS]
     ]
-    said += [number_of(rest, "more metric")] if (rest := len(one.reasons) - _REASONS) > 0 else []
-    return f"{one.member.label}{uuid}: {'; '.join([*said, *one.seen])}"
+    parts += [number_of(rest, "more metric")] if (rest := len(one.reasons) - _REASONS) > 0 else []
+    return f"{one.member.label}{uuid}: {'; '.join([*parts, *one.seen])}"
 
 
 def _failed(members: Sequence[Member], names: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
     """Labels of devices by what failed there: the device as a whole, or a case of it."""
-    found: dict[str, list[str]] = {}
+    failures: dict[str, list[str]] = {}
     for member in members:
         if member.run is None or member.reason:
-            found.setdefault(member.reason or "nothing was measured", []).append(member.label)
+            failures.setdefault(member.reason or "nothing was measured", []).append(member.label)
         for row in member.run.failed if member.run else []:
             name = metric(row)
-            found.setdefault(f"{names.get(name, name)}: {row.status}: {row.reason}", []).append(member.label)
-    return found
+            failures.setdefault(f"{names.get(name, name)}: {row.status}: {row.reason}", []).append(member.label)
+    return failures

@@ -27,7 +27,7 @@ _REST = 4
 
 @contextmanager
 def watch() -> Iterator[Watch]:
-    """What a fleet says while it runs, on stderr."""
+    """A fleet's progress on stderr."""
     note = partial(say, stderr)
     if not stderr.is_terminal:
         lines = Lines(note)
@@ -83,13 +83,13 @@ class Lines:
     def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
         self._note, self._clock = note, clock
         self._begun: dict[str, float] = {}
-        self._said: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
 
     def state(self, entry: Entry) -> None:
         """Say that a device begins, is complete or failed."""
         now = self._clock()
         if entry.state == "running":
-            self._begun[entry.label] = self._said[entry.label] = now
+            self._begun[entry.label] = self._reported[entry.label] = now
         took = f" after {duration(now - self._begun[entry.label])}" if entry.label in self._begun else ""
         if entry.state == "failed":
             self._note(f"{entry.label}: failed{took}: {entry.reason}")
@@ -100,13 +100,13 @@ class Lines:
 
     def progress(self, entry: Entry, done: int, of: int, what: str) -> None:
         """Say how many trials of those known are done, now and then."""
-        if self._clock() - self._said.get(entry.label, 0.0) >= OFTEN_SECONDS:
-            self._said[entry.label] = self._clock()
+        if self._clock() - self._reported.get(entry.label, 0.0) >= OFTEN_SECONDS:
+            self._reported[entry.label] = self._clock()
             self._note(f"{entry.label}: {done} of {of} trials")
 
 
 def planned(config: Config, entries: Sequence[Entry]) -> Iterator[str]:
-    """What a fleet would measure, in lines: cases per device and their limits."""
+    """Lines on what a fleet would measure: cases per device and their limits."""
     devices = [entry for entry in entries if entry.device and entry.state != "failed"]
     hosts = {entry.host for entry in devices}
     for part, how in ((at_once(config), "all devices at once"), (in_turns(config), "one device of a host at a time")):

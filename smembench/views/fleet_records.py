@@ -95,6 +95,6 @@ def _which(member: Member) -> dict[str, object]:
     return {"host": member.host, "device": member.name, "uuid": member.uuid, "model": member.model}
 
 
-def _distance(against: str, found: Distance | None) -> dict[str, object]:
-    values = asdict(found) if found else dict.fromkeys(field.name for field in fields(Distance))
+def _distance(against: str, distance: Distance | None) -> dict[str, object]:
+    values = asdict(distance) if distance else dict.fromkeys(field.name for field in fields(Distance))
     return {f"{against}_{name}": value for name, value in values.items()}

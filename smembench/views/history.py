@@ -55,10 +55,10 @@ def sparkline(times: Sequence[float]) -> str:
 def series_names(series: Sequence[Series]) -> list[str]:
     """Each case's short name, with its device where there are several."""
     devices = grouped(series, lambda one: one.device)
-    places = {device: place(device, found[0].nights) or device.id for device, found in devices.items()}
+    places = {device: place(device, group[0].nights) or device.id for device, group in devices.items()}
     often = Counter(places.values())
-    told = {device: text if often[text] == 1 else f"{text} {device.id}" for device, text in places.items()}
-    return [short(one.case_id) + (f" on {told[one.device]}" if len(devices) > 1 else "") for one in series]
+    labels = {device: text if often[text] == 1 else f"{text} {device.id}" for device, text in places.items()}
+    return [short(one.case_id) + (f" on {labels[one.device]}" if len(devices) > 1 else "") for one in series]
 
 
 def history_sections(series: Sequence[Series]) -> list[Section]:
@@ -72,19 +72,19 @@ def history_sections(series: Sequence[Series]) -> list[Section]:
 
     def section(device: Device) -> Section:
         """Named by its model; one of several of a model also by the host, the index there and the id."""
-        found = devices[device]
+        group = devices[device]
         several = models.count(device.model) > 1
-        more = [place(device, found[0].nights), device.id] if several else []
-        return _section(" ".join(filter(None, (device.model, *more))), found)
+        more = [place(device, group[0].nights), device.id] if several else []
+        return _section(" ".join(filter(None, (device.model, *more))), group)
 
     if len(devices) <= _DEVICES:
         return list(map(section, devices))
-    changed = {device: found for device, found in devices.items() if any(one.turns for one in found)}
+    changed = {device: group for device, group in devices.items() if any(one.turns for one in group)}
     return [_overview(len(devices), changed), *map(section, list(changed)[:_DEVICES])]
 
 
 def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
-    """What a history leaves out: unusable folders, what unfinished runs lack, and devices that a run does not name."""
+    """Notes on what a history omits: unusable folders, unfinished runs, and devices that a run does not identify."""
     lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
     if len(lines) > _FEW:
         often = Counter(re.split(";|, line |: '", one.reason)[0] for one in skipped).most_common(_FEW)
@@ -112,13 +112,13 @@ def _never(nights: Sequence[Night]) -> list[str]:
         reasons |= {device: why for (_, device), why in night.unusable.items() if device.id and device not in usable}
     by_reason = grouped(reasons, lambda device: reasons[device])
     return [
-        f"no time can be compared of {some([place(one, nights) or one.model for one in those], 'devices')}: {why}"
-        for why, those in by_reason.items()
+        f"no time can be compared of {some([place(one, nights) or one.model for one in devices], 'devices')}: {why}"
+        for why, devices in by_reason.items()
     ]
 
 
 def no_series(nights: Sequence[Night]) -> str:
-    """Why no case has a series: no run names its device, or else the most frequent reason why times cannot be used."""
+    """The reason that no case has a series: no run names its device, or the most frequent reason for unusable times."""
     named = [reason for night in nights for (_, device), reason in night.unusable.items() if device.id]
     if named:
         ((reason, _),) = Counter(named).most_common(1)
@@ -190,20 +190,20 @@ def _overview(devices: int, changed: Mapping[Device, Sequence[Series]]) -> Secti
 def _changed(series: Series) -> str:
     if not series.turns:
         return "" if series.newest is Newest.SAME else f"{len(series.times)} of {SHORTEST_SERIES}"
-    return f"({percent(series.ratio)})" if _told(series).accepted else percent(series.ratio)
+    return f"({percent(series.ratio)})" if _shown_turn(series).accepted else percent(series.ratio)
 
 
 def _since(series: Series) -> str:
-    return _when(_told(series).night) if series.turns else ""
+    return _when(_shown_turn(series).night) if series.turns else ""
 
 
-def _told(series: Series) -> Turn:
+def _shown_turn(series: Series) -> Turn:
     """The change that its line is about."""
     return series.slowed or series.turns[-1]
 
 
 def place(device: Device, nights: Sequence[Night]) -> str:
-    """Where a device was in the newest run that had it: ``node7 cuda:3``; "" if the run does not say."""
+    """A device's place in the newest run that had it: ``node7 cuda:3``; "" if the run does not record it."""
     runs = [run.description for night in nights for run in night.runs or [night]]
     for run in reversed(runs):
         for info in run.devices:

@@ -20,18 +20,19 @@ def change_notes(series: Sequence[Series]) -> list[str]:
         for turn in one.turns:
             by_night.setdefault((turn.night.run_id, turn.accepted), []).append((one, turn))
     lines = []
-    for (run_id, reason), found in sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True):
-        said = []
+    newest_first = sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True)
+    for (run_id, reason), changes in newest_first:
+        parts = []
         for word, sign in (("slower", 1), ("faster", -1)):
-            those = [(one, turn) for one, turn in found if (turn.change.ratio - 1) * sign > 0]
-            if those:
-                one, most = max(those, key=lambda pair: sign * pair[1].change.ratio)
+            group = [(one, turn) for one, turn in changes if (turn.change.ratio - 1) * sign > 0]
+            if group:
+                one, most = max(group, key=lambda pair: sign * pair[1].change.ratio)
                 drift = ", gradually" if most.change.drift else ""
-                said.append(f"{len(those)} {word}, {short(one.case_id)} by {percent(most.change.ratio)}{drift}")
-        changed = dict.fromkeys(what for _, turn in found for what in turn.changed)
-        if not all(turn.change.drift for _, turn in found):
-            said.append("; ".join(changed) if changed else "driver, clocks, versions and code unchanged")
-        lines.append("; ".join([f"{run_id}: {said[0]}", *said[1:], *([f"accepted: {reason}"] if reason else [])]))
+                parts.append(f"{len(group)} {word}, {short(one.case_id)} by {percent(most.change.ratio)}{drift}")
+        changed = dict.fromkeys(what for _, turn in changes for what in turn.changed)
+        if not all(turn.change.drift for _, turn in changes):
+            parts.append("; ".join(changed) if changed else "driver, clocks, versions and code unchanged")
+        lines.append("; ".join([f"{run_id}: {parts[0]}", *parts[1:], *([f"accepted: {reason}"] if reason else [])]))
     return lines
 
 
@@ -39,13 +40,13 @@ def unusable_notes(series: Sequence[Series]) -> list[str]:
     """Each reason once for which cases have no time in their newest run."""
     by_reason = grouped((one for one in series if one.unusable), lambda one: one.unusable)
     return [
-        f"{some([short(one.case_id) for one in those])}: no time from the newest run: {reason}"
-        for reason, those in by_reason.items()
+        f"{some([short(one.case_id) for one in group])}: no time from the newest run: {reason}"
+        for reason, group in by_reason.items()
     ]
 
 
 def short_series_notes(shown: Sequence[Series], few: Sequence[Series]) -> list[str]:
-    """How many runs a change takes, and the cases that have too few for a line."""
+    """Notes on the number of runs that a change takes, and on cases with too few for a line."""
     notes = []
     if any(one.newest is Newest.SHORT for one in shown):
         notes.append(f"n of {SHORTEST_SERIES}: how many there are of the runs that it takes to detect a change")
@@ -55,16 +56,16 @@ def short_series_notes(shown: Sequence[Series], few: Sequence[Series]) -> list[s
 
 
 def next_notes(slower: Sequence[Series]) -> list[str]:
-    """What to do about slower cases."""
+    """Next steps for slower cases."""
     if not slower:
         return []
     newest = slower[0].nights[-1]
     every = {case_id for case_id, _ in (*newest.times, *newest.unusable)}
     patterns = patterns_of([one.case_id for one in slower], every)
-    said = [
+    lines = [
         f"if that is intended: smembench accept {quote(str(newest.path))} --case {quote(patterns[0])} --reason TEXT"
     ]
-    return said + ([f"and the same for {some(patterns[1:])}"] if len(patterns) > 1 else [])
+    return lines + ([f"and the same for {some(patterns[1:])}"] if len(patterns) > 1 else [])
 
 
 def short(case_id: str) -> str:

@@ -26,8 +26,8 @@ def _section(section: Section) -> str:
 
     def line(tag: str, cells: Sequence[str]) -> str:
         style = [f'<{tag} style="text-align: {side}">' for side in sides]
-        found = zip(style, cells, strict=True)
-        return f"<tr>{''.join(f'{start}{_text(cell)}</{tag}>' for start, cell in found)}</tr>"
+        pairs = zip(style, cells, strict=True)
+        return f"<tr>{''.join(f'{start}{_text(cell)}</{tag}>' for start, cell in pairs)}</tr>"
 
     heading = _text(section.heading)
     parts = [f"<p><strong>{heading}</strong></p>"] if heading else []

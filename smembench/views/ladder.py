@@ -33,7 +33,7 @@ def ladders(run: Run) -> list[Run]:
 
 
 def _beside(row: Row) -> str:
-    """What a row beside the steps is: the ceiling, or what another library does; else ""."""
+    """The role of a row beside the steps: the ceiling, or another library's summary; else ""."""
     if row.kernel == PROBLEMS[row.problem].ceiling_kernel:
         return "the ceiling"
     kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
@@ -60,18 +60,18 @@ def sections(run: Run) -> list[Section]:
     return [first, _table(run, f"{subject(rows[0])}: steps that lose", lost)] if lost else [first]
 
 
-def _table(run: Run, heading: str, said: Mapping[Row, tuple[str, str]]) -> Section:
+def _table(run: Run, heading: str, texts: Mapping[Row, tuple[str, str]]) -> Section:
     problem = PROBLEMS[run.rows[0].problem]
     rate, limit = problem.texts.columns[0], ceiling(problem.name)
     limited = [limit] if any(value(row, limit) is not None for row in run.rows) else []
     return table(
         heading,
-        said,
+        texts,
         {
             "step": label,
             **figures(problem, ["elapsed_ms", rate, *limited], run.rows),
-            "gain": lambda row: said[row][0].replace(" ", "\n", 1),
-            "what changes": lambda row: said[row][1],
+            "gain": lambda row: texts[row][0].replace(" ", "\n", 1),
+            "what changes": lambda row: texts[row][1],
         },
         words=("step", "what changes"),
     )
@@ -90,12 +90,12 @@ def _sentence(run: Run, rungs: Sequence[Rung], limit: str) -> str:
     if not rungs:
         return ""
     lowest, best = rungs[0].row, min((rung.row for rung in rungs), key=time)
-    said = [f"The fastest step is {label(best)}"]
+    clauses = [f"The fastest step is {label(best)}"]
     if best is not lowest:
-        said.append(compared(run, best, lowest, label(lowest)))
+        clauses.append(compared(run, best, lowest, label(lowest)))
     if (share := value(best, limit)) is not None:
         problem = PROBLEMS[best.problem]
-        said.append(f"at {number(share)} % of {problem.ceiling_kernel or f'the peak of {problem.bound}'}")
-    text = f"{', '.join(said)}. Each step is shown with its fastest block"
+        clauses.append(f"at {number(share)} % of {problem.ceiling_kernel or f'the peak of {problem.bound}'}")
+    text = f"{', '.join(clauses)}. Each step is shown with its fastest block"
     within = any(rung.gain is not None and not rung.gain.differs for rung in rungs)
     return f"{text}; gains in brackets are within the noise." if within else f"{text}."

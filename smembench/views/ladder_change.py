@@ -103,7 +103,7 @@ def _named(functions: Sequence[str]) -> str:
 
 
 def result(change: Change, capability: str | None, measured: Run | None, *, full: bool = False) -> Result:
-    """What a step changes, and the gain in a run, if it was measured in one."""
+    """The changes of a step, and its gain if a run measured it."""
     lines = shown(change, full=full)
     source = Section("Lines of the source", [Column("line", numeric=False)], [[line] for line in lines])
     gains = ladder(measured) if measured else []
@@ -141,7 +141,7 @@ def figures(change: Change, capability: str | None, *, full: bool = True) -> Sec
     steps = (change.before, change.after)
     cells = {"block": tuple(block(step.explained.case) for step in steps)}
     for name, (value, text) in _FIGURES.items():
-        cells[name] = tuple("" if (found := value(step)) is None else text(found) for step in steps)
+        cells[name] = tuple("" if (amount := value(step)) is None else text(amount) for step in steps)
     kinds, most = list(change.instructions.items()), _ALL_KINDS if full else _KINDS
     cells |= {f"  {kind}": (str(old), str(new)) for kind, (old, new) in kinds[:most]}
     if others := [numbers for _, numbers in kinds[most:]]:

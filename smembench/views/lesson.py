@@ -13,12 +13,12 @@ from smembench.views.sections import Section, libraries, table
 _MARKS = {True: "yes", False: "no", None: ""}
 
 
-def section(name: str, where: Where, found: Sequence[Result]) -> Section:
+def section(name: str, where: Where, results: Sequence[Result]) -> Section:
     """A line per experiment, why below them, and for each that came out otherwise the reason."""
     lesson = load(name)
     return table(
         " · ".join(filter(None, (where.model, LESSONS[name], lesson.document, libraries(where.versions)))),
-        found,
+        results,
         {
             "experiment": lambda result: result.experiment.what,
             "on": lambda result: result.on,
@@ -31,13 +31,13 @@ def section(name: str, where: Where, found: Sequence[Result]) -> Section:
         sentence=f"{lesson.why} How it is found: {lesson.check}.",
         notes=[
             f"{result.experiment.what}: {result.experiment.unless or 'failed: nothing explains it'}"
-            for result in found
+            for result in results
             if result.found.as_expected is False
         ],
     )
 
 
-def lesson_records(name: str, found: Sequence[Result]) -> list[Record]:
+def lesson_records(name: str, results: Sequence[Result]) -> list[Record]:
     """The same for programs; ``as_expected`` is None where a row could not be run here."""
     return [
         {
@@ -49,5 +49,5 @@ def lesson_records(name: str, found: Sequence[Result]) -> list[Record]:
             "as_expected": result.found.as_expected,
             "unless": result.experiment.unless,
         }
-        for result in found
+        for result in results
     ]

@@ -29,7 +29,7 @@ _APART: dict[str, Callable[[Row], str]] = {
 
 
 def limits(run: Run, *, most: int | None = None) -> list[Section]:
-    """One section per problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
+    """A section per problem that was measured beside a yardstick: its ceiling, CuPy, PyTorch or cuBLAS.
 
     Without any of these the yardstick is the naive kernel. The best of a size and dtype is the fastest kernel of the
     default compiler, or the fastest port if only ports were measured. A yardstick's column is the speed of the best
@@ -39,7 +39,7 @@ def limits(run: Run, *, most: int | None = None) -> list[Section]:
         run: the cases.
         most: lines of a table; of more sizes the multiples of large powers of 2 are shown.
     """
-    found = []
+    tables = []
     for name, problem in PROBLEMS.items():
         done = [row for row in run.rows if row.problem == name and row.ok]
         rows = [row for row in done if row.case.kind == "cuda"] or done
@@ -48,33 +48,33 @@ def limits(run: Run, *, most: int | None = None) -> list[Section]:
         yardsticks = [kernel for kernel in (problem.ceiling_kernel, *registry.peers(name)) if kernel in kernels]
         yardsticks = yardsticks or [kernel for kernel in (problem.naive_kernel,) if kernel in kernels]
         if yardsticks and len(kernels) > 1:
-            found.append(_section(run.only(rows), yardsticks, most))
-    return found
+            tables.append(_section(run.only(rows), yardsticks, most))
+    return tables
 
 
 def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
     problem = PROBLEMS[run.rows[0].problem]
-    found: dict[Row, dict[str, Row]] = {}
+    beside: dict[Row, dict[str, Row]] = {}
     settings = grouped(run.rows, lambda row: row.case.setting).values()
     for group in sorted(settings, key=_by_size):
         if ours := [row for row in group if is_own(row)]:
             fastest = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
-            found[fastest] = {row.kernel: row for row in group if row.kernel in names}
+            beside[fastest] = {row.kernel: row for row in group if row.kernel in names}
 
     def over(name: str) -> Callable[[Row], str]:
         def text(best: Row) -> str:
-            other = found[best].get(name)
-            found_ratio = ratio(run, other, best) if other else None
-            return ratio_text(found_ratio) if found_ratio else ""
+            other = beside[best].get(name)
+            factor = ratio(run, other, best) if other else None
+            return ratio_text(factor) if factor else ""
 
         return text
 
-    shown = set(sorted(found, key=lambda row: -_round(row.m * row.n * (row.k or 1)))[:most])
-    best = [row for row in found if row in shown]
-    apart = {name: text for name, text in _APART.items() if len(set(map(text, found))) > 1}
+    shown = set(sorted(beside, key=lambda row: -_round(row.m * row.n * (row.k or 1)))[:most])
+    best = [row for row in beside if row in shown]
+    apart = {name: text for name, text in _APART.items() if len(set(map(text, beside))) > 1}
     alike = "" if "dtype" in apart or not best else f" {best[0].dtype}"
     alike += "" if "cache" in apart or not best or "cache" not in problem.texts.options else f" · {best[0].cache} cache"
-    left_out = [f"{len(found) - len(best)} more sizes: --limits"] if len(found) > len(best) else []
+    left_out = [f"{len(beside) - len(best)} more sizes: --limits"] if len(beside) > len(best) else []
     return table(
         f"{device_names(run)} · {problem.texts.title}{alike}: fastest kernel per size",
         best,
@@ -86,7 +86,7 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
             **{f"over\n{name}": over(name) for name in names},
         },
         words=("size", *_APART, "best"),
-    ).below(notes=[*cautions([row for one in best for row in (one, *found[one].values())]), *left_out])
+    ).below(notes=[*cautions([row for one in best for row in (one, *beside[one].values())]), *left_out])
 
 
 def _round(size: int) -> int:
@@ -95,7 +95,7 @@ def _round(size: int) -> int:
 
 
 def is_own(row: Row) -> bool:
-    """Whether a row's kernel solves its problem and is no other library's."""
+    """True if a row's kernel solves its problem and is no other library's."""
     kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
     return kernel is not None and not kernel.peer and solves(kernel)
 

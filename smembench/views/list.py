@@ -44,7 +44,7 @@ def kernels() -> list[Record]:
 
 
 def _written(port: Kernel) -> bool:
-    """Whether it is a kernel written for another toolchain, not the same function by another engine."""
+    """True for a kernel written for another toolchain, not the same function by another engine."""
     return port.port and port.compiler not in ENGINES
 
 
@@ -79,9 +79,9 @@ def configs() -> list[Record]:
     return [{"config": name, "what": about(path)} for name, path in shipped().items()]
 
 
-def devices(found: Sequence[DeviceInfo]) -> list[Record]:
+def devices(infos: Sequence[DeviceInfo]) -> list[Record]:
     """Devices, each with its model."""
-    return [{"device": device.name, "what": device.model} for device in found]
+    return [{"device": device.name, "what": device.model} for device in infos]
 
 
 def gpus() -> list[Record]:

@@ -31,7 +31,7 @@ def markdown(sections: Sequence[Section]) -> str:
 
 def escaped(text: str) -> str:
     """Text that Markdown and HTML show as it is."""
-    return _MARKUP.sub(lambda found: _NAMED.get(found[0], f"\\{found[0]}"), text)
+    return _MARKUP.sub(lambda match: _NAMED.get(match[0], f"\\{match[0]}"), text)
 
 
 def line(text: str) -> str:
@@ -48,7 +48,7 @@ def code(text: str) -> str:
 
 def _as_text(text: str) -> str:
     """Text of which no line begins a block."""
-    return _BLOCK.sub(lambda found: f"{found[0]}\\", escaped(text))
+    return _BLOCK.sub(lambda match: f"{match[0]}\\", escaped(text))
 
 
 def _section(section: Section) -> str:

@@ -33,7 +33,7 @@ _CAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do next: a command, if there is one, and what it is for."""
+    """A next step: a command, if there is one, and its purpose."""
 
     command: str
     text: str
@@ -65,13 +65,13 @@ def _listed(lines: Iterable[str]) -> str:
     return "\n".join(f"- {one}" for one in lines)
 
 
-def summarise(found: Finished, folder: Path) -> Summary:
-    """One page about a night's run in a folder."""
-    run, failed = found.run, found.run.failed
+def summarise(finished: Finished, folder: Path) -> Summary:
+    """A page about a night's run in a folder."""
+    run, failed = finished.run, finished.run.failed
     measured = number_of(sum(row.ok for row in run.rows), "case")
     verdicts = [*([f"{len(failed)} failed"] if failed else []), f"{measured} measured"]
-    verdicts += [_verdict(asked, comparison) for asked, comparison in found.compared]
-    alone = "; no earlier run to compare with" if found.compare_to and not found.compared else ""
+    verdicts += [_verdict(asked, comparison) for asked, comparison in finished.compared]
+    alone = "; no earlier run to compare with" if finished.compare_to and not finished.compared else ""
     name = namer([row.case for row in run.rows])
     statuses = Counter(row.status for row in run.rows)
     reasons = grouped(failed, lambda row: (row.status, row.reason))
@@ -83,12 +83,12 @@ def summarise(found: Finished, folder: Path) -> Summary:
             _FEW,
         ),
     ]
-    for asked, comparison in found.compared:
+    for asked, comparison in finished.compared:
         lines += _happened(asked, comparison, name)
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}{alone}",
-        lines=_first([*lines, *_first(found.problems, _FEW), *found.held.notes], _MOST),
-        steps=next_steps(found, folder),
+        lines=_first([*lines, *_first(finished.problems, _FEW), *finished.held.notes], _MOST),
+        steps=next_steps(finished, folder),
     )
 
 
@@ -105,7 +105,7 @@ def _happened(asked: str, comparison: Comparison, name: Namer) -> list[str]:
     doubts = filter(None, [comparison.caution, *shared_by_all(comparison)])
     differs = _first(list(map(str, comparison.environment)), _CAUSES)
     return [
-        *_first([_entry(those, name) for those in by_cause(comparison.regressions)], _CAUSES),
+        *_first([_entry(group, name) for group in by_cause(comparison.regressions)], _CAUSES),
         *([_entry(faster, name)] if faster else []),
         *_first(why(((case, case.reason) for case in missed), name), 2),
         f"{asked if asked == AGAIN else f'compared with {asked}'} ({_ids(comparison.base)}): "
@@ -127,21 +127,21 @@ def by_cause(cases: Iterable[CaseComparison]) -> list[list[CaseComparison]]:
 def _entry(cases: Sequence[CaseComparison], name: Namer) -> str:
     first, last = cases[0], cases[-1]
     by = case_ratio(first) if len(cases) == 1 else f"{case_ratio(first)} to {case_ratio(last)}"
-    said = _first(first.cause.split("; "), _CAUSES)
-    cause = f"; possible cause: {'; '.join(said)}" if first.verdict is Verdict.SLOWER else ""
+    causes = _first(first.cause.split("; "), _CAUSES)
+    cause = f"; possible cause: {'; '.join(causes)}" if first.verdict is Verdict.SLOWER else ""
     return f"{first.verdict}, {by}: {some([name(case.case) for case in cases])}{cause}"
 
 
-def next_steps(found: Finished, folder: Path) -> list[Step]:
-    """What to do about slower and ambiguous cases, and about faster ones that last."""
+def next_steps(finished: Finished, folder: Path) -> list[Step]:
+    """Next steps for slower and ambiguous cases, and for faster ones that last."""
     steps = []
     where = quote(str(folder))
-    every = {row.case_id for row in found.run.rows}
+    every = {row.case_id for row in finished.run.rows}
 
     def accepting(pattern: str) -> str:
         return f"smembench accept {where} --case {quote(pattern)} --reason TEXT"
 
-    slower = list(dict.fromkeys(case.case for _, comparison in found.compared for case in comparison.regressions))
+    slower = list(dict.fromkeys(case.case for _, comparison in finished.compared for case in comparison.regressions))
     if slower:
         first, *others = patterns_of([case.id for case in slower], every)
         history = f"smembench history {quote(str(folder.parent))} --case {quote(slower[0].kernel)}"
@@ -152,14 +152,14 @@ def next_steps(found: Finished, folder: Path) -> list[Step]:
             *(Step(accepting(one), "") for one in others[:1]),
         ]
         steps += [Step("", f"the same for {some(others[1:])}")] if len(others) > 1 else []
-    compared = [case for asked, comparison in found.compared if is_named(asked) for case in comparison.cases]
+    compared = [case for asked, comparison in finished.compared if is_named(asked) for case in comparison.cases]
     faster = [case.case.id for case in compared if case.open and case.verdict is Verdict.FASTER]
     if faster:
         first, *others = patterns_of(list(dict.fromkeys(faster)), every)
         more = f", and the same for {some(others)}" if others else ""
         why = ", if it is to stay faster: only then is losing that reported"
         steps.append(Step(accepting(first), more + why))
-    for asked, comparison in found.compared[:1]:
+    for asked, comparison in finished.compared[:1]:
         unsure = comparison.counts[Verdict.AMBIGUOUS]
         if is_named(asked) and (unsure or comparison.regressions):
             ambiguous = f", {number_of(unsure, 'ambiguous one')} among them" if unsure else ""
@@ -179,7 +179,7 @@ def print_summary(console: Console, summary: Summary) -> None:
 
 
 def _verdict(asked: str, comparison: Comparison) -> str:
-    """How many cases are slower, of how many that could be compared if not of all, and how many may be."""
+    """The numbers of slower, ambiguous and, if not all, comparable cases."""
     cases = len(comparison.cases) + len(comparison.only_base)
     judged = comparison.judged
     if not judged:

@@ -46,7 +46,7 @@ def sections(sheet: Sheet, *, methods: bool = True) -> list[Section]:
 
 
 def digest(sheet: Sheet) -> list[Section]:
-    """One table of the leading figures of each family, with notes on what could not be measured."""
+    """A table of the leading figures of each family, with notes on what could not be measured."""
     shown = [
         figure
         for figure in sheet.figures
@@ -82,7 +82,8 @@ def _device(sheet: Sheet) -> str:
 def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
     measured = [figure for figure in figures if figure.status is Status.OK]
     by_method = grouped(measured, lambda figure: figure.method) if methods else {}
-    said = [f"{names(those)}: {method}." if len(by_method) > 1 else f"{method}." for method, those in by_method.items()]
+    several = len(by_method) > 1
+    texts = [f"{names(alike)}: {method}." if several else f"{method}." for method, alike in by_method.items()]
     return table(
         f"{name}: {FAMILIES.get(name, '')}",
         measured,
@@ -95,7 +96,7 @@ def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
         },
         words=("figure", "unit", "published"),
     ).below(
-        sentence="\n".join(capital(text) for text in said),
+        sentence="\n".join(capital(text) for text in texts),
         notes=_missing([figure for figure in figures if figure.status is not Status.OK]),
     )
 
@@ -112,8 +113,8 @@ def _value(figure: Figure) -> str:
 
 def names(figures: list[Figure]) -> str:
     """The figures' names: of many the first and the last."""
-    found = [figure.name for figure in figures]
-    return "; ".join(found) if len(found) <= _NAMED else f"{found[0]} to {found[-1]}"
+    labels = [figure.name for figure in figures]
+    return "; ".join(labels) if len(labels) <= _NAMED else f"{labels[0]} to {labels[-1]}"
 
 
 def interval(figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""What programs read: CSV, and the JSON of ``--json``, from the records of a table.
+"""Output for programs: CSV, and the JSON of ``--json``, from the records of a table.
 
 A record is a line of a table by the names of its columns. JSON is one object with a list of records for each table,
 beside what holds for all of them. Cases and figures have the names that they have in cases.csv.

@@ -54,16 +54,16 @@ def documented(rows: Sequence[Row]) -> list[list[Row]]:
     These are the documents' kernels by the default compiler, at their sizes and element type, in the first of the
     blocks that are measured. The CPU's triple loop stands beside the kernels of every device.
     """
-    found: list[list[Row]] = []
+    groups: list[list[Row]] = []
     for problem in SIZES:
         of_problem = [row for row in rows if row.problem == problem and _is_documented(row, BLOCKS[problem][0])]
         baseline = PROBLEMS[problem].cpu_kernel
         devices = {row.device for row in of_problem if row.kernel != baseline} or {row.device for row in of_problem}
-        found += [
+        groups += [
             [row for row in of_problem if row.device == device or row.kernel == baseline]
             for device in sorted(devices, key=lambda name: (name == "cpu", name))
         ]
-    return found
+    return groups
 
 
 def _is_documented(row: Row, block: Block) -> bool:
@@ -82,10 +82,10 @@ def _figures(run: Run, rows: Sequence[Row]) -> Section:
         return lambda row: _published(problem, row.kernel, baseline, device)
 
     def in_block(block: Block) -> Callable[[Row], str]:
-        found = {
+        by_kernel = {
             (row.kernel, row.device): row for row in run.rows if row.problem == problem and _is_documented(row, block)
         }
-        return lambda row: _here(found.get((row.kernel, row.device)))
+        return lambda row: _here(by_kernel.get((row.kernel, row.device)))
 
     here = {f"here, {block}": in_block(block) for block in BLOCKS[problem]}
     ecc = {device.ecc for device in run.description.devices if device.name in {row.device for row in rows}} - {None}
@@ -137,8 +137,8 @@ def records(devices: Sequence[Here], reference: Here | None = None) -> list[Reco
 
 
 def _record(here: Here, document: Document, judged: Judged) -> Record:
-    claim, found = judged.claim, judged.found
-    answer = None if isinstance(found, Missing) else found
+    claim, result = judged.claim, judged.found
+    answer = None if isinstance(result, Missing) else result
     return {
         "device": _name(here),
         "document": document,
@@ -147,7 +147,7 @@ def _record(here: Here, document: Document, judged: Judged) -> Record:
         "published": {device: value for device, value in claim.published.items() if device},
         "assumed": claim.assumed or None,
         "holds": judged.holds,
-        "found": str(found) if isinstance(found, Missing) else found.text,
+        "found": str(result) if isinstance(result, Missing) else result.text,
         "value": answer and answer.value,
         "low": answer and answer.low,
         "high": answer and answer.high,
@@ -190,7 +190,7 @@ def _with_reasons(reference: str) -> _Columns:
 
 
 def _by_verdict(claims: Sequence[Claim], reference: str) -> _Columns:
-    """One line per claim: the verdict, the value, and the claim, cut to the width of a terminal."""
+    """A line per claim: the verdict, the value, and the claim, cut to the width of a terminal."""
     width = _NARROW if reference else _WIDE
 
     def says(line: _Line) -> str:
@@ -217,7 +217,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def verdict(judged: Judged) -> str:
-    """Whether a claim holds, "" without an answer."""
+    """The answer to whether a claim holds; "" without one."""
     return str(judged.holds or "")
 
 
@@ -236,8 +236,8 @@ def _says(claim: Claim) -> str:
 
 
 def _answer(judged: Judged) -> str:
-    found = judged.found
-    return str(found) if isinstance(found, Missing) else f"{verdict(judged)}\n{found.text}\n{found.beside}"
+    result = judged.found
+    return str(result) if isinstance(result, Missing) else f"{verdict(judged)}\n{result.text}\n{result.beside}"
 
 
 _COUNTED = {
@@ -251,7 +251,7 @@ _COUNTED = {
 
 
 def _sentence(every: Sequence[Judged]) -> str:
-    """How many claims hold: ``15 claims: 9 hold, 2 do not, 4 without an answer here.``"""
+    """The number of claims per answer: ``15 claims: 9 hold, 2 do not, 4 without an answer here.``"""
     counts = Counter(one.holds for one in every)
-    said = (f"{counts[held]} {words}" for held, words in _COUNTED.items() if counts[held])
-    return f"{number_of(len(every), 'claim')}: {', '.join(said)}."
+    parts = (f"{counts[holds]} {words}" for holds, words in _COUNTED.items() if counts[holds])
+    return f"{number_of(len(every), 'claim')}: {', '.join(parts)}."

@@ -44,7 +44,7 @@ def watch(*, verbose: bool = False) -> Watch:
             note(trial_line(done))
 
     @contextmanager
-    def told() -> Iterator[Begin]:
+    def progress() -> Iterator[Begin]:
         with steps(counted=False) as step:
 
             def begin(case: Case, number: int, of: int) -> None:
@@ -56,11 +56,11 @@ def watch(*, verbose: bool = False) -> Watch:
         rounds.end()
 
     rounds = Rounds(unseen if notes.is_terminal else note, lambda section: draw(notes, [section]))
-    return Watch(note, calibrated, trial, told)
+    return Watch(note, calibrated, trial, progress)
 
 
 class Rounds:
-    """What is said when a round is over: how long it took, and the times of a first round that took long.
+    """Report of a finished round: its duration, and the times of a long first round.
 
     A round is over when a case begins again. The first round of a resumed run may have few cases or only one, so it is
     also over when a trial of another round is added.

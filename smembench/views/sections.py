@@ -73,7 +73,7 @@ def table(
 
 
 def sections(run: Run) -> list[Section]:
-    """One section for each group of a run's rows."""
+    """A section per group of a run's rows."""
     return [_section(run.only(group), slowed_by_stride(run, group)) for group in groups(run.rows)]
 
 
@@ -127,7 +127,7 @@ def libraries(versions: Mapping[str, str], by: Collection[str] = (DEFAULT_COMPIL
 
 
 def subject(row: Row) -> str:
-    """What a group has in common: ``matrix transpose 4096×4096 float32 · warm cache``."""
+    """The settings that a group shares: ``matrix transpose 4096×4096 float32 · warm cache``."""
     problem = PROBLEMS[row.problem]
     stride = f", stride {row.stride}" if row.stride and not problem.texts.strides_in_rows else ""
     cache = f" · {row.cache} cache" if "cache" in problem.texts.options else ""
@@ -140,8 +140,8 @@ def subject(row: Row) -> str:
 def unusual_inputs(row: Row) -> list[str]:
     """``inputs normal``, unless they are uniform, and that is the default of the element type; ``B by columns``."""
     uniform = row.inputs == PROBLEMS[row.problem].usual_inputs(row.dtype) == UNIFORM
-    found = [] if uniform else [f"inputs {row.inputs}"]
-    return found if row.b_layout == BY_ROWS else [*found, f"B by {row.b_layout}"]
+    parts = [] if uniform else [f"inputs {row.inputs}"]
+    return parts if row.b_layout == BY_ROWS else [*parts, f"B by {row.b_layout}"]
 
 
 def device_names(run: Run) -> str:
@@ -203,59 +203,59 @@ def _pair(load: float | None, store: float | None) -> str:
 def bars(rows: Sequence[Row], figure: str) -> list[Bar]:
     """A bar for each row that has this figure."""
     unit, factor = ("TFLOP/s", 1e-3) if in_tera(figure, rows) else (FIGURES[figure].unit, 1.0)
-    found = ((name, value(row, figure)) for name, row in zip(labels(rows), rows, strict=True) if row.ok)
-    return [Bar(name, factor * rate, unit) for name, rate in found if rate is not None]
+    rates = ((name, value(row, figure)) for name, row in zip(labels(rows), rows, strict=True) if row.ok)
+    return [Bar(name, factor * rate, unit) for name, rate in rates if rate is not None]
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
     """Notes below a table: cases without figures, and figures to treat with caution."""
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in zip(labels(rows), rows, strict=True) if not row.ok]
     noted = [f"{name}: {row.notes}" for name, row in zip(labels(rows), rows, strict=True) if row.ok and row.notes]
-    found = [*failed, *noted, *cautions(rows)]
+    lines = [*failed, *noted, *cautions(rows)]
     fit = [row for row in rows if row.ok and row.within_cache and row.cache == "warm"]
     if any("effective_gb_s" in PROBLEMS[row.problem].texts.columns for row in fit):
-        found.append(
+        lines.append(
             "the arrays fit the last-level cache: these are times and bandwidth of the cache, not of the memory, "
             f"for which there is --cache {'cold' if {row.case.kind for row in fit} == {'cpu'} else ROTATED}"
         )
-    return found
+    return lines
 
 
 def cautions(rows: Sequence[Row]) -> list[str]:
     """Notes on times to treat with caution: of a busy host, a GPU that throttled, or too few samples."""
     named = dict(zip(rows, labels(rows), strict=True))
-    found: list[str] = []
+    lines: list[str] = []
     done = [row for row in rows if row.ok]
 
-    def those(rows: Collection[Row]) -> str:
+    def cases_of(rows: Collection[Row]) -> str:
         every = "both" if len(done) == 2 else f"all {len(rows)}"
         return f"{every} cases" if len(rows) == len(done) > 1 else some([named[row] for row in rows])
 
     if waited := {row: share for row in done if (share := row.cpu_waiting or 0.0) > CROWDED}:
         most = f"threads waited for a core up to {100 * min(max(waited.values()), 1):.0f} % of the time"
-        found.append(f"{those(waited)}: upper bounds, because the host was busy ({most})")
+        lines.append(f"{cases_of(waited)}: upper bounds, because the host was busy ({most})")
     if throttled := [row for row in done if row.throttle_reasons not in (None, "none")]:
         reasons = ", ".join(sorted({str(row.throttle_reasons) for row in throttled}))
-        found.append(f"{those(throttled)}: the GPU throttled while they were measured ({reasons})")
+        lines.append(f"{cases_of(throttled)}: the GPU throttled while they were measured ({reasons})")
     if unsure := [row for row in done if row.converged is False and row.precision is not None]:
         worst = max(unsure, key=lambda row: row.precision or 0)
         width = percentage(100 * (worst.precision or 0), "±")
         how = f"{width} from" if interval(worst) else "too few for an interval:"
         most = "at worst " if len(unsure) > 1 else ""
-        found.append(f"{those(unsure)}: not converged ({most}{how} {number_of(worst.samples, 'sample')})")
+        lines.append(f"{cases_of(unsure)}: not converged ({most}{how} {number_of(worst.samples, 'sample')})")
     known = [row for row in done if interval(row)]
     if few := {row: row.rounds for row in known if row.rounds is not None and row.rounds < MIN_ROUNDS}:
-        found.append(f"{those(few)}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
+        lines.append(f"{cases_of(few)}: fewer than three rounds, so the 95 % CI leaves out what differs between rounds")
     if vague := [row for row in done if not comparable(row)]:
-        found.append(f"{those(vague)}: no ratios, because the 95 % interval is wider than ±20 %")
+        lines.append(f"{cases_of(vague)}: no ratios, because the 95 % interval is wider than ±20 %")
     if alone := [row for row in known if row.uncertainty is None and row not in few]:
         unknown = "no samples stored to tell how rounds differ"
-        found.append(f"{those(alone)}: {unknown}, so the 95 % CI is that of samples alone")
+        lines.append(f"{cases_of(alone)}: {unknown}, so the 95 % CI is that of samples alone")
     if errors := max((row.ecc_uncorrected or 0 for row in done), default=0):
-        found.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
+        lines.append(f"memory errors that ECC could not correct, since the driver was loaded: {errors}")
     if any(row.other_processes for row in done):
-        found.append("other processes used the GPU at the same time")
-    return found
+        lines.append("other processes used the GPU at the same time")
+    return lines
 
 
 def block(case: Case) -> str:

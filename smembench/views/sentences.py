@@ -1,4 +1,4 @@
-"""What a table's numbers mean: one sentence, and a note on the CPU's baseline.
+"""The meaning of a table's numbers: one sentence, and a note on the CPU's baseline.
 
 They claim a difference only if it is beyond the noise (``stats.differs``). The sentence leaves out times that were
 taken while the device was throttled or the host busy.
@@ -42,23 +42,23 @@ def sentence(run: Run) -> str:
 def compared(run: Run, result: Row, other: Row, called: str = "") -> str:
     """``1.837 times (±0.4 %) as fast as naiveGmem``, or ``as fast as`` it within the noise; ``called`` names it."""
     called = called or other.kernel
-    effect, found = difference(run, other, result), ratio(run, other, result)
+    effect, quotient = difference(run, other, result), ratio(run, other, result)
     if effect is None:
         return f"not compared with {called}: too few samples"
     if not effect.differs:
         apart = max(effect.high - 1, 1 - effect.low)
         known = apart <= UNSURE and comparable(other, result)
         return f"as fast as {called} within {percentage(100 * apart)}" if known else f"no different from {called}"
-    if found is None:
+    if quotient is None:
         return f"{'slower' if effect.ratio > 1 else 'faster'} than {called}"
-    if found.value < 1:
-        return f"slower than {called}: it takes {times_text(found._replace(value=1 / found.value))} as long"
-    return f"{times_text(found)} as fast as {called}"
+    if quotient.value < 1:
+        return f"slower than {called}: it takes {times_text(quotient._replace(value=1 / quotient.value))} as long"
+    return f"{times_text(quotient)} as fast as {called}"
 
 
 def slowed_by_stride(run: Run, rows: Sequence[Row]) -> list[str]:
     """A note on each case of the CPU's baseline that its stride makes slower per operation than a size beside it."""
-    found = []
+    lines = []
     for row in rows:
         other = _beside(run, row) if row.ok and row.kernel == PROBLEMS[row.problem].cpu_kernel else None
         effect = difference(run, other, row) if other else None
@@ -69,10 +69,10 @@ def slowed_by_stride(run: Run, rows: Sequence[Row]) -> list[str]:
         if effect.low * fewer > 1:
             slower = f"{effect.ratio * fewer:.2g} times as long per operation as at {problem.texts.size(other.case)}"
             step = f"{problem.column_step(row.case)} bytes apart"
-            found.append(
+            lines.append(
                 f"{row.kernel}: {slower}: elements of a column are {step}, so they share few sets of the cache"
             )
-    return found
+    return lines
 
 
 def _beside(run: Run, row: Row) -> Row | None:

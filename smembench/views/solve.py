@@ -20,17 +20,17 @@ COMMAND = "smembench lesson solve"
 def exercise_records(folder: Path) -> list[Record]:
     """The exercises in order, each with the state of its file in a folder."""
     return [
-        {"exercise": each.name, "state": state(each, folder / f"{each.name}.py"), "what": each.what}
-        for each in EXERCISES.values()
+        {"exercise": exercise.name, "state": state(exercise, folder / f"{exercise.name}.py"), "what": exercise.what}
+        for exercise in EXERCISES.values()
     ]
 
 
 def exercise_lines(records: Sequence[Record]) -> Iterator[str]:
     """A line per exercise, and the next command."""
     yield f"{COMMAND} NAME writes NAME.py here, and grades it from then on"
-    for each in records:
-        yield f"  {each['exercise']:<10} {each['state']:<7} {each['what']}"
-    unsolved = (each["exercise"] for each in records if each["state"] != "solved")
+    for record in records:
+        yield f"  {record['exercise']:<10} {record['state']:<7} {record['what']}"
+    unsolved = (record["exercise"] for record in records if record["state"] != "solved")
     if name := next(unsolved, None):
         yield f"next: {COMMAND} {name}"
 

@@ -34,19 +34,19 @@ def brief(run: Run) -> list[Section]:
 
 
 def summary(run: Run) -> list[Section]:
-    """What was measured and how far to trust it, findings, and the fastest kernel at each size."""
+    """The measured cases and their reliability, findings, and the fastest kernel at each size."""
     named = zip(labels(run.rows), run.rows, strict=True)
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in named if row in run.failed]
     more = [f"{len(failed) - _FAILED} more failed"] if len(failed) > _FAILED else []
     first = Section(
         f"{title([run])} · {facts([run])}", (), (), sentence=capital(trust(run)), notes=failed[:_FAILED] + more
     )
-    found = [Section(heading, (), (), sentence=text) for heading, text in findings(run)[:_FINDINGS]]
+    headlines = [Section(heading, (), (), sentence=text) for heading, text in findings(run)[:_FINDINGS]]
     best = [section for section in limits(run, most=_LINES) if len(section.cells) > 1]
     several = number_of(len(groups(run.rows)), "table")
     command = f"smembench show {quote(str(run.path))} --tables"
     rest = [Section("", (), (), sentence=f"All {several}: {command}")] if run.path else []
-    return [first, *found, *best, *sustained(run), *where_it_pays(run), *rest]
+    return [first, *headlines, *best, *sustained(run), *where_it_pays(run), *rest]
 
 
 def title(runs: Sequence[Run]) -> str:
@@ -80,17 +80,17 @@ def findings(run: Run) -> list[tuple[str, str]]:
     Beside other libraries it says how fast the fastest kernels are, else what the kernels of the usual size gain.
     """
     limited = beside_libraries(run)
-    found = []
+    results = []
     for problem, _ in Counter(row.problem for row in run.rows if row.ok).most_common():
         of_problem = sorted((group for group in groups(run.rows) if group[0].problem == problem), key=usual)
-        told = [
+        texts = [
             (f"{family.problem.texts.title} {family.first.dtype}", _beside(family))
             for family in limited
             if family.problem is PROBLEMS[problem]
         ]
-        told += [(subject(rows[0]), sentence(run.only(rows))) for rows in of_problem]
-        found += [(capital(heading), text) for heading, text in told if text][:1]
-    return found
+        texts += [(subject(rows[0]), sentence(run.only(rows))) for rows in of_problem]
+        results += [(capital(heading), text) for heading, text in texts if text][:1]
+    return results
 
 
 def usual(rows: Sequence[Row]) -> tuple[int, bool, int, bool, int]:
@@ -114,7 +114,7 @@ def _beside(family: Family) -> str:
     rows = family.fastest
     if not rows:
         return ""
-    ratios = sorted(found for row in rows if (found := family.ratio(row)))
+    ratios = sorted(speed for row in rows if (speed := family.ratio(row)))
     ((kernel, often),) = Counter(row.kernel for row in rows).most_common(1)
     if len(rows) == 1:
         return f"The fastest kernel, {kernel}, runs at {times_text(ratios[0])} the speed of {family.beside}."
@@ -126,7 +126,7 @@ def _beside(family: Family) -> str:
 
 
 def trust(run: Run) -> str:
-    """How far the times can be trusted."""
+    """The reliability of the times."""
     done = [row for row in run.rows if row.ok]
     checked = [row for row in done if row.verified]
     counts = {
@@ -136,7 +136,7 @@ def trust(run: Run) -> str:
         "did not converge": sum(row.converged is False for row in done),
         "disturbed by a throttling GPU or a busy host, so upper bounds": sum(row.disturbed for row in done),
     }
-    said = [f"{count} {what}" for what, count in counts.items() if count]
+    parts = [f"{count} {what}" for what, count in counts.items() if count]
     every = "all " if len(checked) == len(run.rows) > 1 else ""
     outputs = f"the outputs of {every}{number_of(len(checked), 'case')} were checked before timing"
-    return f"{outputs if checked else 'no output was checked'}; {', '.join(said) or 'all times converged'}."
+    return f"{outputs if checked else 'no output was checked'}; {', '.join(parts) or 'all times converged'}."

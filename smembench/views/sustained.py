@@ -54,7 +54,7 @@ def _with_interval(
 
 
 def _course(moments: Sequence[Moment], name: str) -> str:
-    """What was read first, and last: ``1980–1755``."""
-    values = [value for each in moments if (value := getattr(each, name)) is not None]
+    """The first and the last reading: ``1980–1755``."""
+    values = [value for moment in moments if (value := getattr(moment, name)) is not None]
     ends = [f"{value:.0f}" for value in (*values[:1], *values[-1:])]
     return "–".join(dict.fromkeys(ends))

@@ -82,7 +82,7 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
         columns = [place for place in columns if place != moved[0]]
         table = _table(console, section, columns, near=True)
 
-    def said(cells: Sequence[str], place: int) -> str:
+    def text_of(cells: Sequence[str], place: int) -> str:
         column = section.columns[place]
         text = cells[place].replace("-\n", "").replace("\n", ", ")
         return f"{column.title} {text}" if column.numeric else text
@@ -90,7 +90,7 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
     words = [place for place, column in enumerate(section.columns) if not column.numeric]
     names = [" ".join(filter(None, line)) for line in _telling(section.cells, words)]
     below = (
-        f"{name}: {'; '.join(said(cells, place) for place in moved if cells[place])}"
+        f"{name}: {'; '.join(text_of(cells, place) for place in moved if cells[place])}"
         for name, cells in zip(names, section.cells, strict=True)
         if any(cells[place] for place in moved)
     )
@@ -100,9 +100,9 @@ def _narrow(console: Console, section: Section, columns: list[int]) -> tuple[Tab
 def _telling(lines: Sequence[Sequence[str]], words: Sequence[int]) -> list[list[str]]:
     """Of each line the first cells of these columns, as few as tell all lines apart, or all of them."""
     for count in range(1, len(words) + 1):
-        found = [[line[place] for place in words[:count]] for line in lines]
-        if len({tuple(cells) for cells in found}) == len(lines):
-            return found
+        keys = [[line[place] for place in words[:count]] for line in lines]
+        if len({tuple(cells) for cells in keys}) == len(lines):
+            return keys
     return [[line[place] for place in words or [0]] for line in lines]
 
 
@@ -138,9 +138,9 @@ def _fit(console: Console, table: Table) -> None:
     spare = console.width - _widths(console, table).minimum
     needs = []
     for place, column in enumerate(table.columns):
-        found = [_widths(console, cell) for cell in (column.header, *column.cells)]
-        column.width = max(column.min_width or 0, *(one.minimum for one in found))
-        needs.append((max(one.maximum for one in found) - column.width, place))
+        widths = [_widths(console, cell) for cell in (column.header, *column.cells)]
+        column.width = max(column.min_width or 0, *(one.minimum for one in widths))
+        needs.append((max(one.maximum for one in widths) - column.width, place))
     for more, place in sorted(needs):
         given = max(min(more, spare), 0)
         table.columns[place].width = (table.columns[place].width or 0) + given

@@ -50,23 +50,23 @@ def finals(tuned: Tuned, among: str = "") -> Section:
         **figures(problem, problem.texts.columns, rows),
         "mJ per launch": energy,
     }
-    said = least_energy(rows) if tuned.objective == "energy" else verdict(run, rows)
+    sentence = least_energy(rows) if tuned.objective == "energy" else verdict(run, rows)
     return table(
         f"{problem.texts.title} {problem.texts.size(best)} {best.dtype} on {best.device}: {among or 'the finalists'}",
         rows,
         {name: text for name, text in columns.items() if any(map(text, rows))},
         words=(what,),
-    ).below(bars=bars(rows, problem.texts.columns[0]), sentence="" if among else said, notes=cautions(rows))
+    ).below(bars=bars(rows, problem.texts.columns[0]), sentence="" if among else sentence, notes=cautions(rows))
 
 
-def counts(found: Search) -> str:
-    """How many candidates there are, and how many were ruled out and why."""
-    candidates = number_of(len(found.cases), "candidate")
-    if found.cases and found.cases[0].launch is not None:
-        return f"{candidates}; ruled out by --where: {found.over_limits}"
+def counts(search: Search) -> str:
+    """The number of candidates, and the numbers ruled out with the reasons."""
+    candidates = number_of(len(search.cases), "candidate")
+    if search.cases and search.cases[0].launch is not None:
+        return f"{candidates}; ruled out by --where: {search.over_limits}"
     return (
-        f"{candidates}; ruled out: {found.over_limits} over a block's limits, "
-        f"{found.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
+        f"{candidates}; ruled out: {search.over_limits} over a block's limits, "
+        f"{search.predicted_slow} predicted to need over {ALLOWED:g} times the least traffic"
     )
 
 
@@ -77,7 +77,7 @@ def _label(row: Row) -> str:
 
 
 def least_energy(rows: Sequence[Row]) -> str:
-    """Whether the first of a run's finalists takes less energy than the others, beyond their intervals."""
+    """A sentence: whether the first of a run's finalists takes less energy than the others, beyond their intervals."""
 
     def ends(row: Row) -> tuple[float, float]:
         value, within = row.energy_mj or math.inf, row.energy_uncertainty or 1.0
@@ -91,7 +91,7 @@ def least_energy(rows: Sequence[Row]) -> str:
 
 
 def verdict(run: Run, rows: Sequence[Row]) -> str:
-    """Whether the fastest of a run's finalists, given fastest first, is faster beyond the noise."""
+    """A sentence: whether the fastest of a run's finalists, given fastest first, is faster beyond the noise."""
     level = [_label(row) for row in rows[1:] if not tells_apart(run, rows[0], row)]
     if not level:
         return f"{_label(rows[0])} is the fastest, beyond the noise."

@@ -25,7 +25,7 @@ from smembench.model.problem import ITEMSIZE
 
 
 class Layout(NamedTuple):
-    """Where thread t of a block has its element in a tile: at t % ``run`` · ``step`` + t // ``run`` · ``next_run``.
+    """Place of thread t's element in a tile: t % ``run`` · ``step`` + t // ``run`` · ``next_run``.
 
     The first product wraps round at ``size``, the elements of the tile.
     """
@@ -42,7 +42,7 @@ def row(case: Case) -> Layout:
 
 
 def column(case: Case) -> Layout:
-    """As the documents' icol and irow: a warp's elements follow each other down a column, a row's width apart."""
+    """The documents' icol and irow: a warp's elements follow each other down a column, a row's width apart."""
     return Layout(block_of(case).y, tile_width(case), 1, tile_elements(case))
 
 
@@ -61,7 +61,7 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
 
     def access(out: Array, inp: Array, n: Index, passes: Index) -> None:
         shared = cuda.shared.array(length, dtype)
-        held = cuda.local.array(count, dtype)
+        values = cuda.local.array(count, dtype)
         t = cuda.threadIdx.y * bx + cuda.threadIdx.x
         i = cuda.blockIdx.x * threads + t
         set_at = uint64(t) % set_run * set_step % size + uint64(t) // set_run * set_next
@@ -70,21 +70,21 @@ def build(case: Case, *, sets: LayoutOf, reads: LayoutOf, dynamic: bool = False)
         if i < n:
             value = inp[i]
         for tile in range(count):
-            held[tile] = value
+            values[tile] = value
         done = uint32(0)
         while done < passes:
             for tile in range(count):
-                shared[tile * size + set_at] = held[tile]
+                shared[tile * size + set_at] = values[tile]
             cuda.syncthreads()
             for tile in range(count):
-                held[tile] = shared[(tile + 1) % count * size + read_at]
-            held[0] += one
+                values[tile] = shared[(tile + 1) % count * size + read_at]
+            values[0] += one
             cuda.syncthreads()
             done = done + 1
         if i < n:
-            total = held[0]
+            total = values[0]
             for tile in range(1, count):
-                total += held[tile]
+                total += values[tile]
             out[i] = total
 
     dynamic_bytes = count * size * ITEMSIZE[case.dtype] if dynamic else 0

@@ -74,7 +74,7 @@ class Access(Problem):
         return {"passes": case.m, "n": case.n}
 
     def most_bytes_per_clock(self, case: Case, computes: str) -> int:
-        """What the banks deliver, and more only where lanes share wider words.
+        """The banks' bandwidth; lanes that share wider words can exceed it.
 
         A word of 4 bytes for a whole warp is 128 bytes in one clock. Of 8 bytes hardware may serve all lanes at once,
         too.
@@ -96,7 +96,7 @@ class Access(Problem):
         return None
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """One array of whole numbers in [0, 2^20): sums of eight and the passes stay exact in float32."""
+        """An array of whole numbers in [0, 2^20): sums of eight and the passes stay exact in float32."""
         return (self.rng(case, seed).integers(0, _VALUES, case.n).astype(case.dtype),)
 
     def input_key(self, case: Case) -> tuple[object, ...]:

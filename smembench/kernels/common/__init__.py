@@ -1,1 +1,1 @@
-"""What kernels of several problems share."""
+"""Common parts of several problems' kernels."""

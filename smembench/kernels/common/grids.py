@@ -7,7 +7,7 @@ SM_THREADS = 2048
 
 
 def ceil_div(whole: int, part: int) -> int:
-    """How many parts cover the whole."""
+    """The number of parts that cover the whole."""
     return -(-whole // part)
 
 
@@ -33,7 +33,7 @@ def tile_elements(case: Case) -> int:
 
 
 def square_only(case: Case) -> str | None:
-    """Why a block that is not square is unsupported, or None."""
+    """The refusal of a block that is not square, or None."""
     block = block_of(case)
     return None if block.x == block.y else f"{case.kernel} needs a square block, not {block}"
 

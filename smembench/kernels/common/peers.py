@@ -1,4 +1,4 @@
-"""What kernels of other libraries share: whether the library is there, and its view of an array on the device."""
+"""Common parts of other libraries' kernels: a check for the library, and its view of an array on the device."""
 
 from __future__ import annotations
 

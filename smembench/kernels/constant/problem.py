@@ -121,8 +121,8 @@ class ConstantTexts(Texts):
         """Diverging reads of each memory against uniform ones, then uniform ones against those of global memory."""
         pairs = [(f"{memory}Diverging", f"{memory}Uniform") for memory in ("constant", "shared", "global")]
         pairs += [("sharedUniform", "globalUniform"), ("constantUniform", "globalUniform")]
-        found = [(fastest(results, one), fastest(results, other)) for one, other in pairs]
-        clauses = [f"{one.kernel} is {compared(one, other)}" for one, other in found if one and other]
+        fastest_pairs = [(fastest(results, one), fastest(results, other)) for one, other in pairs]
+        clauses = [f"{one.kernel} is {compared(one, other)}" for one, other in fastest_pairs if one and other]
         return [f"of the stencils {clauses[0]}", *clauses[1:]] if clauses else []
 
 

@@ -1,4 +1,4 @@
-"""What the stencil kernels have in common: their grid, their shared tile, and the tap a lane begins with.
+"""Common parts of the stencil kernels: their grid, their shared tile, and the tap a lane begins with.
 
 Every kernel keeps its block's share of the input, with ``RADIUS`` elements on either side, in a shared tile, so the
 inner loop reads at most the coefficients from global memory. Every thread sums all taps. The kernels differ in where

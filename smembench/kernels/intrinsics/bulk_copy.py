@@ -103,10 +103,10 @@ def complete_bytes(barriers: Array, index: Index, count: int) -> None:
 
 def swizzled(box: NDArray[Any]) -> NDArray[Any]:
     """The elements of a tile, rows by columns, in the order in which they lie in shared memory."""
-    found = np.empty(box.size, box.dtype)
+    tile = np.empty(box.size, box.dtype)
     row, column = np.indices(box.shape)
-    found[places_in_tile(box.itemsize, row, column, box.shape[1] * box.itemsize)] = box
-    return found
+    tile[places_in_tile(box.itemsize, row, column, box.shape[1] * box.itemsize)] = box
+    return tile
 
 
 def row_bytes_of(columns: int, itemsize: int) -> int:
@@ -115,7 +115,7 @@ def row_bytes_of(columns: int, itemsize: int) -> int:
 
 
 def places_in_tile(itemsize: int, row: Any, column: Any, row_bytes: int = ROW_BYTES) -> Any:
-    """Where elements of a swizzled tile lie, in elements from its beginning."""
+    """Offsets of a swizzled tile's elements, in elements from its beginning."""
     return place_in_tile(itemsize, row_bytes)(row, column)
 
 

@@ -31,7 +31,7 @@ BYTES = 16
 
 
 class Operand(NamedTuple):
-    """What stands for one ``$n`` in PTX text, or for one per register.
+    """The operand for a ``$n`` of PTX text, or for one per register.
 
     Attributes:
         kind: the method of ``lowering.Code`` that makes it of arguments.

@@ -38,11 +38,12 @@ class Groups:
 
     def start(self, read: Read, work: Callable[..., None]) -> None:
         """Start some work, which gets the arrays that ``read`` returns."""
-        found = [array.tobytes() for array in read()]
+        before = [array.tobytes() for array in read()]
 
         def complete() -> None:
             arrays = read()
-            assert [array.tobytes() for array in arrays] == found, f"memory was changed before {self._what} had read it"
+            now = [array.tobytes() for array in arrays]
+            assert now == before, f"memory was changed before {self._what} had read it"
             work(*arrays)
 
         self._started()[-1].append(complete)
@@ -63,23 +64,23 @@ class InFlight:
     """Values that asynchronous work changes, kept separately for each simulated thread: NaN until it is complete."""
 
     def __init__(self) -> None:
-        self._held: ContextVar[dict[int, tuple[NDArray[Any], int]]] = ContextVar("held")
+        self._pending: ContextVar[dict[int, tuple[NDArray[Any], int]]] = ContextVar("pending")
 
     def changing(self, values: NDArray[Any]) -> Callable[[Callable[[NDArray[Any]], Any]], None]:
         """Begin a change of some values; the function that it returns completes it, by the values before it."""
-        held = self._held.get({})
-        self._held.set(held)
+        pending = self._pending.get({})
+        self._pending.set(pending)
         place = values.ctypes.data
-        before, changes = held.get(place, (values.copy(), 0))
-        held[place] = before, changes + 1
+        before, changes = pending.get(place, (values.copy(), 0))
+        pending[place] = before, changes + 1
         values[:] = np.nan
 
         def change(work: Callable[[NDArray[Any]], Any]) -> None:
             assert np.isnan(values).all(), "values were written while work on them was in flight"
-            before, changes = held.pop(place)
+            before, changes = pending.pop(place)
             after = np.asarray(work(before), values.dtype)
             if changes > 1:
-                held[place] = after, changes - 1
+                pending[place] = after, changes - 1
             else:
                 values[:] = after
 

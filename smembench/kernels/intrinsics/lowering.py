@@ -194,7 +194,7 @@ class Code:
         return vector
 
     def load(self, pointer: ir.Value, kind: ir.Type = WORDS, size: int = BYTES) -> ir.Value:
-        """What lies at an address, in one access of ``size`` bytes."""
+        """The value at an address, in one access of ``size`` bytes."""
         return self.builder.load(self.builder.bitcast(pointer, kind.as_pointer()), align=size)
 
     def store(self, value: ir.Value, pointer: ir.Value, size: int = BYTES) -> None:
@@ -221,5 +221,5 @@ class Code:
 
 
 def _together(kinds: list[ir.Type]) -> ir.Type:
-    """What inline assembly returns that writes values of these types."""
+    """The type that inline assembly returns if it writes values of these types."""
     return ir.LiteralStructType(kinds) if len(kinds) > 1 else (*kinds, ir.VoidType())[0]

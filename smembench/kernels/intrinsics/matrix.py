@@ -95,7 +95,7 @@ def load_matrices(fragments: Array, place: Index, tile: Array, index: Index, lan
 
 @Ptx(_LOAD.replace(".x4", ".x4.trans"), written(MATRICES), SHARED, UNUSED, fits=_words_of_halves)
 def load_matrices_transposed(fragments: Array, place: Index, tile: Array, index: Index, lane: Index) -> None:
-    """As load_matrices, each matrix transposed.
+    """The same as load_matrices, with transposed matrices.
 
     Raises:
         ValueError: as load_matrices.
@@ -113,7 +113,7 @@ def _row(tile: Array, index: Index) -> slice:
 
 
 def _of_lanes(value: Any, lanes: list[Any]) -> list[Any]:
-    """What each of these lanes gives as its ``value``, by one shuffle of the simulator."""
+    """The ``value`` of each of these lanes, by one shuffle of the simulator."""
     given: Any = cuda.shfl_sync(ALL_LANES, value, lanes)
     return list(given)
 
@@ -133,7 +133,7 @@ def multiply_matrices(dtype: str, down: int, across: int) -> DeviceFunction:
 
         def of(first: int, part: int) -> Any:
             """The parts of four lanes, as numbers: (lane, register, half)."""
-            halves = np.array([each[part] for each in given[first : first + 4]], np.uint32)[..., None].view(np.uint16)
+            halves = np.array([words[part] for words in given[first : first + 4]], np.uint32)[..., None].view(np.uint16)
             return formats.widened(halves, dtype, "float64")
 
         # In order of k: the half of 8, the lane, the half of the register.
@@ -167,7 +167,7 @@ def store_matrices_transposed(dtype: str) -> DeviceFunction:
     def store_transposed(tile: Array, index: Index, sums: Array, first: Index, lane: Index) -> None:
         mine = tuple(formats.rounded(np.asarray(sums[first : first + 2 * MATRICES], np.float32), dtype))
         given = _of_lanes(mine, [4 * column + lane % 8 // 2 for column in range(8)])
-        tile[_row(tile, index)] = tuple(each[lane // 8 * 2 + lane % 2] for each in given)
+        tile[_row(tile, index)] = tuple(values[lane // 8 * 2 + lane % 2] for values in given)
 
     return store_transposed
 

@@ -59,7 +59,7 @@ def operand_b(columns: int, dtype: str, b_layout: str) -> Operand:
 
 
 def places_of_elements(operand: Operand, which: Any, itemsize: int, depth: int) -> Any:
-    """Where these rows or columns of an operand lie along k, one after another, in elements from its beginning."""
+    """Offsets of these rows or columns of an operand along k, one after another, in elements from its beginning."""
     along, which = np.arange(depth), which[:, None]
     if not operand.transposed:
         return places_in_tile(itemsize, which, along)

@@ -33,12 +33,12 @@ def row_products(rows: int, count: int, apart: int, *, within: bool) -> DeviceFu
                     start = min(first.row + i, A.rows - 1) * A.stride
                     sums[i] += A.elements[uint64(start) + place] * factor
 
-    def lower(code: Code, held: Value, A: Value, B: Value, corner: Value, position: Value) -> None:
+    def lower(code: Code, accumulators: Value, A: Value, B: Value, corner: Value, position: Value) -> None:
         builder, at = code.builder, position.ir
         (a_array, a_rows, k, lda), (b_array, _, _, ldb), (row, col) = (
-            _fields(builder, each.ir) for each in (A, B, corner)
+            _fields(builder, struct.ir) for struct in (A, B, corner)
         )
-        sums, a, b = map(code.pointer, (held, Value(A.kind[0], a_array), Value(B.kind[0], b_array)))
+        sums, a, b = map(code.pointer, (accumulators, Value(A.kind[0], a_array), Value(B.kind[0], b_array)))
 
         def least(x: ir.Value, y: ir.Value) -> ir.Value:
             return builder.select(builder.icmp_unsigned("<", x, y), x, y)

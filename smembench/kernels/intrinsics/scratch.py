@@ -38,8 +38,8 @@ def scratch(name: str, dtype: str, elements: int) -> DeviceFunction:
         return np.zeros(elements, dtype)
 
     def array() -> Array:
-        found: Array = simulated()
-        return found
+        values: Array = simulated()
+        return values
 
     # LLVM IR: a variable of the module is no instruction, and LLVM has to know its space and alignment.
     return register(array, lambda code: code.module_array(f"smembench_{name}", kind, elements), result=kind)

@@ -147,7 +147,7 @@ def applied(context: Any, function: Operation) -> Iterator[None]:
         context._attributes[dim3].remove(axes)
         for operation, rule in rules.items():
             # What Numba has learned of an operation meanwhile stays.
-            kept = [each for each in context.resolve_value_type(operation).templates if each is not rule]
+            kept = [template for template in context.resolve_value_type(operation).templates if template is not rule]
             _replace(context, operation, kept)
 
 

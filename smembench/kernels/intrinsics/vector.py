@@ -34,7 +34,7 @@ def vector_of(array: Type, *index: Type) -> Type | None:
 
 
 def same_vectors(target: Type, place: Type, source: Type, index: Type) -> bool:
-    """Whether two arrays have the same vectors."""
+    """True if two arrays have the same vectors."""
     return vector_of(target) == vector_of(source) is not None
 
 

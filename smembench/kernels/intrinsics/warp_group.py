@@ -125,8 +125,8 @@ def products(
 
         def multiply(*read: NDArray[Any]) -> None:
             rows, wanted = (widened(array, dtype, "float32") for array in read)
-            found = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
-            change(lambda before: found if fresh else before + found)
+            sums = (rows @ wanted.T).reshape(2, groups, 2).transpose(1, 0, 2).ravel()
+            change(lambda before: sums if fresh else before + sums)
 
         _PRODUCTS.start(lambda: tuple(tiles[place] for tiles, place in places), multiply)
 
@@ -157,7 +157,7 @@ def places_of_sums(columns: int, thread: int) -> tuple[Any, Any]:
 
 @lru_cache(2 * GROUP)
 def _places_read(columns: int, left: Operand, right: Operand, thread: int, dtype: str) -> tuple[Any, ...]:
-    """Where the rows and columns of a thread's sums lie in two operands."""
+    """Offsets of the rows and columns of a thread's sums in two operands."""
     both = zip((left, right), places_of_sums(columns, thread), strict=True)
     return tuple(places_of_elements(operand, which, ITEMSIZE[dtype], depth_of(dtype)) for operand, which in both)
 

@@ -50,7 +50,7 @@ class Latency(Problem):
         return {"loads": case.m, "n": case.n}
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """One array: ``a[j]`` is the word after j in a random order of all n."""
+        """An array: ``a[j]`` is the word after j in a random order of all n."""
         import numpy as np
 
         order = self.rng(case, seed).permutation(case.n).astype(case.dtype)
@@ -59,7 +59,7 @@ class Latency(Problem):
         return (chain,)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """One word and n."""
+        """A word and n."""
         return (1, case.n)
 
     def scalars(self, case: Case) -> tuple[int, ...]:
@@ -67,14 +67,14 @@ class Latency(Problem):
         return (case.n, case.m)
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Array:
-        """Where m loads from word 0 on end."""
+        """The word at which m loads from word 0 end."""
         (chain,) = inputs
         at = 0
         for _ in range(case.m % case.n):  # n loads lead back to where they began
             at = int(chain[at])
-        found: Array = chain[:1].copy()
-        found[0] = at
-        return found
+        end: Array = chain[:1].copy()
+        end[0] = at
+        return end
 
     def bytes_moved(self, case: Case) -> int:
         """m·itemsize: a word per load."""
@@ -107,9 +107,9 @@ class LatencyTexts(Texts):
         return f"{case.m} loads in a chain of {case.n}"
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """How long a load takes in each kernel."""
-        each = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
-        return [f"a load takes {' and '.join(each)}"] if each else []
+        """The time per load in each kernel."""
+        clauses = [f"{1e6 * time(result) / result.m:.4g} ns in {result.kernel}" for result in results]
+        return [f"a load takes {' and '.join(clauses)}"] if clauses else []
 
 
 PROBLEM = Latency(LatencyTexts())

@@ -41,15 +41,15 @@ def draw(rng: np.random.Generator, count: int, dtype: str, distribution: str) ->
 
     if count <= _PART:
         return _values(rng, count, dtype, distribution)
-    found = np.empty(count, carried(dtype))
-    parts = [found[start : start + _PART] for start in range(0, count, _PART)]
+    values = np.empty(count, carried(dtype))
+    parts = [values[start : start + _PART] for start in range(0, count, _PART)]
 
     def fill(part: Array, stream: np.random.Generator) -> None:
         part[:] = _values(stream, part.size, dtype, distribution)
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(fill, parts, rng.spawn(len(parts))))  # raises what a part raised
-    return found
+    return values
 
 
 def _values(rng: np.random.Generator, count: int, dtype: str, distribution: str) -> Array:

@@ -78,7 +78,7 @@ class MmaTiling:
         return NumbaKernel(function, grid=grid, block=self.block, launch_bounds=bounds, variant=variant)
 
     def unsupported(self, case: Case) -> str | None:
-        """Why a case's block does not fit, or None."""
+        """The refusal of a case whose block does not fit, or None."""
         x, y = self.block
         if x not in (8, 16, 32) or y not in (8, 16, 32) or 2 * self.threads * _REGISTERS > _SM_REGISTERS:
             return f"{case.kernel} cannot divide its tiles evenly among {self.block} threads: use 16x16, 16x8 or 8x8"

@@ -21,13 +21,13 @@ from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-HELD = 32
+PER_LANE = 32
 """Elements of a piece per lane."""
 
 
 def height(dtype: str) -> int:
     """Rows of a piece."""
-    return HELD * WARP * ITEMSIZE[dtype] // ROW_BYTES
+    return PER_LANE * WARP * ITEMSIZE[dtype] // ROW_BYTES
 
 
 def packing(dtype: str, threads: int) -> DeviceFunction:
@@ -38,22 +38,22 @@ def packing(dtype: str, threads: int) -> DeviceFunction:
     warps = threads // WARP
 
     def pack(shared: Array, From: Matrix, copy_map: Index) -> None:
-        held = cuda.local.array(HELD, element)
+        staged = cuda.local.array(PER_LANE, element)
         warp, lane = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP
         at = warp * (rows * width)
         across, down = (From.columns + (width - 1)) // width, (From.rows + (rows - 1)) // rows
         piece = cuda.blockIdx.x * warps + warp
         while piece < down * across:
             corner = Place(piece // across * rows, piece % across * width)
-            for i in range(HELD):
+            for i in range(PER_LANE):
                 row, col = corner.row + uint32(i * WARP // width), corner.col + uint32(i * WARP % width) + lane
                 if row < From.rows and col < From.columns:
-                    held[i] = From.elements[row * From.stride + col]
+                    staged[i] = From.elements[row * From.stride + col]
             if lane == 0:
                 finish_stores(0)
             cuda.syncwarp()
-            for i in range(HELD):
-                shared[at + place_of(uint32(i * WARP // width), uint32(i * WARP % width) + lane)] = held[i]
+            for i in range(PER_LANE):
+                shared[at + place_of(uint32(i * WARP // width), uint32(i * WARP % width) + lane)] = staged[i]
             publish_tile()
             cuda.syncwarp()
             if lane == 0:

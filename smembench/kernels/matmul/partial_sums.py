@@ -1,4 +1,4 @@
-"""How blocks share the steps along k of all tiles evenly, and add up their partial sums of a tile in a fixed order.
+"""Even shares of the steps along k of all tiles, and the addition of a tile's partial sums in a fixed order.
 
 Steps are numbered, tile after tile, and block b begins at b · steps / blocks, rounded down. So blocks with one step
 more lie between the others, and where the number of blocks is a multiple of that of tiles, none has steps of two tiles.
@@ -32,7 +32,7 @@ BLOCKS_AT_ONCE = 8
 
 
 def most_blocks(tiling: Tiling) -> int:
-    """How many blocks have room in scratch memory for two tiles each."""
+    """The number of blocks with room in scratch memory for two tiles each."""
     return SCRATCH_ELEMENTS // (2 * tiling.rows * tiling.columns)
 
 
@@ -47,7 +47,7 @@ class StepShares(NamedTuple):
 
 @device
 def step_shares(steps: Index, blocks: Index) -> StepShares:
-    """How ``blocks`` share ``steps``."""
+    """Shares of ``blocks`` in ``steps``."""
     fewest = steps // blocks
     return StepShares(steps, blocks, fewest, steps - fewest * blocks)
 
@@ -132,7 +132,7 @@ def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
 
 
 class BlockSums(NamedTuple):
-    """What blocks do with the sums of a tile that they share; all threads call both.
+    """Exchange of the sums of a tile that blocks share; all threads call both functions.
 
     ``pass_on(accumulators, thread, block, contributors)``: write this block's share, and count it.
     ``add(C, thread, block, contributors, corner, least)``: wait for the others, add up some of the tile, and write it.
@@ -154,7 +154,7 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
 
     @device
     def place_of(block: Index, contributors: Contributors) -> Index:
-        """Where a block's sums lie: first those of the tile that it begins, then those of a tile that it continues."""
+        """Offset of a block's sums: first those of the tile that it begins, then those of a tile that it continues."""
         return (2 * block + uint32(block != contributors.first)) * elements
 
     def pass_on(accumulators: Array, thread: Index, block: Index, contributors: Contributors) -> None:

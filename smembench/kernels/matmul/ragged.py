@@ -31,7 +31,7 @@ AT_ONCE = 6
 
 
 class Predication(NamedTuple):
-    """Which of the three a case is, as ``label``, and its functions.
+    """A case's kind of predication, as ``label``, and its functions.
 
     ``origin(index, tile, side)``: first row or column of a block's tile. ``short(k)``: by how much the first tile along
     k is shorter than the others. ``first(k, short)``: where it ends.
@@ -65,7 +65,7 @@ def predication(tiling: Tiling, case: Case) -> Predication:
 
 @cache
 def predicated_load(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
-    """``(a_held, b_held, A, B, thread, corner, k0)``: load a thread's share of the tiles at ``k0`` into registers.
+    """``(a_staged, b_staged, A, B, thread, corner, k0)``: load a thread's share of the tiles at ``k0`` into registers.
 
     Rows and columns beyond the edge of C are read as the last one. What lies beyond k is zero.
     """
@@ -75,61 +75,61 @@ def predicated_load(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunctio
     copy_a, copy_b = copying(a_width), copying(b_width)
 
     @device
-    def load_a(held: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
+    def load_a(staged: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
         row = row0 + thread // a_across
         col = k0 + thread % a_across * a_width
         for i in range(a_count):
             if col < A.columns:
                 at = min(row + i * a_step, A.rows - 1) * A.stride + col
-                copy_a(held, i * a_width, A.elements, at)
+                copy_a(staged, i * a_width, A.elements, at)
             else:
                 for j in range(a_width):
-                    held[i * a_width + j] = zero
+                    staged[i * a_width + j] = zero
 
     @device
-    def load_b(held: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
+    def load_b(staged: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
         row = k0 + thread // b_across
         col = col0 + thread % b_across * b_width
         for i in range(b_count):
             r = row + i * b_step
             if r < B.rows:
                 at = r * B.stride + min(col, B.columns - b_width)
-                copy_b(held, i * b_width, B.elements, at)
+                copy_b(staged, i * b_width, B.elements, at)
             else:
                 for j in range(b_width):
-                    held[i * b_width + j] = zero
+                    staged[i * b_width + j] = zero
 
-    def load(a_held: Array, b_held: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
-        load_a(a_held, A, thread, corner.row, k0)
-        load_b(b_held, B, thread, corner.col, k0)
+    def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
+        load_a(a_staged, A, thread, corner.row, k0)
+        load_b(b_staged, B, thread, corner.col, k0)
 
     return device(load)
 
 
 @cache
 def store(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
-    """``(a_tile, b_tile, buffer, a_held, b_held, thread)``: store what was loaded, A's tile transposed, in a buffer."""
+    """``(a_tile, b_tile, buffer, a_staged, b_staged, thread)``: store loaded values in a buffer, A transposed."""
     pitch, columns, a_elements, b_elements = tiling.pitch, tiling.columns, tiling.a_elements, tiling.b_elements
     a_across, b_across = tiling.depth // a_width, columns // b_width
     a_step, b_step = tiling.threads // a_across, tiling.threads // b_across
     a_count, b_count, copy = tiling.rows // a_step, tiling.depth // b_step, copying(b_width)
 
-    def store(a_tile: Array, b_tile: Array, buffer: Index, a_held: Array, b_held: Array, thread: Index) -> None:
+    def store(a_tile: Array, b_tile: Array, buffer: Index, a_staged: Array, b_staged: Array, thread: Index) -> None:
         row, col = thread // a_across, thread % a_across * a_width
         at = uint64(buffer * a_elements) + uint64(col * pitch + row)
         for i in range(a_count):
             for j in range(a_width):
-                a_tile[at + (j * pitch + i * a_step)] = a_held[i * a_width + j]
+                a_tile[at + (j * pitch + i * a_step)] = a_staged[i * a_width + j]
         row, col = thread // b_across, thread % b_across * b_width
         at = uint64(buffer * b_elements) + uint64(row * columns + col)
         for i in range(b_count):
-            copy(b_tile, at + i * b_step * columns, b_held, i * b_width)
+            copy(b_tile, at + i * b_step * columns, b_staged, i * b_width)
 
     return device(store)
 
 
 def small_remainder(case: Case, tiling: Tiling) -> bool:
-    """Whether whole tiles leave at most SIDE rows and columns, and two of B's tiles can hold the sums of a chunk."""
+    """True if whole tiles leave at most SIDE rows and columns, and the sums of a chunk fit in two of B's tiles."""
     left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
     fit = SIDE * (tiling.threads + SIDE) <= 2 * tiling.b_elements
     return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, SIDE + 1)

@@ -55,7 +55,7 @@ def launched(
 
 
 def unsupported(tiling: Tiling, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:
-    """Why threads of this block cannot compute the tile, naming blocks that can, or None."""
+    """The refusal of a block whose threads cannot compute the tile, with blocks that can, or None."""
     if reason := results_fit(kernel, tiling.block, tiling.dtype, tiling.down, tiling.across):
         return reason
     if not _divides(tiling):
@@ -64,7 +64,7 @@ def unsupported(tiling: Tiling, kernel: str, fitting: str = "16x16, 16x8 or 8x8"
 
 
 def _divides(tiling: Tiling) -> bool:
-    """Whether warps fill the tile, and all threads load equal shares of A and of B."""
+    """True if warps fill the tile, and all threads load equal shares of A and of B."""
     if tiling.warps and (tiling.block.x % LANES_ACROSS or tiling.block.y % (LANES_DOWN * tiling.slices)):
         return False
     sides = ((tiling.depth, tiling.rows), (tiling.columns, tiling.depth))

@@ -1,4 +1,4 @@
-"""How a block divides its tile of C among threads that compute several results each. Sizes are in elements.
+"""Division of a block's tile of C among threads that compute several results each. Sizes are in elements.
 
 A block advances along k by ``depth`` columns of A and rows of B at a time. They lie in shared memory, A's transposed: a
 thread reads its parts of a column of A and of a row of B as 128-bit vectors.
@@ -27,7 +27,7 @@ class Offsets(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a thread computes with: the block's tiles in shared memory, and its own registers."""
+    """A thread's operands: the block's tiles in shared memory, and its own registers."""
 
     a_tile: Array
     b_tile: Array
@@ -136,7 +136,7 @@ A_LANES = 8
 
 
 class Copy(NamedTuple):
-    """One copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
+    """A copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
 
     of_a: bool
     row: int
@@ -148,14 +148,14 @@ def copies_of(tiling: Tiling, b_width: int) -> list[Copy]:
     """A thread's copies per tile: of B ``b_width`` elements each, of A one each, since its tile is transposed."""
     b_lanes = lanes_along_b(tiling, b_width)
     a_in_row, b_in_row = tiling.depth // A_LANES, tiling.columns // (b_lanes * b_width)
-    found = []
+    copies = []
     for i in range(tiling.b_share // b_width):
         row, along = i // b_in_row * (tiling.threads // b_lanes), i % b_in_row * b_lanes * b_width
-        found.append(Copy(False, row, along, row * tiling.columns + along))
+        copies.append(Copy(False, row, along, row * tiling.columns + along))
     for i in range(tiling.a_share):
         row, along = i // a_in_row * (tiling.threads // A_LANES), i % a_in_row * A_LANES
-        found.append(Copy(True, row, along, along * tiling.pitch + row))
-    return found
+        copies.append(Copy(True, row, along, along * tiling.pitch + row))
+    return copies
 
 
 def lanes_along_b(tiling: Tiling, b_width: int) -> int:

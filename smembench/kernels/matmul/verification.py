@@ -1,4 +1,4 @@
-"""Whether a product is right, against float64: by its norm, or for narrow types by what rounding can do to an entry."""
+"""Verification of a product against float64: by its norm, or for narrow types by the rounding error of an entry."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ Reference = ByNorm | ByRounding
 
 
 def reference_of(case: Case, a: Array, b: Array) -> Reference:
-    """What products of A and B, in float64, are held to.
+    """The reference for products of A and B, in float64.
 
     When a side is over 1024, that is their product with random ±1 columns: Freivalds' check (Freivalds, Probabilistic
     machines can use less running time, 1977). A wrong C passes one ±1 column with probability at most 1/2, and four

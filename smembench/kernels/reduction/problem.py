@@ -56,7 +56,7 @@ class Reduction(Problem):
         return (drawn.astype(case.dtype, copy=False),)
 
     def lengths(self, case: Case) -> tuple[int, ...]:
-        """One and n elements."""
+        """A result and n elements."""
         return (1, case.n)
 
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> float:
@@ -65,11 +65,11 @@ class Reduction(Problem):
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
         """The exact sum and nothing else; it is odd, and so never 0. The error is relative."""
-        found = output[0].item()
-        if found == reference:
+        result = output[0].item()
+        if result == reference:
             return Verification(True, 0.0)
-        error = abs(found - reference) / abs(reference)
-        return Verification(False, error if isfinite(error) else None, f"the result is {found}, not {reference}")
+        error = abs(result - reference) / abs(reference)
+        return Verification(False, error if isfinite(error) else None, f"the result is {result}, not {reference}")
 
     def flops(self, case: Case) -> int:
         """n - 1 additions; of integers none counts."""
@@ -101,7 +101,7 @@ class ReductionTexts(Texts):
         return str(case.n)
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What bank conflicts cost, the last step against the first, and against reading alone."""
+        """The cost of bank conflicts, and the last step against the first and against reading alone."""
         first, conflicts, without, last, read = (
             fastest(results, name)
             for name in ("sumDivergent", "sumInterleaved", "sumSequential", "sumPersistent", "readGmem")
@@ -110,9 +110,9 @@ class ReductionTexts(Texts):
         if conflicts and without:
             clauses.append(f"without bank conflicts the sum is {compared(without, conflicts)}")
         if last and (first or read):
-            said = [f"is {compared(last, first)}"] if first else []
-            said += [f"reaches {100 * time(read) / time(last):.0f} % of {read.kernel}"] if read else []
-            clauses.append(f"{last.kernel} {' and '.join(said)}")
+            parts = [f"is {compared(last, first)}"] if first else []
+            parts += [f"reaches {100 * time(read) / time(last):.0f} % of {read.kernel}"] if read else []
+            clauses.append(f"{last.kernel} {' and '.join(parts)}")
         return clauses
 
 

@@ -17,7 +17,7 @@ VECTORS = 4
 
 
 def power_of_two(least: int) -> Callable[[Case], str | None]:
-    """Why a block does not have a power of two of threads, from ``least`` on, or None."""
+    """The refusal of a block without a power of two of threads, from ``least`` on, or None."""
 
     def unsupported(case: Case) -> str | None:
         threads = threads_of(case)

@@ -30,7 +30,7 @@ class RoundTrip(HostArrays):
     cpu_kernel = "addOne"
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """One array, uniform in [0, 2^31 - 1): adding one neither overflows nor makes the poison, which is -1."""
+        """An array, uniform in [0, 2^31 - 1): adding one neither overflows nor makes the poison, which is -1."""
         import numpy as np
 
         return (self.rng(case, seed).integers(0, 2**31 - 1, case.n, dtype=np.int32),)

@@ -1,4 +1,4 @@
-"""What is timed and was not written here: kernels of the user's, each with its own arguments and check."""
+"""Kernels of the user's, each with its own arguments and check."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Time(Problem):
         return launch_of(case).array_bytes
 
     def bytes_moved(self, case: Case) -> int:
-        """As declared; by default every array once."""
+        """The declared bytes; by default every array once."""
         return launch_of(case).bytes
 
     def flops(self, case: Case) -> int:
-        """As declared; 0 by default."""
+        """The declared operations; 0 by default."""
         return launch_of(case).flops
 
     def input_key(self, case: Case) -> tuple[object, ...]:
@@ -93,8 +93,8 @@ class TimeTexts(Texts):
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
         """Each kernel beside the first."""
         first, *others = results or (None,)
-        said = [f"{each.kernel} is {compared(each, first)}" for each in others if first is not None]
-        return [f"the kernel {said[0]}", *said[1:]] if said else []  # a sentence begins with a capital, no name does
+        parts = [f"{other.kernel} is {compared(other, first)}" for other in others if first is not None]
+        return [f"the kernel {parts[0]}", *parts[1:]] if parts else []  # a sentence begins with a capital, no name does
 
 
 PROBLEM = Time(TimeTexts())

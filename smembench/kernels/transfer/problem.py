@@ -46,7 +46,7 @@ class Transfer(HostArrays):
     sizes = (Axis("bytes", "Bytes of the arrays copied, a number, a list or a range.", "1024:1073741824:*32"),)
 
     def shapes(self, sizes: Mapping[str, tuple[int, ...]]) -> list[Shape]:
-        """One row of ``bytes``/4 elements; without sizes 1 KiB, 32 KiB, 1 MiB, 32 MiB and 1 GiB."""
+        """A row of ``bytes``/4 elements; without sizes 1 KiB, 32 KiB, 1 MiB, 32 MiB and 1 GiB."""
         chosen = sizes.get("bytes") or _DEFAULT_BYTES
         for size in chosen:
             if size % _ITEMSIZE:
@@ -58,7 +58,7 @@ class Transfer(HostArrays):
         return {"bytes": case.n * _ITEMSIZE}
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """One array, uniform in [0, 2^31): none is the poison, which is -1."""
+        """An array, uniform in [0, 2^31): none is the poison, which is -1."""
         import numpy as np
 
         return (self.rng(case, seed).integers(0, 2**31, case.n, dtype=np.int32),)

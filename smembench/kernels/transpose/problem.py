@@ -56,7 +56,7 @@ class Transpose(Problem):
         return {"n": case.n} if case.m == case.n else {"nx": case.n, "ny": case.m}
 
     def inputs(self, case: Case, seed: int) -> tuple[Array, ...]:
-        """One array of m·n elements: uniform in [0, 1), or in [0, 2^31) for int32.
+        """An array of m·n elements: uniform in [0, 1), or in [0, 2^31) for int32.
 
         Neither holds the poison, whose bytes are all 0xFF: NaN, or -1.
         """

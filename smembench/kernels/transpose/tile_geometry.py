@@ -14,7 +14,7 @@ WARP_ROWS = 4
 
 
 def rows_fit(case: Case) -> str | None:
-    """Why a block cannot cover a square tile as wide as itself in whole passes, or None."""
+    """The refusal of a block that cannot cover a square tile as wide as itself in whole passes, or None."""
     block = block_of(case)
     if block.x % block.y:
         return f"{case.kernel} needs a block whose height divides its width, not {block}"
@@ -22,7 +22,7 @@ def rows_fit(case: Case) -> str | None:
 
 
 def power_of_two(case: Case) -> str | None:
-    """Why a block's width does not suit a swizzle by XOR, which needs a power of two, or None."""
+    """The refusal of a block whose width is not the power of two that a swizzle by XOR needs, or None."""
     block = block_of(case)
     if block.x & (block.x - 1):
         return f"{case.kernel} needs a block whose width is a power of two, not {block}"
@@ -35,13 +35,13 @@ def vector_side(case: Case) -> int:
 
 
 def vectors_align(case: Case) -> bool:
-    """Whether all rows of input and output begin at multiples of 16 bytes."""
+    """True if all rows of input and output begin at multiples of 16 bytes."""
     wide = vector_width(case.dtype)
     return case.n % wide == 0 and case.m % wide == 0
 
 
 def vectors_fit(case: Case) -> str | None:
-    """Why a block cannot cover its tile in whole passes of 128-bit accesses, or None."""
+    """The refusal of a block that cannot cover its tile in whole passes of 128-bit accesses, or None."""
     block, side = block_of(case), vector_side(case)
     step = max(vector_width(case.dtype), WARP_ROWS)
     if reason := power_of_two(case):

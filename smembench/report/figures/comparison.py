@@ -30,7 +30,7 @@ def changes(comparison: Comparison, title: str) -> Chart | None:
             "low": _percent(case.low or case.ratio),
             "high": _percent(case.high or case.ratio),
             "verdict": case.verdict.value,
-            "says": f"{name_of(case.case)}: {case.verdict}, {_said(case)}",
+            "says": f"{name_of(case.case)}: {case.verdict}, {_interval(case)}",
         }
         for case in shown
     ]
@@ -71,6 +71,6 @@ def _percent(ratio: float | None) -> float:
     return 0.0 if ratio is None else 100 * (ratio - 1)
 
 
-def _said(case: CaseComparison) -> str:
-    said = [percent(ratio) for ratio in (case.ratio, case.low, case.high) if ratio is not None]
-    return f"{said[0]}, {said[1]} to {said[2]}" if len(said) == 3 else said[0]
+def _interval(case: CaseComparison) -> str:
+    ends = [percent(ratio) for ratio in (case.ratio, case.low, case.high) if ratio is not None]
+    return f"{ends[0]}, {ends[1]} to {ends[2]}" if len(ends) == 3 else ends[0]

@@ -45,10 +45,10 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
     others, slow = [], []
     for name, there in of.items():
         ordinary = [point for point in there if not point.slow]
-        for place, those in grouped(ordinary, lambda point: round(point.deviation / step)).items():
-            who = those[0].member.label if len(those) == 1 else many([point.member for point in those])
+        for place, alike in grouped(ordinary, lambda point: round(point.deviation / step)).items():
+            who = alike[0].member.label if len(alike) == 1 else many([point.member for point in alike])
             at = 100 * place * step
-            others.append({"metric": name, "at": at, "count": len(those), "says": f"{name}: {who} at {at:+.2f} %"})
+            others.append({"metric": name, "at": at, "count": len(alike), "says": f"{name}: {who} at {at:+.2f} %"})
         for point in sorted((point for point in there if point.slow), key=lambda point: -point.deviation):
             at, who = 100 * point.deviation, point.member.label
             slow.append({"metric": name, "at": at, "who": who, "says": f"{name}: {who} is slow, {at:+.2f} %"})
@@ -57,7 +57,7 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
     )
     y = names_axis("metric", list(of))
     size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"range": [25, 250], "zero": True}}
-    named = [those[0] for those in grouped(slow, lambda one: one["metric"]).values()]
+    named = [marks[0] for marks in grouped(slow, lambda one: one["metric"]).values()]
     return Chart(
         name=f"fleet-{file_name(model(group))}",
         title=f"{model(group)}: {many(group.members)}",
@@ -96,8 +96,8 @@ def _table(group: Group, of: Mapping[str, Sequence[Point]]) -> Section:
     """A line per metric, with the devices at both ends."""
     lines = list(zip(group.metrics, of.items(), strict=True))
 
-    def end(found: Sequence[Point], sign: int) -> str:
-        point = max(found, key=lambda point: sign * point.deviation)
+    def end(marks: Sequence[Point], sign: int) -> str:
+        point = max(marks, key=lambda point: sign * point.deviation)
         return f"{point.member.label} {100 * point.deviation:+z.1f} %"
 
     return table(

@@ -28,17 +28,17 @@ _LINE = 14
 
 def rooflines(run: Run) -> list[Chart]:
     """The charts of each device whose peaks the run records."""
-    found = []
+    charts = []
     moving = [row for row in run.rows if row.ok and row.bytes and PROBLEMS[row.problem].memory == "device"]
     for info in run.description.devices:
         if info.peak_gb_s is not None:
             named = info.model_copy(update={"model": titled(run.description, info.name)})
             under = [row for row in moving if row.device == info.name]
             if plain := [row for row in under if not row.flops]:
-                found.append(_bandwidths(plain, named, info.peak_gb_s))
+                charts.append(_bandwidths(plain, named, info.peak_gb_s))
             if computing := [row for row in under if row.gflop_s]:
-                found.append(_roof(computing, named, info.peak_gb_s))
-    return found
+                charts.append(_roof(computing, named, info.peak_gb_s))
+    return charts
 
 
 def without_roof(run: Run) -> list[str]:
@@ -120,12 +120,12 @@ def _roof(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Chart:
     labels = _labels(best, low, bottom, top)
     shared: Spec = {"x": x, "y": y}
     names = layer("text", labels, {"align": "right", "dx": -4}, **shared, text={"field": "kernel"}, opacity=opacity)
-    said = ", ".join(f"{number(peak)} GFLOP/s {dtype}" for dtype, peak in peaks.items())
+    flops = ", ".join(f"{number(peak)} GFLOP/s {dtype}" for dtype, peak in peaks.items())
     return Chart(
         name=file_name(f"roofline-{info.name}"),
         title=f"Roofline: {info.model}",
         caption=(
-            f"Every case of {info.model} with arithmetic below its roof ({number(peak_gb_s)} GB/s of memory, {said}), "
+            f"Every case of {info.model} with arithmetic below its roof ({number(peak_gb_s)} GB/s of memory, {flops}), "
             "by the problem's compulsory bytes. Each kernel's name leads to its fastest case; point at a case for all "
             "of its kernel."
         ),
@@ -218,7 +218,7 @@ def _table(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float, heading: str
         "cache": lambda row: row.cache,
         "FLOP/byte": lambda row: number(_intensity(row)) if row.flops else "",
         "rate": lambda row: f"{number(rate(row))} {'GFLOP/s' if row.flops else 'GB/s'}",
-        "% of roof": lambda row: "" if (found := rate(row)) is None else f"{100 * found / roof(row):.0f}",
+        "% of roof": lambda row: "" if (achieved := rate(row)) is None else f"{100 * achieved / roof(row):.0f}",
     }
     return table(
         f"{heading}: {info.model}",

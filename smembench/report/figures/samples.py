@@ -23,7 +23,7 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
     """Samples relative to their case's median, a strip per case and a lane per round; None if none are stored."""
     boxes: list[Spec] = []
     lanes: list[tuple[str, int, list[float]]] = []
-    found = []
+    summaries = []
     for case, row in zip(labels(rows), rows, strict=True):
         if row.ok and (rounds := stored.samples.get(row.case_id)):
             summary = Summary.of(list(chain.from_iterable(rounds.values())))
@@ -37,14 +37,14 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
                 f"{summary.count} samples in {len(rounds)} rounds"
             )
             boxes.append({"case": case, "low": low, "high": high, "says": says})
-            found.append((case, summary, len(rounds)))
-    if not found:
+            summaries.append((case, summary, len(rounds)))
+    if not summaries:
         return None
     # The limit includes ``_SHOWN`` of the distances.
     ordered = sorted(abs(value) for *_, lane in lanes for value in lane)
     limit = max(1.05 * ordered[int(_SHOWN * (len(ordered) - 1))], 0.1)
     scale: Spec = {"domain": [-limit, limit], "nice": False}
-    y = names_axis("case", [case for case, *_ in found])
+    y = names_axis("case", [case for case, *_ in summaries])
     strokes = layer(
         "tick",
         [{"case": case, "round": turn, "away": lane} for case, turn, lane in lanes],
@@ -61,7 +61,7 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
             f"part is between the quartiles. Samples beyond ±{number(limit)} % are not drawn."
         ),
         spec={
-            "height": 1.2 * ROW * len(found),
+            "height": 1.2 * ROW * len(summaries),
             "layer": [
                 layer(
                     "bar",
@@ -76,7 +76,7 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
         },
         data=table(
             f"{subject}: samples",
-            found,
+            summaries,
             {
                 "case": lambda item: item[0],
                 "samples": lambda item: str(item[1].count),

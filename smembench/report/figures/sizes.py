@@ -35,7 +35,7 @@ def best_over_sizes(family: Family) -> Chart | None:
     values = [_point(family, row, "shape", aligned(row)) for row in rows]
     domain = sorted({str(value["shape"]) for value in values})
     shape = names_axis("shape", domain, scale={"domain": domain}, **({} if len(domain) > 1 else {"legend": None}))
-    limits = [min(1.0, *(each["low"] for each in values)) / 1.03, max(1.0, *(each["high"] for each in values)) * 1.03]
+    limits = [min(1.0, *(one["low"] for one in values)) / 1.03, max(1.0, *(one["high"] for one in values)) * 1.03]
     y = number_axis("figure", family.unit, domain=limits, nice=False)
     marks: dict[str, Spec] = {"x": _size_axis(family, rows), "y": y, "color": shape, "shape": shape}
     return Chart(
@@ -69,7 +69,7 @@ def _point(family: Family, row: Row, key: str, value: str) -> dict[str, Any]:
     """A row's figure with its interval; ``value`` tells apart the rows of a chart."""
     figure, within = family.figure(row) or Ratio(0.0), (family.figure(row) or Ratio(0.0)).within or 0.0
     interval = {"low": figure.value / (1 + within), "high": figure.value * (1 + within)}
-    return {"size": family.size(row), "figure": figure.value, **interval, key: value, "says": _said(family, row)}
+    return {"size": family.size(row), "figure": figure.value, **interval, key: value, "says": _caption(family, row)}
 
 
 def _intervals(values: Sequence[Mapping[str, Any]], *, x: Spec, y: Spec, color: Spec, **_: object) -> Spec:
@@ -87,18 +87,18 @@ def over_sizes(run: Run) -> list[Chart]:
 
     Sizes that are all close to each other have none: they would be a single dot.
     """
-    found = []
+    charts = []
     for family in families(run):
         shapes = grouped(family.best.values(), aligned)
         far = [shape for shape, of in shapes.items() if max(map(family.size, of)) > _FAR * min(map(family.size, of))]
-        found += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(far)]
-    return found
+        charts += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(far)]
+    return charts
 
 
 def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     lines = family.lines
     shown = list(lines)[:_MOST]
-    every = [found.value for kernel in shown for row in lines[kernel] if (found := family.figure(row))]
+    every = [figure.value for kernel in shown for row in lines[kernel] if (figure := family.figure(row))]
     every += [1.0] if family.beside or not every else []
     own = {key: row for key, row in family.best.items() if aligned(row) == shape}
     values = [
@@ -140,7 +140,7 @@ def _table(family: Family, own: Mapping[tuple[str, str], Row], heading: str) -> 
     return table(heading, kernels, columns, words=("kernel",))
 
 
-def _said(family: Family, row: Row) -> str:
+def _caption(family: Family, row: Row) -> str:
     return f"{label(row)}, {family.heading(row)}: {_text(family, row)} {family.unit}"
 
 
@@ -158,10 +158,10 @@ def _size_axis(family: Family, rows: Iterable[Row]) -> Spec:
 
 
 def _spaced(sizes: Sequence[int]) -> list[int]:
-    """Those of the sizes whose numbers do not overlap on a logarithmic axis, multiples of large powers of 2 first."""
+    """The sizes whose labels do not overlap on a logarithmic axis, multiples of large powers of 2 first."""
     gap = max((sizes[-1] / sizes[0]) ** (1 / _TICKS), 1.1)
-    found: list[int] = []
+    spaced: list[int] = []
     for size in sorted(sizes, key=lambda size: -(size & -size)):
-        if all(max(size / other, other / size) >= gap for other in found):
-            found.append(size)
-    return sorted(found)
+        if all(max(size / other, other / size) >= gap for other in spaced):
+            spaced.append(size)
+    return sorted(spaced)

@@ -19,9 +19,9 @@ def under_load(stored: Run) -> Chart | None:
     named = dict(zip(rows, labels(rows), strict=True))
     shown = sorted(rows, key=lambda row: (row.steady_ms or 0.0) / (row.burst_ms or 1.0), reverse=True)[:_MOST]
     points = [
-        {"case": named[row], "seconds": each.seconds, "times": each.elapsed_ms / (row.burst_ms or 1.0)}
+        {"case": named[row], "seconds": moment.seconds, "times": moment.elapsed_ms / (row.burst_ms or 1.0)}
         for row in shown
-        for each in stored.moments[row.case_id]
+        for moment in stored.moments[row.case_id]
     ]
     few = f" The {_MOST} that slow down the most, of {len(rows)}; the table has all." if len(rows) > _MOST else ""
     (table,) = sustained(stored)

@@ -28,7 +28,7 @@ def build(case: Case) -> HostFunction:
 
 @cache
 def compiled() -> Any:
-    """What Numba compiles, once per element type: it takes seconds, and serves tiles of any width."""
+    """The function that Numba compiles per element type: it takes seconds, and serves tiles of any width."""
     import numpy as np
     from numba import njit, prange, uint64
 

@@ -26,7 +26,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why a block is not square or a cache mode makes no sense, or None: the timed copies would fill a cold cache."""
+    """The refusal of a block that is not square or of a cold cache, which the timed copies would fill, or None."""
     if case.cache != "warm":
         return f"cache {case.cache}: {case.kernel} copies its arrays to the device, and is timed warm only"
     return square_only(case)

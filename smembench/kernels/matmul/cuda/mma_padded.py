@@ -64,12 +64,12 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def a_place(row: Index, col: Index) -> Index:
-        """Where an element lies in A's tile."""
+        """Offset of an element in A's tile."""
         return row * a_pitch + col
 
     @device
     def b_place(row: Index, col: Index) -> Index:
-        """Where an element lies in B's tile."""
+        """Offset of an element in B's tile."""
         return row * b_pitch + col
 
     def copying(rows: int, across: int, place_of: DeviceFunction) -> DeviceFunction:

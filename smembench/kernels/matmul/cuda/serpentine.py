@@ -78,12 +78,12 @@ class Variant:
         a_count, b_count = rows // a_step, DEPTH // b_step
 
         @device
-        def load(a_held: Array, b_held: Array, A: Matrix, B: Matrix, at_a: Index, at_b: Index) -> None:
+        def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, at_a: Index, at_b: Index) -> None:
             """Global memory to registers, without bounds checks."""
             for i in range(a_count):
-                copy_a(a_held, i * a_width, A.elements, at_a + i * a_step * A.stride)
+                copy_a(a_staged, i * a_width, A.elements, at_a + i * a_step * A.stride)
             for i in range(b_count):
-                copy_b(b_held, i * b_width, B.elements, at_b + i * b_step * B.stride)
+                copy_b(b_staged, i * b_width, B.elements, at_b + i * b_step * B.stride)
 
         def loads(step: int) -> DeviceFunction:
             """Load a step's fragments into one half of the registers: of a column of A's tile, and of a row of B's."""
@@ -153,8 +153,8 @@ class Variant:
             accumulators = cuda.local.array(result_count, dtype, alignment=ALIGNMENT)  # (rows, columns)
             a_fragment = cuda.local.array(a_halves, dtype, alignment=ALIGNMENT)  # (2 halves, rows)
             b_fragment = cuda.local.array(b_halves, dtype, alignment=ALIGNMENT)  # (2 halves, columns)
-            a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-            b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+            a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+            b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
             memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
             thread = cuda.threadIdx.y * width + cuda.threadIdx.x
             row0 = origin(cuda.blockIdx.y, rows, m)
@@ -175,8 +175,8 @@ class Variant:
             for i in range(result_count):
                 accumulators[i] = zero
             A_first, B_first = Matrix(a, m, first_end(k, short), lda), Matrix(b, first_end(k, short), n, ldb)
-            load_checked(a_held, b_held, A_first, B_first, thread, Place(row0, col0), k0)
-            store(a_tile, b_tile, buffer, a_held, b_held, thread)
+            load_checked(a_staged, b_staged, A_first, B_first, thread, Place(row0, col0), k0)
+            store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
             cuda.syncthreads()
             at_a = uint64(row)
             at_b = uint64(col)
@@ -185,13 +185,13 @@ class Variant:
                 k0 += DEPTH
                 if inside:
                     at_k = min(k0 - short, k - DEPTH)  # past the end of k the last tiles are loaded again
-                    load(a_held, b_held, A, B, from_a + at_k, from_b + at_k * ldb)
+                    load(a_staged, b_staged, A, B, from_a + at_k, from_b + at_k * ldb)
                 else:
-                    load_checked(a_held, b_held, A, B, thread, Place(row0, col0), k0)
+                    load_checked(a_staged, b_staged, A, B, thread, Place(row0, col0), k0)
                 scheduling_barrier()
                 all_but_last(memory, Offsets(at_a, at_b))
                 buffer = 1 - buffer
-                store(a_tile, b_tile, buffer, a_held, b_held, thread)
+                store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
                 cuda.syncthreads()
                 at_a = uint64(buffer * a_elements) + uint64(row)
                 at_b = uint64(buffer * b_elements) + uint64(col)

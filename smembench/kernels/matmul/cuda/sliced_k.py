@@ -58,12 +58,12 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     copy = copying(size)
 
     @device
-    def load(a_held: Array, b_held: Array, A: Matrix, B: Matrix, at_a: Index, at_b: Index) -> None:
+    def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, at_a: Index, at_b: Index) -> None:
         """Global memory to registers, element by element and without bounds checks."""
         for i in range(a_count):
-            a_held[i] = A.elements[at_a + i * a_step * A.stride]
+            a_staged[i] = A.elements[at_a + i * a_step * A.stride]
         for i in range(b_count):
-            b_held[i] = B.elements[at_b + i * b_step * B.stride]
+            b_staged[i] = B.elements[at_b + i * b_step * B.stride]
 
     def steps(count: int) -> DeviceFunction:
         """Multiply 12 elements of a column of A's tile by 6 of a row of B's, ``count`` steps along k written out."""
@@ -113,8 +113,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         accumulators = cuda.local.array(results, dtype, alignment=ALIGNMENT)  # (12 rows, 6 columns)
         a_fragment = cuda.local.array(DOWN, dtype, alignment=ALIGNMENT)
         b_fragment = cuda.local.array(ACROSS, dtype, alignment=ALIGNMENT)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         sums = cuda.local.array(at_once, dtype, alignment=ALIGNMENT)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
@@ -136,21 +136,21 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         for i in range(results):
             accumulators[i] = zero
         A_first, B_first = Matrix(a, m, first_end(k, short), lda), Matrix(b, first_end(k, short), n, ldb)
-        load_checked(a_held, b_held, A_first, B_first, thread, Place(row0, col0), k0)
-        store(a_tile, b_tile, buffer, a_held, b_held, thread)
+        load_checked(a_staged, b_staged, A_first, B_first, thread, Place(row0, col0), k0)
+        store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
         cuda.syncthreads()
         while k0 < k + short:
             k0 += depth
             if inside:
                 at_k = min(k0 - short, k - depth)  # past the end of k the last tiles are loaded again
-                load(a_held, b_held, A, B, from_a + at_k, from_b + at_k * ldb)
+                load(a_staged, b_staged, A, B, from_a + at_k, from_b + at_k * ldb)
             else:
-                load_checked(a_held, b_held, A, B, thread, Place(row0, col0), k0)
+                load_checked(a_staged, b_staged, A, B, thread, Place(row0, col0), k0)
             at_a = uint64(buffer * a_elements) + uint64(own_slice * a_slice + row)
             at_b = uint64(buffer * b_elements) + uint64(own_slice * b_slice + col)
             slice_steps(memory, Offsets(at_a, at_b))
             buffer = 1 - buffer
-            store(a_tile, b_tile, buffer, a_held, b_held, thread)
+            store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
             cuda.syncthreads()
         # The other slices pass on their sums, a few of each thread at a time, through B's tile.
         for first_sum in range(0, results, at_once):

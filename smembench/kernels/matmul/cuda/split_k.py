@@ -67,7 +67,7 @@ def tiling_of(case: Case) -> Tiling:
 
 
 def stages_of(tiling: Tiling) -> int:
-    """How many tiles of A, and of B, are in flight or in use: three where they fit, else two."""
+    """Number of pipeline stages, with a tile of A and of B each: three where they fit, else two."""
     return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
 
 
@@ -145,7 +145,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def ends(A: Matrix, B: Matrix, thread: Index, corner: Place, at_k: Index, stage: Index) -> tuple[Offsets, Offsets]:
-        """Where a thread's copies of the tiles at ``at_k`` begin in A and B, and in a stage."""
+        """Offsets of a thread's copies of the tiles at ``at_k`` in A and B, and in a stage."""
         a_base, b_base = uint64(stage * a_elements), uint64(stage * b_elements)
         a_row, a_col = thread // A_LANES, thread % A_LANES
         b_row, b_col = thread // b_lanes, thread % b_lanes * b_width
@@ -176,8 +176,8 @@ def build(case: Case) -> NumbaKernel:
         accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
         a_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 rows)
         b_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 columns)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
@@ -219,8 +219,8 @@ def build(case: Case) -> NumbaKernel:
             to_k = k if since > 0 else first_end(k, short)
             for i in range(64):
                 accumulators[i] = zero
-            load(a_held, b_held, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, corner, from_k)
-            store(a_tile, b_tile, uint32(0), a_held, b_held, thread)
+            load(a_staged, b_staged, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, corner, from_k)
+            store(a_tile, b_tile, uint32(0), a_staged, b_staged, thread)
             cuda.syncthreads()
             filling = uint32(stages - 1)
             buffer = uint32(0)
@@ -233,10 +233,10 @@ def build(case: Case) -> NumbaKernel:
                     commit_copies()
                     wait_for_copies(waiting)
                 else:
-                    load(a_held, b_held, A, B, thread, corner, k0 + ahead)
+                    load(a_staged, b_staged, A, B, thread, corner, k0 + ahead)
                     scheduling_barrier()
                     all_but_last(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
-                    store(a_tile, b_tile, next_of(buffer), a_held, b_held, thread)
+                    store(a_tile, b_tile, next_of(buffer), a_staged, b_staged, thread)
                 filling = buffer
                 buffer = next_of(buffer)
                 k0 += depth
@@ -277,7 +277,7 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why a block has no tile, or None."""
+    """The reason that a block has no tile, or None."""
     known = " or ".join(map(str, SHAPES))
     return None if block_of(case) in SHAPES else f"splitK has tiles for blocks of {known}, not {block_of(case)}"
 

@@ -150,8 +150,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
         a_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 rows)
         b_fragment = cuda.local.array(16, dtype, alignment=ALIGNMENT)  # (2 halves, 8 columns)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         block, blocks = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x, cuda.gridDim.x * cuda.gridDim.y
@@ -182,8 +182,10 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
             to_k = k if since > 0 else first_end(k, short)
             for i in range(64):
                 accumulators[i] = zero
-            load(a_held, b_held, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, Place(row0, col0), from_k)
-            store(a_tile, b_tile, buffer, a_held, b_held, thread)
+            load(
+                a_staged, b_staged, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, Place(row0, col0), from_k
+            )
+            store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
             cuda.syncthreads()
             at_a, at_b = uint64(row), uint64(col)
             load_first(memory, Offsets(at_a, at_b))
@@ -201,10 +203,10 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
                     commit_copies()
                     wait_for_copies(0)
                 else:
-                    load(a_held, b_held, A, B, thread, Place(row0, col0), k0)
+                    load(a_staged, b_staged, A, B, thread, Place(row0, col0), k0)
                     scheduling_barrier()
                     all_but_last(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
-                    store(a_tile, b_tile, buffer, a_held, b_held, thread)
+                    store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
                 cuda.syncthreads()
                 at_a, at_b = uint64(buffer * a_elements) + uint64(row), uint64(buffer * b_elements) + uint64(col)
                 # The next tile's first fragments arrive while this one's last are multiplied.

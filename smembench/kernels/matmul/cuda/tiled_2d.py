@@ -32,7 +32,7 @@ def tile_elements(case: Case) -> int:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why threads of this block cannot hold their results in registers, or None."""
+    """The refusal of a block whose threads' results do not fit in registers, or None."""
     return results_fit(case.kernel, block_of(case), case.dtype, DOWN, ACROSS)
 
 

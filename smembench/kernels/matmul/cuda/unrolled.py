@@ -38,20 +38,20 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     a_count, b_count = rows // a_step, depth // b_step
 
     @device
-    def load_a(held: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
+    def load_a(staged: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
         """Global memory to registers. Rows below the last are read as the last; what lies beyond k is zero."""
         row = row0 + thread // a_across
         col = k0 + thread % a_across * a_width
         for i in range(a_count):
             if col < A.columns:
                 at = min(row + i * a_step, A.rows - 1) * A.stride + col
-                copy_a(held, i * a_width, A.elements, at)
+                copy_a(staged, i * a_width, A.elements, at)
             else:
                 for j in range(a_width):
-                    held[i * a_width + j] = zero
+                    staged[i * a_width + j] = zero
 
     @device
-    def load_b(held: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
+    def load_b(staged: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
         """The same of B's tile, whose rows lie along k."""
         row = k0 + thread // b_across
         col = col0 + thread % b_across * b_width
@@ -59,24 +59,24 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
             r = row + i * b_step
             if r < B.rows:
                 at = r * B.stride + min(col, B.columns - b_width)
-                copy_b(held, i * b_width, B.elements, at)
+                copy_b(staged, i * b_width, B.elements, at)
             else:
                 for j in range(b_width):
-                    held[i * b_width + j] = zero
+                    staged[i * b_width + j] = zero
 
     @device
-    def store(a_tile: Array, b_tile: Array, buffer: Index, a_held: Array, b_held: Array, thread: Index) -> None:
+    def store(a_tile: Array, b_tile: Array, buffer: Index, a_staged: Array, b_staged: Array, thread: Index) -> None:
         """Registers to a buffer in shared memory, A's tile transposed."""
         row, col = thread // a_across, thread % a_across * a_width
         # 64 bits: a 32-bit sum may wrap, so its constant would not be folded into the instruction.
         at = uint64(buffer * a_elements) + uint64(col * pitch + row)
         for i in range(a_count):
             for j in range(a_width):
-                a_tile[at + (j * pitch + i * a_step)] = a_held[i * a_width + j]
+                a_tile[at + (j * pitch + i * a_step)] = a_staged[i * a_width + j]
         row, col = thread // b_across, thread % b_across * b_width
         at = uint64(buffer * b_elements) + uint64(row * columns + col)
         for i in range(b_count):
-            copy_b(b_tile, at + i * b_step * columns, b_held, i * b_width)
+            copy_b(b_tile, at + i * b_step * columns, b_staged, i * b_width)
 
     def steps(count: int) -> DeviceFunction:
         """Multiply 8 elements of a column of A's tile by 8 of a row of B's, ``count`` steps along k written out."""
@@ -122,8 +122,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         accumulators = cuda.local.array(64, dtype, alignment=ALIGNMENT)  # (8 rows, 8 columns)
         a_fragment = cuda.local.array(8, dtype, alignment=ALIGNMENT)
         b_fragment = cuda.local.array(8, dtype, alignment=ALIGNMENT)
-        a_held = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
-        b_held = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
+        a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
+        b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
         thread = cuda.threadIdx.y * width + cuda.threadIdx.x
         row0, col0 = cuda.blockIdx.y * rows, cuda.blockIdx.x * columns
@@ -135,20 +135,20 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
         k0, buffer = uint32(0), uint32(0)
         for i in range(64):
             accumulators[i] = zero
-        load_a(a_held, A, thread, row0, k0)
-        load_b(b_held, B, thread, col0, k0)
-        store(a_tile, b_tile, buffer, a_held, b_held, thread)
+        load_a(a_staged, A, thread, row0, k0)
+        load_b(b_staged, B, thread, col0, k0)
+        store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
         cuda.syncthreads()
         while k0 < k:
             k0 += depth
             # The next tiles are on their way while this one is multiplied; the last ones are zeros and never read.
-            load_a(a_held, A, thread, row0, k0)
-            load_b(b_held, B, thread, col0, k0)
+            load_a(a_staged, A, thread, row0, k0)
+            load_b(b_staged, B, thread, col0, k0)
             a_base, b_base = uint64(buffer * a_elements), uint64(buffer * b_elements)
             for i in range(0, depth, at_once):
                 unrolled_steps(memory, Offsets(a_base + uint64(row) + i * pitch, b_base + uint64(col) + i * columns))
             buffer = 1 - buffer
-            store(a_tile, b_tile, buffer, a_held, b_held, thread)
+            store(a_tile, b_tile, buffer, a_staged, b_staged, thread)
             cuda.syncthreads()
         write(C, accumulators, Place(row0 + row, col0 + col))
 

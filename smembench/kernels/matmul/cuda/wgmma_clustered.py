@@ -116,7 +116,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
-        """When a stage is full, start its products and commit them."""
+        """Wait for a full stage, start its products and commit them."""
         wait_for_phase(stages.full, state.stage, state.phase)
         begin_products()
         multiply(accumulators, stages.tiles, state.stage * stage_elements, member)

@@ -110,7 +110,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def release(empty: Array, state: PipelineState, count: Index, thread: Index) -> PipelineState:
-        """One thread of a consumer arrives at the empty barriers of ``count`` stages that it has read."""
+        """Release ``count`` stages that a consumer has read: one of its threads arrives at their empty barriers."""
         for _ in range(count):
             if thread == 0:
                 arrive(empty, state.stage)

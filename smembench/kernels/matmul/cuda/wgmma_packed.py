@@ -87,7 +87,7 @@ def build(case: Case) -> NumbaKernel:
     parts, buffer_elements, pairs = columns // width, HEIGHT * width, width // 4
     turns = buffer_elements // WARP
     of_a, of_b = maps_of(case, tile)
-    packed_maps = (each._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for each in (of_a, of_b))
+    packed_maps = (of._replace(tile_rows=height(case.dtype), row_bytes=ROW_BYTES) for of in (of_a, of_b))
     packs_a, packs_b, by_rows = of_a.copied, of_b.copied, case.b_layout == BY_ROWS
     pack, counts = packing(case.dtype, THREADS), scratch("packed", "uint32", 2)
     copy, multiply, after = copies(tile), products_of(tile), next_state(tile.stages)
@@ -95,7 +95,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
-        """When a stage is full, start its products and commit them."""
+        """Wait for a full stage, start its products and commit them."""
         wait_for_phase(stages.full, state.stage, state.phase)
         begin_products()
         multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
@@ -103,7 +103,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def release(empty: Array, stage: Index, thread: Index) -> None:
-        """One thread of a consumer arrives at the empty barrier of a stage that the consumer has read."""
+        """Release a stage that a consumer has read: one of its threads arrives at its empty barrier."""
         if thread == 0:
             arrive(empty, stage)
 
@@ -204,10 +204,10 @@ def build(case: Case) -> NumbaKernel:
 
 
 def needless(case: Case) -> str | None:
-    """Why the kernel does not take a case, or that none of its rows needs a copy; None if it takes the case."""
+    """The refusal of a case that the kernel does not take or of which no row needs a copy, or None."""
     if case.b_layout == BY_ROWS and case.dtype not in HALVES:
         return unsupported(case)
-    if any(each.copied for each in maps_of(case, tile_of(case))) or case.n % 2:
+    if any(tensor_map.copied for tensor_map in maps_of(case, tile_of(case))) or case.n % 2:
         return None
     others = "wgmmaPersistent" if unsupported(case, stored=True) else "wgmmaStored or wgmmaPersistent"
     return f"{case.kernel} is only for rows that the TMA does not take; use {others}"

@@ -65,7 +65,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
-        """When a stage is full, start its products and commit them."""
+        """Wait for a full stage, start its products and commit them."""
         wait_for_phase(stages.full, state.stage, state.phase)
         begin_products()
         multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
@@ -73,7 +73,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def release(empty: Array, stage: Index, thread: Index) -> None:
-        """One thread of a consumer arrives at the empty barrier of a stage that the consumer has read."""
+        """Release a stage that a consumer has read: one of its threads arrives at its empty barrier."""
         if thread == 0:
             arrive(empty, stage)
 

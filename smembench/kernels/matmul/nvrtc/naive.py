@@ -32,7 +32,7 @@ _INT_MAX = 2**31 - 1
 
 
 def int_indices(kernel: Kernel) -> Callable[[Case], str | None]:
-    """Why the port of a kernel with ``int`` indices cannot run a case: the kernel's own reasons, or its size."""
+    """The reason that the port of a kernel with ``int`` indices cannot run a case: the kernel's own, or the size."""
 
     def unsupported(case: Case) -> str | None:
         largest = max(case.m, case.depth) * (case.stride or max(case.n, case.depth))

@@ -70,7 +70,7 @@ def _opened(device: int) -> _CuBlas:
 
 @cache
 def _path() -> str:
-    """Where the library is, which is loaded by then.
+    """Path of the library, which is loaded by then.
 
     Raises:
         RuntimeError: when it is nowhere.
@@ -109,7 +109,7 @@ def build(case: Case) -> LibraryCall:
 
 
 def unsupported(case: Case) -> str | None:
-    """How to get cuBLAS where it is not installed, or None."""
+    """The refusal with the way to install cuBLAS if it is missing, or None."""
     try:
         _path()
     except RuntimeError:

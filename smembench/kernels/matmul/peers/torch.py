@@ -58,7 +58,7 @@ def _one(device: int) -> Any:
 
 
 def unsupported(case: Case) -> str | None:
-    """What cuBLASLt does not take of float8, how to get PyTorch where it is not installed, or None."""
+    """The refusal of float8 that cuBLASLt does not take, the way to install PyTorch if it is missing, or None."""
     if case.dtype == FLOAT8:
         if case.b_layout == BY_ROWS:
             return f"cuBLASLt takes {FLOAT8} only with B by columns"

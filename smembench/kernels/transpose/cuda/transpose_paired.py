@@ -31,7 +31,7 @@ CONFLICTING = 128 * 1024
 
 
 def rows_conflict(case: Case) -> bool:
-    """Whether rows of the input are a power of two of bytes apart, and far enough to conflict."""
+    """True if rows of the input are a power of two of bytes apart, and far enough to conflict."""
     row = case.n * ITEMSIZE[case.dtype]
     return row >= CONFLICTING and row & (row - 1) == 0
 
