@@ -142,7 +142,7 @@ def test_who_takes_float8() -> None:
     case = replace(CASE, dtype=FLOAT8)
     kernels = {kernel.name: kernel for kernel in registry.of_problem("matmul", "cuda") if not kernel.port}
     own = {name for name, kernel in kernels.items() if kernel.takes(FLOAT8) and not kernel.peer}
-    assert own == {name for name in kernels if name.startswith(("wgmma", "fewRowsClustered"))}
+    assert own == {name for name in kernels if name.startswith(("wgmma", "fewRowsClustered", "heuristic"))}
     by_rows = replace(case, b_layout=BY_ROWS, k=64)
     assert kernels["wgmma"].refusal(by_rows) == "wgmma takes float8_e4m3 only with B by columns, as wgmma reads it"
     assert kernels["torch"].refusal(by_rows) == "cuBLASLt takes float8_e4m3 only with B by columns"
