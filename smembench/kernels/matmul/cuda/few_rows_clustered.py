@@ -13,6 +13,7 @@ Findings: results/reference/notes/few_rows.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import NamedTuple
@@ -54,15 +55,21 @@ from smembench.model.problem import ITEMSIZE
 ALL_LANES = 0xFFFFFFFF
 PART = 4
 """Sums of a thread that go together: two rows, and two columns that are 8 apart."""
-STAGE_BYTES, MOST_STAGES = 176 * 1024, 10
-"""More stages than ten took no less time."""
+MOST_STAGES = 10
+"""More stages took no less time."""
+SHARED_BYTES = 226 * 1024
+"""Of a block on capability 9.0, but for 1 KiB of barriers."""
 HEIGHT = 16
 """Rows of a tile are a multiple of it."""
 MOST_ROWS = 128
 WIDTHS = (64, 128)
 """Columns of a tile."""
-EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 8
-"""Cycles of an exchange of sums, and bytes per cycle that a block sends; fitted to times."""
+MEMORY_BYTES = 2400
+"""Bytes per cycle from memory: 4.2 TB/s of an H200, whose loads of B take 0.9 of its bandwidth at best."""
+WAVE_CYCLES = 4000
+"""From the launch to the first product and from the last to the end, per wave; fitted to times, as the next two."""
+EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 16
+"""Cycles of an exchange of sums, and bytes per cycle that a block sends."""
 
 
 class Form(NamedTuple):
@@ -76,23 +83,39 @@ class Form(NamedTuple):
         return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_CLUSTERED[self.blocks])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles of a multiprocessor: steps along k times lines of 128 bytes, and the exchange of sums."""
-        tile = self.tile
+        """Estimated cycles: of the memory or of a multiprocessor, whichever has more, and what each wave adds.
+
+        A multiprocessor takes as long as its lines of 128 bytes, or its products.
+        """
+        tile, waves = self.tile, self.waves(case)
         steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
-        sent = tile.rows * tile.columns * 4 * (self.blocks - 1) // self.blocks
-        exchange = EXCHANGE_CYCLES + sent / EXCHANGE_BYTES if self.blocks > 1 else 0
-        return self.waves(case) * (steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns)) + exchange)
+        busy = waves * steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns))
+        read = (case.m + case.n) * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
+        sent = sent_bytes(tile, self.blocks) / EXCHANGE_BYTES
+        return max(busy, read) + waves * (WAVE_CYCLES + (EXCHANGE_CYCLES + sent if self.blocks > 1 else 0))
+
+
+def sent_bytes(tile: Tile, blocks: int) -> int:
+    """Bytes of sums that a block sends to the others of its cluster, at most, and that it receives."""
+    parts = tile.rows * tile.columns // (GROUP * PART)
+    return (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
 
 
 @cache
 def form_of(case: Case) -> Form:
     """The one with the fewest cycles."""
     rows = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
-    stages = {columns: min(MOST_STAGES, STAGE_BYTES // ((rows + columns) * ROW_BYTES)) for columns in WIDTHS}
-    tiles = (Tile(rows, columns, stages[columns], swapped=True).of(case) for columns in WIDTHS)
     most = 1 if SIMULATED else ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
-    forms = (Form(tile, blocks) for tile in tiles for blocks in SM90_CLUSTERED if blocks <= most)
-    return min(forms, key=lambda form: form.cycles(case))
+    forms = (
+        _form(Tile(rows, columns, swapped=True).of(case), blocks) for columns in WIDTHS for blocks in SM90_CLUSTERED
+    )
+    return min((form for form in forms if form.blocks <= most), key=lambda form: form.cycles(case))
+
+
+def _form(tile: Tile, blocks: int) -> Form:
+    """With as many stages as fit beside the sums that others send."""
+    fit = (SHARED_BYTES - sent_bytes(tile, blocks)) // tile.shared_bytes
+    return Form(replace(tile, stages=min(MOST_STAGES, fit)), blocks)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -106,7 +129,7 @@ def build(case: Case) -> NumbaKernel:
     eights, parts, others = rows // 8, sums // PART, cluster - 1
     own_parts = ceil_div(parts, cluster)
     own_sums, part_bytes = own_parts * PART, others * GROUP * PART * 4
-    received = max(1, others * own_parts) * GROUP * PART
+    received = max(1, sent_bytes(tile, cluster) // 4)
     store = store_pair(produced(case.dtype))
 
     def few_rows_clustered(

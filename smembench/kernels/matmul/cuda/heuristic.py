@@ -27,6 +27,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
+from smembench.kernels.matmul.cuda.few_rows_clustered import WAVE_CYCLES
 from smembench.kernels.matmul.tile_choice import cycles_in_clusters
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.program import Program
@@ -38,16 +39,15 @@ FEW = 8
 """Rows up to which loads straight into registers are faster than tiles."""
 WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 """Of a block of fewRows."""
-WAVE_CYCLES = 4000
-"""From the launch to the first product and from the last to the end, per wave; fitted to times, as are the factors."""
 CLUSTERED, OVERLAPPED = 1.2, 0.95
+"""Factors of the kernels' times over their counted cycles; fitted."""
 LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
 """For rows that the TMA does not take."""
 
 
 def _few(case: Case) -> float:
     form = few_rows_clustered.form_of(case)
-    return form.cycles(case) + WAVE_CYCLES if form.waves(case) == 1 else inf
+    return form.cycles(case) if form.waves(case) == 1 else inf
 
 
 def _stored(case: Case) -> float:
