@@ -28,10 +28,6 @@ SM90_MULTIPROCESSORS = 132
 """Multiprocessors that the tiles of kernels for compute capability 9.0 are chosen for: those of its SXM modules. On
 another number these kernels are right, too; other tiles may be faster there."""
 
-SM90_CLUSTERED = {1: 132, 2: 132, 3: 117}
-"""Blocks, one per multiprocessor, that run at once in clusters of so many: ``cudaOccupancyMaxActiveClusters`` of an
-H200. A cluster lies in one GPU processing cluster, whose multiprocessors are not a multiple of three."""
-
 EVENT_NOISE_MS = 1e-4
 """Standard deviation that event pairs add to a round's median: their readings switch between two levels for about a
 second at a time (results/reference/notes/timing.md)."""

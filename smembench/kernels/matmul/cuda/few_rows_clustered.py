@@ -1,11 +1,11 @@
 """fewRowsClustered: wgmmaSpecialized for few tiles, which are split along k among a cluster's blocks.
 
 1. The operands are swapped ("swap AB"): the 64 rows per ``wgmma`` are columns of B, so a tile may have 16 rows of A.
-2. A cluster of up to 3 blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B at once.
-   One thread copies a stage's columns of B, one of another warp its rows of A.
+2. A cluster of up to two blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B. One
+   thread copies a stage's columns of B, one of another warp its rows of A.
 3. At the end a thread has sums of all rows and columns, four per part. Each block of the cluster adds up every second
-   or third part: the others send theirs to its shared memory by ``st.async``, which arrive at its barrier. They lie
-   there by thread, as in registers, so neither side has bank conflicts, and no barrier of the cluster is waited for.
+   part: the other sends its sums there by ``st.async``, and they arrive at the block's barrier. In shared memory they
+   lie by thread, as in registers, so neither side has bank conflicts, and no barrier of the cluster is waited for.
 4. Neighbouring lanes exchange sums, so that each rounds and writes pairs of columns.
 
 Findings: results/reference/notes/few_rows.md.
@@ -49,7 +49,7 @@ from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
-from smembench.model.hardware import SM90_CLUSTERED, WARP
+from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
 from smembench.model.problem import ITEMSIZE
 
 ALL_LANES = 0xFFFFFFFF
@@ -64,10 +64,13 @@ HEIGHT = 16
 MOST_ROWS = 128
 WIDTHS = (64, 128)
 """Columns of a tile."""
-MEMORY_BYTES = 2400
-"""Bytes per cycle from memory: 4.2 TB/s of an H200, whose loads of B take 0.9 of its bandwidth at best."""
+BLOCKS = (1, 2)
+"""Of a cluster. Of three blocks 39 clusters run at once on the 132 multiprocessors of an H200, of four 30."""
+MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
+"""Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes; fitted to
+times, as the next three."""
 WAVE_CYCLES = 4000
-"""From the launch to the first product and from the last to the end, per wave; fitted to times, as the next two."""
+"""From the launch to the first product and from the last to the end, per wave."""
 EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 16
 """Cycles of an exchange of sums, and bytes per cycle that a block sends."""
 
@@ -80,7 +83,7 @@ class Form(NamedTuple):
 
     def waves(self, case: Case) -> int:
         """How often all multiprocessors begin a tile."""
-        return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_CLUSTERED[self.blocks])
+        return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
 
     def cycles(self, case: Case) -> float:
         """Estimated cycles: of the memory or of a multiprocessor, whichever has more, and what each wave adds.
@@ -90,9 +93,15 @@ class Form(NamedTuple):
         tile, waves = self.tile, self.waves(case)
         steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
         busy = waves * steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns))
-        read = (case.m + case.n) * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
+        blocks = min(prod(tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
+        read = read_cycles(case, blocks * tile.stages * tile.columns * ROW_BYTES)
         sent = sent_bytes(tile, self.blocks) / EXCHANGE_BYTES
         return max(busy, read) + waves * (WAVE_CYCLES + (EXCHANGE_CYCLES + sent if self.blocks > 1 else 0))
+
+
+def read_cycles(case: Case, in_flight: int) -> float:
+    """Cycles in which the memory delivers A and B, if the stages of all blocks have room for so many bytes of B."""
+    return (case.m + case.n) * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
 
 
 def sent_bytes(tile: Tile, blocks: int) -> int:
@@ -106,9 +115,7 @@ def form_of(case: Case) -> Form:
     """The one with the fewest cycles."""
     rows = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
     most = 1 if SIMULATED else ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
-    forms = (
-        _form(Tile(rows, columns, swapped=True).of(case), blocks) for columns in WIDTHS for blocks in SM90_CLUSTERED
-    )
+    forms = (_form(Tile(rows, columns, swapped=True).of(case), blocks) for columns in WIDTHS for blocks in BLOCKS)
     return min((form for form in forms if form.blocks <= most), key=lambda form: form.cycles(case))
 
 

@@ -17,6 +17,7 @@ from functools import cache
 from math import inf, prod
 
 from smembench.kernels.common.grids import ceil_div
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda import (
     few_rows,
@@ -39,7 +40,7 @@ FEW = 8
 """Rows up to which loads straight into registers are faster than tiles."""
 WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 """Of a block of fewRows."""
-CLUSTERED, OVERLAPPED = 1.2, 0.95
+CLUSTERED, OVERLAPPED = 1.2, 0.85
 """Factors of the kernels' times over their counted cycles; fitted."""
 LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
 """For rows that the TMA does not take."""
@@ -53,32 +54,35 @@ def _few(case: Case) -> float:
 def _stored(case: Case) -> float:
     tile = wgmma_stored.tile_of(case)
     waves = ceil_div(prod(tile.grid(case)), SM90_MULTIPROCESSORS)
-    return _steps(tile, case) * cycles_in_clusters(tile, case, 1) + waves * WAVE_CYCLES
+    return _cycles(tile, case) + waves * WAVE_CYCLES
 
 
 def _clustered(case: Case) -> float:
     tile, cluster = wgmma_clustered.tile_of(case), wgmma_clustered.CLUSTER
     tiles = prod(replace(tile, rows=cluster * tile.rows).grid(case))
     waves = ceil_div(tiles, SM90_MULTIPROCESSORS // cluster)
-    return CLUSTERED * _steps(tile, case) * cycles_in_clusters(tile, case, cluster) + waves * WAVE_CYCLES
+    return _cycles(tile, case, cluster, CLUSTERED) + waves * WAVE_CYCLES
 
 
 def _overlapped(case: Case) -> float:
     tile = wgmma_overlapped.tile_of(case)
-    if _steps(tile, case) < 4 * wgmma_overlapped.EDGE:
+    if ceil_div(case.depth, tile.depth) < 4 * wgmma_overlapped.EDGE:
         return inf
-    return OVERLAPPED * _steps(tile, case) * cycles_in_clusters(tile, case, 1) + WAVE_CYCLES
+    return _cycles(tile, case, 1, OVERLAPPED) + WAVE_CYCLES
 
 
-def _steps(tile: Tile, case: Case) -> int:
-    return ceil_div(case.depth, tile.depth)
+def _cycles(tile: Tile, case: Case, cluster: int = 1, factor: float = 1.0) -> float:
+    """Of a multiprocessor, or of the memory if it has more."""
+    blocks = min(prod(tile.grid(case)), SM90_MULTIPROCESSORS)
+    read = few_rows_clustered.read_cycles(case, blocks * tile.stages * tile.columns // cluster * ROW_BYTES)
+    return max(factor * ceil_div(case.depth, tile.depth) * cycles_in_clusters(tile, case, cluster), read)
 
 
 ESTIMATES = (
-    (few_rows_clustered.KERNEL, _few),
     (wgmma_stored.KERNEL, _stored),
     (wgmma_clustered.KERNEL, _clustered),
     (wgmma_overlapped.KERNEL, _overlapped),
+    (few_rows_clustered.KERNEL, _few),
 )
 """Kernels that copy tiles by the TMA, and their cycles."""
 
