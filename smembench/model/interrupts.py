@@ -26,7 +26,7 @@ _signals: list[int] = [signal.SIGINT]
 _last: int = signal.SIGINT
 
 
-class Held:
+class Deferred:
     """The last signal that arrived in a block that holds Ctrl-C back, and the handlers that it replaces."""
 
     def __init__(self, before: Mapping[int, Any]) -> None:
@@ -44,14 +44,14 @@ class Held:
         self.caught = _last = number
 
 
-_holding: list[Held] = []
+_holding: list[Deferred] = []
 
 
 @contextmanager
-def held() -> Iterator[Held]:
+def deferred() -> Iterator[Deferred]:
     """Put Ctrl-C off until the end of the block, except in its ``interruptible`` parts."""
     before = {number: handler for number in _signals if callable(handler := signal.getsignal(number))}
-    hold = Held(before)
+    hold = Deferred(before)
     if not before or not _in_main_thread():  # ignored, or not this thread's
         yield hold
         return
@@ -148,9 +148,9 @@ def _again() -> None:
     os.kill(os.getpid(), _last)
 
 
-def _unraisable(found: Any) -> None:
+def _unraisable(raised: Any) -> None:
     """In a destructor or a callback it would be printed and forgotten."""
-    if found.exc_type is KeyboardInterrupt:
+    if raised.exc_type is KeyboardInterrupt:
         _thread.start_new_thread(_again, ())
     else:
-        sys.__unraisablehook__(found)
+        sys.__unraisablehook__(raised)

@@ -164,8 +164,8 @@ def moment(text: str) -> datetime:
     Raises:
         ValueError: for anything else.
     """
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    timestamp = datetime.fromisoformat(text)
+    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
 
 
 def now_utc() -> str:

@@ -76,5 +76,5 @@ def one_line(error: BaseException) -> str:
 
 def place(error: BaseException, within: str = "") -> str:
     """File and line where an error was raised: of the innermost call, or of the innermost in the file ``within``."""
-    found = [frame for frame in traceback.extract_tb(error.__traceback__) if within in ("", frame.filename)]
-    return f"{found[-1].filename}, line {found[-1].lineno}" if found else within
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if within in ("", frame.filename)]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else within

@@ -196,7 +196,7 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)
     if isinstance(sweeps := data.get("sweep"), list):
-        data["sweep"] = [in_folder(each, path.parent) if is_launch(each) else each for each in sweeps]
+        data["sweep"] = [in_folder(sweep, path.parent) if is_launch(sweep) else sweep for sweep in sweeps]
     data |= flags
     for override in overrides:
         _override(data, override)
@@ -301,6 +301,6 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     if wanted := _WANTED.get(fault["type"]):
         reason = wanted.format(**fault.get("ctx", {}))
     else:
-        said = fault["msg"].removeprefix("Value error, ")
-        reason = said[0].lower() + said[1:]
+        message = fault["msg"].removeprefix("Value error, ")
+        reason = message[0].lower() + message[1:]
     return f"{label} {shown(fault['input'])}: {reason}"

@@ -110,10 +110,10 @@ class LaunchSweep(BaseModel):
     @property
     def count(self) -> int:
         """Cases on a device, or more."""
-        found = len(self.kernel) * len(self.cache)
+        total = len(self.kernel) * len(self.cache)
         for values in (*self.sizes.values(), *self.tune.values()):
-            found *= len(values)
-        return found
+            total *= len(values)
+        return total
 
 
 def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -125,14 +125,14 @@ def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         path = Path(named.partition(":")[0])
         return f"{kind}{folder / named}" if path.suffix in SUFFIXES and not path.is_absolute() else text
 
-    found = dict(data)
+    resolved = dict(data)
     for key in ("kernel", "check", "arg"):
         value = data.get(key)
         if isinstance(value, (list, tuple)):
-            found[key] = [*map(placed, value)]
+            resolved[key] = [*map(placed, value)]
         elif value is not None:
-            found[key] = placed(value)
-    return found
+            resolved[key] = placed(value)
+    return resolved
 
 
 def is_launch(data: object) -> bool:
@@ -142,4 +142,4 @@ def is_launch(data: object) -> bool:
     if not isinstance(data, Mapping) or "problem" in data:
         return isinstance(data, Mapping) and data["problem"] == PROBLEM.name
     named = data.get("kernel")
-    return any(":" in str(each) for each in (named if isinstance(named, (list, tuple)) else [named]))
+    return any(":" in str(kernel) for kernel in (named if isinstance(named, (list, tuple)) else [named]))

@@ -196,8 +196,8 @@ class TrialRunner:
             reason = f"right once, wrong after the timed launches: {reason}"
         if (timed or reason) and not kernel.overwrites and (changed := self._changed(prepared)):
             reason = f"the kernel wrote to its input {' and '.join(problem.input_name(number) for number in changed)}"
-        found = replace(trial, verified=problem.checks and not reason, max_error=verdict.error)
-        return replace(found, status=Status.WRONG_RESULT, reason=reason) if reason else found
+        checked = replace(trial, verified=problem.checks and not reason, max_error=verdict.error)
+        return replace(checked, status=Status.WRONG_RESULT, reason=reason) if reason else checked
 
     def _changed(self, prepared: Prepared) -> list[int]:
         """The numbers of the inputs that are no longer what they were, bit by bit."""

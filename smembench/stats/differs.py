@@ -80,9 +80,9 @@ def evidence_of_medians(base: tuple[float, float], new: tuple[float, float], sam
     return Evidence(effect, variance, freedom=max(samples - 1, 1), spread=1.0)
 
 
-def differs(found: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[Effect]:
+def differs(cases: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[Effect]:
     """One effect per piece of evidence; several cases share what they show about the noise (see ``Noise``)."""
-    noise = Noise(found)
+    noise = Noise(cases)
     half, p = noise.half_widths(confidence), noise.p_values()
     return [
         Effect.of(effect, width, float(chance)) for effect, width, chance in zip(noise.effects, half, p, strict=True)

@@ -207,16 +207,16 @@ def _with_own(weights: Floats, owns: Sequence[Own | None], spreads: Floats) -> F
         prior = _share(likelihood * prior).sum(axis=0) + _ANY_EXCESS
     excess = _share(likelihood * prior)
     step = math.log(_NOISE[1] / _NOISE[0])
-    found = np.zeros_like(weights)
-    found[:] = weights
-    found[places] *= excess[:, :1]
+    posterior = np.zeros_like(weights)
+    posterior[:] = weights
+    posterior[places] *= excess[:, :1]
     rows = np.repeat(places, len(_NOISE))
     for column, size in enumerate(_EXCESS[1:], start=1):
         added = size**2 * spread / spreads[places]
         place = np.log(np.sqrt(_NOISE**2 + added[:, None]) / _NOISE[0]) / step
         upper = np.minimum(np.ceil(place), len(_NOISE) - 1).astype(np.intp)
-        np.add.at(found, (rows, upper.ravel()), (weights[places] * excess[:, [column]]).ravel())
-    return found
+        np.add.at(posterior, (rows, upper.ravel()), (weights[places] * excess[:, [column]]).ravel())
+    return posterior
 
 
 def _share(weights: Floats) -> Floats:

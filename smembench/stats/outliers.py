@@ -125,7 +125,7 @@ def _groups(times: Floats, usual: Floats, threshold: float, level: float) -> tup
     Two groups are more than a third of the members each, with a gap between them that the variation within them does
     not explain.
     """
-    gaps, found, parts = [], [], []
+    gaps, evidence, parts = [], [], []
     for row, values in enumerate(times):
         ordered = np.sort(values[np.isfinite(values)])
         least = len(ordered) // 3 + 1
@@ -136,11 +136,11 @@ def _groups(times: Floats, usual: Floats, threshold: float, level: float) -> tup
         freedom = len(ordered) - 2
         spread = float(_scale(centred[None])[0]) * math.sqrt((freedom + 1) / freedom)
         gaps.append(ordered[place] - ordered[place - 1])
-        found.append(_evidence(spread, _FREEDOM * freedom, usual[row]))
+        evidence.append(_evidence(spread, _FREEDOM * freedom, usual[row]))
         parts.append((row, ordered[place]))
     slower, within = np.zeros(times.shape, dtype=bool), times.copy()
     if gaps:
-        for (row, least_slow), chance in zip(parts, Noise(found).p_values(np.array(gaps), threshold), strict=True):
+        for (row, least_slow), chance in zip(parts, Noise(evidence).p_values(np.array(gaps), threshold), strict=True):
             if chance <= _GROUPS:
                 slower[row] = times[row] >= least_slow
                 for side in (slower[row], ~slower[row]):

@@ -89,7 +89,7 @@ def _measurement(
         rounds=len({sample.round for sample in samples}),
         ci_width=width,
         converged=width <= target,
-        moments=tuple(each for trial in ordered for each in trial.moments),
+        moments=tuple(moment for trial in ordered for moment in trial.moments),
         within_cache=None
         if info.l2_bytes is None or problem.memory != "device" or not blank.bytes_moved
         else blank.bytes_moved <= info.l2_bytes,

@@ -74,10 +74,10 @@ def read_fleet_file(folder: Path) -> FleetFile:
     Raises:
         UsageError: if there is none, or it is damaged, with the field.
     """
-    found = read_json(folder / FLEET, FleetFile, "mend it, or show the folders of its runs one by one")
-    if found is None:
+    fleet = read_json(folder / FLEET, FleetFile, "mend it, or show the folders of its runs one by one")
+    if fleet is None:
         raise UsageError(f"{folder}: holds no {FLEET}; give the folder that `fleet run` made")
-    return found
+    return fleet
 
 
 def write_fleet_file(folder: Path, content: FleetFile) -> None:

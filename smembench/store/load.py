@@ -103,9 +103,9 @@ def named(path: Path) -> Path:
     if path.name != LAST or there(path):
         return path
     folder = path.parent if len(path.parts) > 1 else Path("results")
-    if (found := newest(folder)) is None:
+    if (newest_run := newest(folder)) is None:
         raise UsageError(f"{path}: {folder} holds no run; name a run's folder")
-    return found
+    return newest_run
 
 
 def newest(folder: Path, *, complete: bool = False) -> Path | None:
@@ -113,7 +113,7 @@ def newest(folder: Path, *, complete: bool = False) -> Path | None:
 
     A run that cannot be read or claims to begin after now is none: a ``Dropped`` warning names it.
     """
-    found: list[tuple[str, str, Path]] = []
+    runs: list[tuple[str, str, Path]] = []
     for path in sorted(file.parent for file in folder.glob(f"*/{RUN}")):
         try:
             described = read_description(path)
@@ -123,8 +123,8 @@ def newest(folder: Path, *, complete: bool = False) -> Path | None:
         if why := ahead(described.started_at_utc):
             warn(f"left out {path}: {why}", Dropped, stacklevel=2)
         elif not complete or (described.complete and there(path / CASES)):
-            found.append((described.started_at_utc, path.name, path))
-    return max(found)[-1] if found else None
+            runs.append((described.started_at_utc, path.name, path))
+    return max(runs)[-1] if runs else None
 
 
 def root_of(path: Path) -> Path:

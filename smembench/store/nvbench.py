@@ -59,8 +59,8 @@ class _State(_Part):
 
     def text(self, tag: str, name: str = "value") -> str:
         """A value of a summary; "" if there is none."""
-        values = next((each.data for each in self.summaries or () if each.tag == tag), None)
-        return next((each.value or "" for each in values or () if each.name == name), "")
+        values = next((summary.data for summary in self.summaries or () if summary.tag == tag), None)
+        return next((value.value or "" for value in values or () if value.name == name), "")
 
     def number(self, tag: str) -> float | None:
         """A summary's number; None if there is none, or it is negative or not finite."""
@@ -123,7 +123,9 @@ def read_nvbench(path: Path) -> Run:
     assert file is not None
     devices = [device.info for device in file.devices or ()]
     description = Description(devices=devices, argv=file.meta.argv or [])
-    states = [(_case(each.name, state), state) for each in file.benchmarks for state in each.states or ()]
+    states = [
+        (_case(benchmark.name, state), state) for benchmark in file.benchmarks for state in benchmark.states or ()
+    ]
     sampled = {case.id: values for case, state in states if (values := _samples(path, state))}
     run = Run.of(description, [_measurement(case, state, sampled.get(case.id, ())) for case, state in states], path)
     rows = [
@@ -155,11 +157,11 @@ def _samples(path: Path, state: _State) -> list[float]:
         return []
     beside = path.parent.joinpath(*Path(name).parts[-2:])  # older ones have the folder of the JSON, too
     try:
-        found = array("f", read_whole(beside))
+        seconds = array("f", read_whole(beside))
     except (OSError, ValueError):
         warn(f"{beside.parent}: has not all samples, whose summaries are used", Dropped, stacklevel=2)
         return []
-    times = [1e3 * value for value in found if 0 < value < math.inf]
+    times = [1e3 * value for value in seconds if 0 < value < math.inf]
     if str(len(times)) != (size := state.text(TIMES, "size")):
         raise UsageError(f"{beside}: holds {len(times)} times, and {path} says {size}; measure again")
     return times

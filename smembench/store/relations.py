@@ -80,7 +80,7 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
     measured = {m.case: m for m in measurements if m.ok}
 
     def related(new: Measurement) -> Relations:
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for column, wanted in OTHERS.items():
             other = wanted(new.case)
             if other and other not in measured:  # a ceiling by the same compiler
@@ -88,10 +88,10 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
             if other not in measured or (ratio := _times_faster(measured[other], new)) is None:
                 continue
             value = 100 * ratio.value if column in _PERCENT else ratio.value
-            found[column] = value
+            values[column] = value
             if ratio.within is not None:
-                found |= {f"{column}_low": value / (1 + ratio.within), f"{column}_high": value * (1 + ratio.within)}
-        return Relations(**found)
+                values |= {f"{column}_low": value / (1 + ratio.within), f"{column}_high": value * (1 + ratio.within)}
+        return Relations(**values)
 
     return {case: related(one) for case, one in measured.items()}
 
@@ -99,12 +99,12 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
 def _times_faster(base: Measurement, new: Measurement) -> Ratio | None:
     """How many times as fast ``new`` is; None for times that make no ratio."""
     one, other = base.summary, new.summary
-    if one is None or other is None or any(unsure(len(each.samples), each.uncertainty) for each in (base, new)):
+    if one is None or other is None or any(unsure(len(side.samples), side.uncertainty) for side in (base, new)):
         return None
     if base is new:
         return Ratio(1.0)
-    found = evidence_between(base.by_round, new.by_round, base.case.kind, new.case.kind)
-    return Ratio.of(one.median / other.median, differs([found])[0] if found is not None else None)
+    basis = evidence_between(base.by_round, new.by_round, base.case.kind, new.case.kind)
+    return Ratio.of(one.median / other.median, differs([basis])[0] if basis is not None else None)
 
 
 def _peer(case: Case, kernel: str | None) -> Case | None:

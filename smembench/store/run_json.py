@@ -126,7 +126,7 @@ class Description(Part):
     @property
     def deciding(self) -> dict[str, str]:
         """What decides the code besides versions and revision: kernel files, with short hashes, and settings."""
-        files = {f"kernel file {name}": found[:_SHORT_HASH] for name, found in self.kernels.items()}
+        files = {f"kernel file {name}": digest[:_SHORT_HASH] for name, digest in self.kernels.items()}
         return {**files, **self.environment}
 
     @property
@@ -167,8 +167,8 @@ def fault(error: ValidationError) -> str:
         return f"it is not JSON ({first['ctx']['error']})"
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
     reason = "should be an object" if first["type"] in _OBJECT else first["msg"].removeprefix("Input ")
-    said = f"{place}: {reason}" if place else f"it {reason}"
-    return said if first["type"] == "missing" else f"{said}, not {shortened(first['input'])}"
+    message = f"{place}: {reason}" if place else f"it {reason}"
+    return message if first["type"] == "missing" else f"{message}, not {shortened(first['input'])}"
 
 
 def read_json(path: Path, model: type[M], way_out: str) -> M | None:
@@ -191,5 +191,5 @@ def read_json(path: Path, model: type[M], way_out: str) -> M | None:
 
 def _newer(error: ValidationError) -> int:
     """The schema version of a file that a later version wrote; 0 if it did not."""
-    found = [one["input"] for one in error.errors(include_url=False) if one["loc"] == ("schema_version",)]
-    return found[0] if found and isinstance(found[0], int) and found[0] > 1 else 0
+    versions = [one["input"] for one in error.errors(include_url=False) if one["loc"] == ("schema_version",)]
+    return versions[0] if versions and isinstance(versions[0], int) and versions[0] > 1 else 0

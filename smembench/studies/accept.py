@@ -68,12 +68,12 @@ def patterns_of(cases: Sequence[str], every: Collection[str]) -> list[str]:
 
     ``every``: the ids of all cases of the run. What was not judged may have changed, too, and is not accepted unseen.
     """
-    found = []
+    patterns = []
     for case_id in cases:
         kernel = "/".join([*case_id.split("/")[:2], "*"])
         of_kernel = {one for one in every if matches(one, kernel)}
-        found.append(kernel if len(of_kernel) > 1 and of_kernel <= set(cases) else case_id)
-    return list(dict.fromkeys(found))
+        patterns.append(kernel if len(of_kernel) > 1 and of_kernel <= set(cases) else case_id)
+    return list(dict.fromkeys(patterns))
 
 
 def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
@@ -86,7 +86,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
         UsageError: for a folder without a complete run, a run that claims to begin after now, a pattern that no case
             matches, an empty reason, and files that cannot be read or written.
     """
-    if not (said := " ".join(reason.split())):
+    if not (text := " ".join(reason.split())):
         raise UsageError("--reason '': say why the change is intended")
     folder = _newest(path).resolve()
     run = load(folder)
@@ -111,7 +111,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     every = [row.case_id for row in run.rows]
     patterns = [pattern] if len(cases) == len(matching) else patterns_of(cases, every)
     stored = [
-        Acceptance(case=one, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now)
+        Acceptance(case=one, run=run_id, started_at_utc=began(run), devices=devices, reason=text, accepted_at_utc=now)
         for one in patterns
     ]
     # An earlier run's stays, since the verdicts on the runs between them go by it.
@@ -166,8 +166,8 @@ def for_run(acceptances: Collection[Acceptance], run: Run) -> dict[str, Acceptan
     if not acceptances:
         return {}
     known = [one for one in acceptances if one.started_at_utc <= began(run)]
-    found = {row.case_id: newest_for(known, row.case_id, run.description.identity(row.device)) for row in run.rows}
-    return {case_id: one for case_id, one in found.items() if one is not None}
+    by_case = {row.case_id: newest_for(known, row.case_id, run.description.identity(row.device)) for row in run.rows}
+    return {case_id: one for case_id, one in by_case.items() if one is not None}
 
 
 def began(run: Run) -> datetime:
@@ -186,9 +186,9 @@ def _newest(path: Path) -> Path:
     """A run's folder, or the newest complete run directly in a folder."""
     if not path.is_dir() or (path / CASES).exists():
         return path
-    if (found := newest(path, complete=True)) is None:
+    if (folder := newest(path, complete=True)) is None:
         raise UsageError(f"{path}: holds no complete run; name a run's folder")
-    return found
+    return folder
 
 
 def _identities(run: Description) -> Sequence[str]:

@@ -29,13 +29,13 @@ class BreakEven:
 
     def since(self, run: Run, kernel: str) -> Row | None:
         """The baseline's row at the size from which on a kernel is faster beyond the noise at every size; or None."""
-        found = None
+        smallest = None
         for row in reversed([row for row in self.baseline if row in self.beside[kernel]]):
             effect = difference(run, row, self.beside[kernel][row])
             if effect is None or effect.high >= 1:
                 break
-            found = row
-        return found
+            smallest = row
+        return smallest
 
 
 def break_even(run: Run) -> list[BreakEven]:

@@ -17,8 +17,8 @@ def difference(run: Run, base: Row, new: Row) -> Effect | None:
 
     None if a case has no time, or too few samples to tell the noise.
     """
-    found = _evidence(run, base, new)
-    return differs([found])[0] if found is not None else None
+    evidence = _evidence(run, base, new)
+    return differs([evidence])[0] if evidence is not None else None
 
 
 def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:

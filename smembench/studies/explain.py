@@ -82,7 +82,7 @@ def cases(
             a case that its kernel does not support or no GPU takes.
     """
     known = explainable()
-    found = []
+    selected = []
     for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
@@ -114,8 +114,8 @@ def cases(
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
-            found.append(case if stride is None else _strided(case, stride))
-    on_device = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in found]
+            selected.append(case if stride is None else _strided(case, stride))
+    on_device = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in selected]
     for case in on_device:
         check(case, known[case.kernel], PROBLEMS[case.problem], ANY_GPU)
     return on_device

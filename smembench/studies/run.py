@@ -10,7 +10,7 @@ from pathlib import Path
 from smembench.explain.prediction import predict, trace_together
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
-from smembench.model.interrupts import held, interruptible
+from smembench.model.interrupts import deferred, interruptible
 from smembench.model.measurement import Measurement, Status, Trial
 from smembench.model.progress import unseen
 from smembench.model.text import duration
@@ -86,7 +86,7 @@ def whole(measured: Callable[[], Outcome]) -> Run:
         SmembenchError: what ended the run.
         RunInterrupted: on Ctrl-C.
     """
-    with held() as hold:
+    with deferred() as hold:
         outcome = measured()
         if hold.take() and outcome.error is None:
             raise RunInterrupted("interrupted at the end of the run", outcome.run)
@@ -124,14 +124,14 @@ def run(
 
     resume = storage.resume
     seed = resume.description.seed if resume else None
-    with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed, hire=hire) as session:
+    with deferred(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed, hire=hire) as session:
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
         folder = resume
         if resume is not None:
-            if found := changed_since(resume, config, session.planned, infos, force=storage.force):
-                _go_on(resume, found)
+            if changed := changed_since(resume, config, session.planned, infos, force=storage.force):
+                _go_on(resume, changed)
             described = resume.description
         else:
             run_id, argv = new_run_id(config.name), list(storage.argv)
@@ -239,17 +239,17 @@ def changed_since(
         raise UsageError(f"--resume {resume.path}: has {stray[0]}, which this configuration does not plan")
     before = resume.description
     now = describe_run(before.run_id, config, before.seed or 0, infos, anonymous=before.host is None, argv=())
-    found = differences(before, now)
-    if found and not force:
+    changed = differences(before, now)
+    if changed and not force:
         raise UsageError(
-            f"--resume {resume.path}: {'; '.join(found)}; the figures would not be comparable: "
+            f"--resume {resume.path}: {'; '.join(changed)}; the figures would not be comparable: "
             "start a new run, or add --force to continue and record the difference"
         )
-    return found
+    return changed
 
 
-def _go_on(resume: RunFolder, found: list[str]) -> None:
+def _go_on(resume: RunFolder, changed: list[str]) -> None:
     try:
-        resume.go_on(found)
+        resume.go_on(changed)
     except OSError as error:
         raise SmembenchError(f"{resume.path}: cannot be written ({error.strerror}); it is as it was") from None

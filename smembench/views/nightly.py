@@ -87,7 +87,7 @@ def summarise(found: Finished, folder: Path) -> Summary:
         lines += _happened(asked, comparison, name)
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}{alone}",
-        lines=_first([*lines, *_first(found.problems, _FEW), *found.held.notes], _MOST),
+        lines=_first([*lines, *_first(found.problems, _FEW), *found.review.notes], _MOST),
         steps=next_steps(found, folder),
     )
 

@@ -104,8 +104,8 @@ def slower_cases(measured: Measured, rules: Rules) -> list[str]:
 def is_slower(measured: Measured, before: int, after: int, cases: Sequence[str], rules: Rules) -> bool:
     """Whether a commit is slower than another, for the mean of the cases."""
     least = math.log1p(rules.threshold)
-    found = effect(measured, before, after, cases, rules, least)
-    return found.p <= CERTAIN and math.log(found.ratio) >= least
+    difference = effect(measured, before, after, cases, rules, least)
+    return difference.p <= CERTAIN and math.log(difference.ratio) >= least
 
 
 def effect(
@@ -124,7 +124,7 @@ def _evidence(measured: Measured, base: Sequence[float], new: Sequence[float], c
     freedom = sum(count for _, count in parts)
     return Evidence(
         effect=math.log(centre(new) / centre(base)),
-        variance=sum(found * count for found, count in parts) / freedom,
+        variance=sum(value * count for value, count in parts) / freedom,
         freedom=freedom,
         spread=centre_spread(len(base)) + centre_spread(len(new)),
     )

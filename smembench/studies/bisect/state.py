@@ -107,9 +107,9 @@ def begin(config: Config, path: Path, along: tuple[str, str] | str, case: str | 
         **start,
         name=config.name,
         threshold=Rules.of_percent(config.threshold).threshold,
-        cases=[each.id for each in followed],
+        cases=[item.id for item in followed],
         keys=keys,
-        sweeps=[as_sweep(each) for each in followed],
+        sweeps=[as_sweep(item) for item in followed],
         build=build,
         worktrees=str(Path(tempfile.mkdtemp(prefix=TEMPORARY)).resolve()),
     )
@@ -128,8 +128,8 @@ def _of_versions(text: str) -> dict[str, Any]:
 
 
 def _of_commits(path: Path, revisions: tuple[str, str], followed: Sequence[Case]) -> dict[str, Any]:
-    ours = not any(each.launch for each in followed)
-    if not ours and not all(each.launch for each in followed):
+    ours = not any(case.launch for case in followed)
+    if not ours and not all(case.launch for case in followed):
         raise UsageError("these cases are partly kernels of yours, partly the package's; choose one kind with --case")
     if ours and git_revision() is None:
         raise UsageError("the package's kernels can be bisected in a git checkout of it only")

@@ -29,10 +29,10 @@ def beside(base: Sequence[Run], new: Sequence[Run]) -> list[Run]:
         for other, path in runs_like(root, new[0].description)
         if other.run_id not in own and (path / CASES).is_file()
     }
-    found = []
+    runs = []
     for _, path in sorted(like.values())[-_ENOUGH:]:
         try:
-            found.append(load(path, shown=False))
+            runs.append(load(path, shown=False))
         except UsageError:
             continue  # a damaged run tells nothing
-    return [run for run in found if alike(run, new[0])]
+    return [run for run in runs if alike(run, new[0])]

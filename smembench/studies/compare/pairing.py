@@ -131,21 +131,21 @@ class Pair:
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
     """All rows of the runs by case id, in the order of the files."""
-    found: dict[str, list[Timed]] = {}
+    cases: dict[str, list[Timed]] = {}
     for run in runs:
         for case, items in timed(run).items():
-            found.setdefault(case, []).extend(items)
-    return found
+            cases.setdefault(case, []).extend(items)
+    return cases
 
 
 def timed(run: Run) -> dict[str, list[Timed]]:
     """All rows of a run by case id; a case's samples are those of all its rows."""
-    found: dict[str, list[Timed]] = {}
+    cases: dict[str, list[Timed]] = {}
     for row in run.rows:
-        known, samples = found.setdefault(row.case_id, []), run.samples.get(row.case_id, {})
+        known, samples = cases.setdefault(row.case_id, []), run.samples.get(row.case_id, {})
         if not (known and samples):
             known.append(Timed(run, row, fault(row) or _no_times(samples)))
-    return found
+    return cases
 
 
 def _no_times(samples: Mapping[int, Sequence[float]]) -> str:
@@ -173,11 +173,11 @@ def pair_up(
     known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
     return [
         replace(
-            pair(before[case], after[case], across, known=told, like=others[row]),
+            pair(before[case], after[case], across, known=noise, like=others[row]),
             returned=float(shown.returned[row]) if shown else 0.0,
             habit=Habit(shown.at[row], shown.off[row]) if shown else None,
         )
-        for row, (case, told) in enumerate(zip(cases, known, strict=False))
+        for row, (case, noise) in enumerate(zip(cases, known, strict=False))
     ], shown
 
 
@@ -217,8 +217,8 @@ def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
     """Logarithms of the centres of cases in runs, shape (cases, runs); NaN where a run has no time for one."""
     places = {id(run): place for place, run in enumerate(runs)}
     series = np.full((len(cases), len(runs)), math.nan)
-    for row, found in enumerate(cases):
-        for item in found:
+    for row, items in enumerate(cases):
+        for item in items:
             series[row, places[id(item.run)]] = math.log(item.centre)
     return series
 
@@ -311,10 +311,10 @@ def _measured(*sides: Sequence[Timed]) -> list[list[tuple[Run, Row]]]:
     return [[(item.run, item.row) for item in side] for side in sides]
 
 
-def _side(found: Sequence[Timed]) -> Side:
-    clocks = [item.row.sm_clock_mhz for item in found if item.row.sm_clock_mhz is not None]
-    elapsed = centre([item.centre for item in found]) if found else None
-    energies = [energy for item in found if (energy := item.row.energy_mj) is not None]
-    widest = max((width for item in found if (width := item.row.energy_uncertainty) is not None), default=None)
+def _side(items: Sequence[Timed]) -> Side:
+    clocks = [item.row.sm_clock_mhz for item in items if item.row.sm_clock_mhz is not None]
+    elapsed = centre([item.centre for item in items]) if items else None
+    energies = [energy for item in items if (energy := item.row.energy_mj) is not None]
+    widest = max((width for item in items if (width := item.row.energy_uncertainty) is not None), default=None)
     clock, energy = (median(values) if values else None for values in (clocks, energies))
-    return Side(elapsed, len(found), clock, energy, widest)
+    return Side(elapsed, len(items), clock, energy, widest)

@@ -18,13 +18,13 @@ def load_side(text: str) -> list[Run]:
     Raises:
         UsageError: for a path that cannot be read, or is given twice.
     """
-    found: dict[Path, Run] = {}
+    runs: dict[Path, Run] = {}
     for item in [text] if "," not in text or _there(text) else split(text):
         path = Path(item or text)
-        if resolved(path) in found:
+        if resolved(path) in runs:
             raise UsageError(f"{path}: is given twice on one side; give it once")
-        found[resolved(path)] = load(path, shown=False)
-    return list(found.values())
+        runs[resolved(path)] = load(path, shown=False)
+    return list(runs.values())
 
 
 def _there(text: str) -> bool:

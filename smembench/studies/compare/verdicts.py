@@ -115,12 +115,12 @@ class CaseComparison:
         """What may be why it changed, what explains most first, or that nothing is known to have; "" if it did not."""
         if self.verdict not in (Verdict.SLOWER, Verdict.FASTER):
             return ""
-        said = list(map(str, self.causes))
-        if not said:
+        texts = list(map(str, self.causes))
+        if not texts:
             return "nothing that is recorded changed"
-        return (
-            f"{said[0]}; nothing else that is recorded changed" if said == [f"same {MACHINE_CODE}"] else "; ".join(said)
-        )
+        if texts == [f"same {MACHINE_CODE}"]:
+            return f"{texts[0]}; nothing else that is recorded changed"
+        return "; ".join(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +206,8 @@ class Comparison:
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many cases have each verdict; every verdict is a key."""
-        found = Counter(case.verdict for case in self.cases)
-        return {verdict: found[verdict] for verdict in Verdict}
+        tally = Counter(case.verdict for case in self.cases)
+        return {verdict: tally[verdict] for verdict in Verdict}
 
     @property
     def data(self) -> dict[str, JsonValue]:

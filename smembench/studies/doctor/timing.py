@@ -95,11 +95,11 @@ def cases_of(config: Config) -> list[Case]:
         DeviceUnavailable: as ``open_plan``.
     """
     with open_plan(config) as (plan, _, _):
-        found = [item.case for item in plan if item.case.device == "cuda:0" and not item.skip]
-    found = [case for case in found if case.kernel != PROBLEMS[case.problem].ceiling_kernel and case.cache != ROTATED]
-    if not found:
+        cases = [item.case for item in plan if item.case.device == "cuda:0" and not item.skip]
+    cases = [case for case in cases if case.kernel != PROBLEMS[case.problem].ceiling_kernel and case.cache != ROTATED]
+    if not cases:
         raise UsageError(f"{config.name}: has no case on cuda:0, which ncu could time")
-    return found
+    return cases
 
 
 def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iterator[Agreement]:

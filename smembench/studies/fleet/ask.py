@@ -73,8 +73,8 @@ def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bo
     except Exception as error:
         future.cancel()
         slow = isinstance(error, TimeoutError)
-        said = type(error).__name__ if anonymous else one_line(error)
-        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {said}"
+        message = type(error).__name__ if anonymous else one_line(error)
+        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {message}"
         name = (pseudonym(place) or "anonymous") if anonymous else place
         return Host(name, (Entry(host=name, reason=reason),))
     return host

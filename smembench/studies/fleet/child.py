@@ -45,12 +45,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
     install()
     try:
-        said = {"failed": measure(Path(sys.argv[1]), Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
+        outcome = {"failed": measure(Path(sys.argv[1]), Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
     except BaseException as error:
         ignore()  # the fleet stops a child that SIGTERM has reached already
-        said = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
-    _tell(said)
-    sys.exit(1 if said["error"] else 0)
+        outcome = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
+    _tell(outcome)
+    sys.exit(1 if outcome["error"] else 0)
 
 
 def measure(folder: Path, job: Job) -> int:

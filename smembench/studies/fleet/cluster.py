@@ -174,10 +174,10 @@ def security(where: Where) -> Security | None:
     if "cert" in files:  # with its own key, never with one from the configuration
         roles = [f"tls_{role}" for role in ("client", "scheduler", "worker")]
         given |= {f"{role}_{part}": files.get(part) for role in roles for part in ("cert", "key")}
-    found = Security(require_encryption=True, **given)
-    if not (found.tls_ca_file and found.tls_client_cert):
+    options = Security(require_encryption=True, **given)
+    if not (options.tls_ca_file and options.tls_client_cert):
         raise UsageError("TLS needs --tls-ca and --tls-cert, or distributed.comm.tls in Dask's own configuration")
-    return found
+    return options
 
 
 def check_installed() -> None:

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import SmembenchError
-from smembench.model.interrupts import held, interruptible
+from smembench.model.interrupts import deferred, interruptible
 from smembench.model.text import one_line
 from smembench.run.config import Config
 from smembench.store.files import refused
@@ -94,7 +94,7 @@ class Dispatch:
         """
         error: SmembenchError | KeyboardInterrupt | None = None
         self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
-        with held():
+        with deferred():
             self._client.subscribe_topic(self._id, lambda event: self._heard.put(partial(self._progress, event[1])))
             try:
                 for place in self._places.values():

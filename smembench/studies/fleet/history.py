@@ -54,14 +54,14 @@ def history(member: Member, before: Sequence[Member], rules: Rules) -> History:
     # A device that throttles is slow, whatever a comparison of kernels would make of it.
     awake = new.only([replace(row, throttle_reasons=None) for row in new.rows])
     names = {row.case_id: metric(row) for row in new.rows}
-    found, causes = {}, {}
+    distances, causes = {}, {}
     for case in compare_with_last(runs, awake, _LEVEL, CaseRules(rules.threshold)).cases:
         if case.ratio and case.low and case.high and case.p is not None:
             # The q-value of what has come and gone before is 1, whatever its p-value.
             p = case.p if case.ratio > 1 and case.q != 1 else 1.0
-            found[names[case.case.id]] = Distance(case.ratio - 1, case.low - 1, case.high - 1, p)
+            distances[names[case.case.id]] = Distance(case.ratio - 1, case.low - 1, case.high - 1, p)
             causes[names[case.case.id]] = case.causes
-    return History(found, causes, "" if found else "none of its cases is comparable with its earlier runs")
+    return History(distances, causes, "" if distances else "none of its cases is comparable with its earlier runs")
 
 
 def _only(member: Member, name: str) -> Run | None:
@@ -71,9 +71,9 @@ def _only(member: Member, name: str) -> Run | None:
     there = f"/{member.device}/", f"/{name}/"
     rows = [replace(row, device=name, case_id=row.case_id.replace(*there, 1)) for row in member.run.rows]
     samples = {
-        row.case_id.replace(*there, 1): found
+        row.case_id.replace(*there, 1): values
         for row in member.run.rows
-        if (found := member.run.samples.get(row.case_id)) is not None
+        if (values := member.run.samples.get(row.case_id)) is not None
     }
     devices = [member.info.model_copy(update={"name": name})] if member.info else []
     description = member.run.description.model_copy(update={"devices": devices})
@@ -86,7 +86,7 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
     They are looked for in the fleet's folder and in those beside it. What cannot be read is left out.
     """
     newest = {member.identity: member.run for member in fleet.members if member.run}
-    found: dict[str, list[Member]] = {identity: [] for identity in newest}
+    by_identity: dict[str, list[Member]] = {identity: [] for identity in newest}
     for folder in _folders(fleet.path.resolve(), newest):
         try:
             members = read_fleet(folder).members
@@ -95,8 +95,8 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
         for member in members:
             now = newest.get(member.identity)
             if now and member.run and member.run.complete and member.run.began < now.began:
-                found[member.identity].append(member)
-    return {identity: sorted(members, key=_started) for identity, members in found.items() if members}
+                by_identity[member.identity].append(member)
+    return {identity: sorted(members, key=_started) for identity, members in by_identity.items() if members}
 
 
 def _started(member: Member) -> datetime:
@@ -109,13 +109,13 @@ def _folders(path: Path, newest: Mapping[str, Run]) -> list[Path]:
     runs = [file.parent for depth in _DEPTHS for file in path.parent.glob(f"{depth}{RUN}")]
     alone = [folder for folder in runs if fleets.isdisjoint(folder.parents)]
     configs = {run.description.config.name for run in newest.values()}
-    count, found = Counter[str](), []
+    count, folders = Counter[str](), []
     for _, folder, config, devices in sorted(map(_described, [*fleets, *alone]), reverse=True):
         wanted = [one for one in devices if one in newest and count[one] <= _READ]
         if wanted and config in configs:
-            found.append(folder)
+            folders.append(folder)
             count.update(wanted)
-    return found
+    return folders
 
 
 def _described(folder: Path) -> tuple[str, Path, str, Sequence[str]]:

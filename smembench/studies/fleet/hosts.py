@@ -82,13 +82,13 @@ def _list_gpus(limit: float) -> tuple[list[dict[str, Any]], str]:
             stdin=subprocess.DEVNULL,
             check=False,
         )
-        found = json.loads(done.stdout)
+        listing = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return [], f"CUDA does not list its GPUs within {limit:g} s"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         return [], f"the GPUs cannot be listed: {visible(last)}"
-    return found["gpus"], found["reason"]
+    return listing["gpus"], listing["reason"]
 
 
 def main() -> None:

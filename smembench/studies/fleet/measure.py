@@ -111,13 +111,13 @@ def measure(task: Task) -> Ended:
                 child.stdin.write(task.job.encode())
                 child.stdin.close()
             last: Mapping[str, object] = {}
-            told = 0.0
+            reported = 0.0
             for line in _lines(child, task.stalled):
                 if line is None:
                     return Ended(_killed(child, f"no progress for {duration(task.stalled)}"))
                 last = line
-                if "done" in line and monotonic() - told >= _TELL_SECONDS:  # the scheduler hears of all devices
-                    told = monotonic()
+                if "done" in line and monotonic() - reported >= _TELL_SECONDS:  # the scheduler hears of all devices
+                    reported = monotonic()
                     worker.log_event(task.fleet, {"folder": task.folder, **line})
             if not _ended(child):
                 return Ended(_killed(child, "its output ended before it did"))
@@ -169,5 +169,5 @@ def _last_line(errors: IO[bytes]) -> str:
     """The last line on a child's stderr."""
     length = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, length - _LAST_BYTES))
-    said = errors.read().decode(errors="replace").strip().splitlines()
-    return visible(said[-1].strip()) if said else ""
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return visible(lines[-1].strip()) if lines else ""

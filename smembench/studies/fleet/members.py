@@ -50,8 +50,8 @@ class Member:
     @property
     def identity(self) -> str:
         """What stays the same from night to night: the UUID or its pseudonym, else host and device."""
-        found = self.uuid or f"{self.host}/{self.device}"
-        return f"{found}#{self.number}" if self.number else found
+        name = self.uuid or f"{self.host}/{self.device}"
+        return f"{name}#{self.number}" if self.number else name
 
     @property
     def name(self) -> str:

@@ -27,9 +27,9 @@ def read_fleet(folder: Path) -> Fleet:
     fleets = dict.fromkeys(path.parent for path in sorted(folder.glob(f"**/{FLEET}")))
     alone = [path.parent for path in sorted(folder.glob(f"**/{RUN}")) if fleets.keys().isdisjoint(path.parents)]
     runs = [load(path, shown=False) for path in alone]
-    found = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
-    found += [pair for fleet in fleets for pair in _planned(fleet)]
-    members = {member.identity: member for _, member in sorted(found, key=lambda pair: began_by_now(pair[0]))}
+    dated = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
+    dated += [pair for fleet in fleets for pair in _planned(fleet)]
+    members = {member.identity: member for _, member in sorted(dated, key=lambda pair: began_by_now(pair[0]))}
     if not members:
         raise UsageError(f"{folder}: holds no run; give the folder of a fleet")
     return Fleet(folder, sorted(members.values(), key=_place))

@@ -150,7 +150,7 @@ def series_of(
             for change in changes(times[begun:], threshold):
                 yield Turn(replace(change, index=change.index + begun), nights[where[begun + change.index]], ())
 
-    found = []
+    series = []
     for number, (key, known) in enumerate(times_of.items(), 1):
         *_, case_id = ids[key]
         step(case_id, number, len(times_of))
@@ -159,8 +159,8 @@ def series_of(
             times = [timed.elapsed_ms for timed in states]
             turns = list(turns_of(key, where, states, times))
             of_series = [nights[place] for place in where]
-            found.append(Series(case_id, key[1], of_series, times, turns, threshold, unusable.get(key, "")))
-    return sorted(found, key=_weight)
+            series.append(Series(case_id, key[1], of_series, times, turns, threshold, unusable.get(key, "")))
+    return sorted(series, key=_weight)
 
 
 def _metric(case_id: str) -> str:
@@ -188,14 +188,14 @@ def _environment(before: Night, after: Night) -> list[str]:
 
 def _state(before: Timed, after: Timed) -> list[str]:
     """Differences of the device's state while this case was measured."""
-    found = []
+    texts = []
     if before.sm_clock_mhz != after.sm_clock_mhz:
-        found.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")
+        texts.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")
     if before.throttle_reasons != after.throttle_reasons:
-        found.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
-    found += [
+        texts.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
+    texts += [
         f"{NAMES[name]} was {was}, is {now}"
         for name, was, now in zip(OF_ROWS, before.other, after.other, strict=True)
         if was and now and was != now
     ]
-    return found
+    return texts

@@ -61,8 +61,8 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     dtypes = wanted or PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
-        found = _steps(problem, _kind(device))
-        return ",".join(k.name for k in found if any(k.takes(dtype) for dtype in dtypes)) or found[0].name
+        of_problem = _steps(problem, _kind(device))
+        return ",".join(k.name for k in of_problem if any(k.takes(dtype) for dtype in dtypes)) or of_problem[0].name
 
     return [{"problem": problem, "kernel": chosen(name), "device": name, **given} for name in split(device)]
 

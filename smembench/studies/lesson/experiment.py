@@ -19,7 +19,7 @@ Needs = Literal["gpu", "threads", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Observation:
     """What an experiment showed, and whether that is what was expected; None if it cannot be run here."""
 
     text: str
@@ -42,7 +42,7 @@ class Experiment:
 
     what: str
     expected: str
-    run: Callable[[int], Found]
+    run: Callable[[int], Observation]
     needs: Needs = "threads"
     unless: str = ""
     hangs: bool = False

@@ -109,9 +109,9 @@ def figures(bench: Bench) -> Iterator[Figure]:
 def bytes_per_clock(bench: Bench, what: str, bits: int) -> float:
     """Bytes that an SM loads or stores per clock."""
     kernel, rounds = _kernel(bench, what, bits, _BYTES)
-    found = bench.launch(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
-    _check(found[bench.sms :], what, bits, rounds)
-    cycles = median(map(int, found[: bench.sms]))
+    output = bench.launch(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
+    _check(output[bench.sms :], what, bits, rounds)
+    cycles = median(map(int, output[: bench.sms]))
     at_least("the cycles", cycles, _BYTES * _THREADS / _PEAK)
     return _BYTES * _THREADS / cycles
 
@@ -120,8 +120,8 @@ def terabytes_per_second(bench: Bench, what: str, bits: int) -> float:
     """Terabytes that all SMs load or store per second."""
     size = _LONGER * _BYTES
     kernel, rounds = _kernel(bench, what, bits, size)
-    seconds, found = bench.seconds(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
-    _check(found[bench.sms :], what, bits, rounds)
+    seconds, output = bench.seconds(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
+    _check(output[bench.sms :], what, bits, rounds)
     return size * _THREADS * bench.sms / seconds / 1e12
 
 

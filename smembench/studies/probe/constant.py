@@ -70,11 +70,11 @@ def figures(bench: Bench) -> Iterator[Figure]:
 
 
 def _size(name: str, sizes: range, edges: list[int | None], published: str) -> Figure:
-    found = [size for size in edges if size is not None]
-    if len(found) < len(edges):
+    known = [size for size in edges if size is not None]
+    if len(known) < len(edges):
         return Figure.missing(name, Status.SKIPPED, f"no edge up to {sizes[-1]} bytes")
     method = f"{_CHAIN}: the largest with the latency of smaller ones, by steps of {sizes.step}"
-    return Figure.of(name, "bytes", found, method, published)
+    return Figure.of(name, "bytes", known, method, published)
 
 
 def constant_latency(bench: Bench, size: int) -> float:
@@ -85,8 +85,8 @@ def constant_latency(bench: Bench, size: int) -> float:
     warm = -(-order.size // 32) * 32
     kernel = CudaCKernel(source=SOURCE, entry="follow_constant", grid=(bench.sms, 1), block=(1, 1))
     out = (np.int64, 2 * bench.sms)
-    found = bench.launch(kernel, order[:1], np.zeros(1, np.uint32), warm, _LOADS, out=out, constant=("links", links))
-    return float(np.median(per_load(found, order[np.newaxis], warm, _LOADS)))
+    output = bench.launch(kernel, order[:1], np.zeros(1, np.uint32), warm, _LOADS, out=out, constant=("links", links))
+    return float(np.median(per_load(output, order[np.newaxis], warm, _LOADS)))
 
 
 def edge(latencies: Mapping[int, float]) -> int | None:

@@ -51,7 +51,7 @@ def shuffled(count: int, step: int = 1) -> Array:
     return np.random.default_rng(1).permutation(count).astype(np.uint32) * np.uint32(step)
 
 
-def per_load(found: Array, chains: Array, warm: int, loads: int) -> Array:
+def per_load(output: Array, chains: Array, warm: int, loads: int) -> Array:
     """Cycles per load of what each chain returned: the cycles of ``loads`` loads, and the node at which it ended.
 
     Args:
@@ -60,7 +60,7 @@ def per_load(found: Array, chains: Array, warm: int, loads: int) -> Array:
     Raises:
         Unverified: if that is not where so many loads lead.
     """
-    cycles, ends = found.reshape(-1, 2).T
+    cycles, ends = output.reshape(-1, 2).T
     right = chains[:, (warm + 3 * loads) % chains.shape[1]]
     verify("the number of chains with a wrong end", int((ends != right).sum()), 0)
     return cycles / loads

@@ -35,7 +35,7 @@ class Claim:
         holds_in: where the answer has to lie.
         published: the document's own answers by device, in the order of its columns.
         assumed: what the document leaves open.
-        held: of a limit of the hardware, where it was the documented one; "" if it never was.
+        true_on: of a limit of the hardware, where it was the documented one; "" if it never was.
     """
 
     place: str
@@ -45,7 +45,7 @@ class Claim:
     holds_in: Bounds = FASTER
     published: Mapping[str, float] = field(default_factory=dict)
     assumed: str = ""
-    held: str = ""
+    true_on: str = ""
 
 
 def printed(figure: str) -> Bounds:

@@ -81,5 +81,5 @@ def ratio(problem: str, slower: str, faster: str, device: str) -> float | None:
 
 def ratios(problem: str, slower: str, faster: str) -> dict[str, float]:
     """The same on each of the documents' devices, in the order of the documents' columns."""
-    found = {device: ratio(problem, slower, faster, device) for device in devices_of(problem)}
-    return {device: value for device, value in found.items() if value is not None}
+    by_device = {device: ratio(problem, slower, faster, device) for device in devices_of(problem)}
+    return {device: value for device, value in by_device.items() if value is not None}

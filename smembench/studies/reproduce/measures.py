@@ -146,10 +146,10 @@ class Reads:
     def on(self, here: Here) -> Answer | Missing:
         """Counted in a trace, which needs no device."""
         try:
-            found = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
+            count = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
         except UsageError:
             return Missing.NEEDS_COMPILERS
-        return Answer.exactly(found, f"{found:g} times", "counted in a trace")
+        return Answer.exactly(count, f"{count:g} times", "counted in a trace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ class Limit:
         capability = here.info.compute_capability if here.info else None
         if not here.is_gpu:
             return Missing.NEEDS_GPU
-        found = self.of(capability) if capability else None
-        if found is None:
+        limit = self.of(capability) if capability else None
+        if limit is None:
             return Missing.NOT_MEASURED
-        return Answer.exactly(found, f"{found:g} {self.unit}", f"compute capability {capability}")
+        return Answer.exactly(limit, f"{limit:g} {self.unit}", f"compute capability {capability}")
 
 
 @dataclass(frozen=True, slots=True)
