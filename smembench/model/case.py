@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kernel on one device at one size: everything that decides what runs.
+    """A kernel on a device at one size: everything that decides what runs.
 
     Attributes:
         m, n, k: sizes, in the problem's meaning. Transpose: the input has ``m`` rows and ``n`` columns. Matmul: an m×k

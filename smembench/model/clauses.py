@@ -64,7 +64,7 @@ def conflicts(result: Result) -> str:
 
 
 def conflict_change(before: Result, after: Result) -> str:
-    """Why padding helped or not, in brackets: the predicted conflicts without and with it; "" if unknown."""
+    """The predicted conflicts without and with padding, in brackets, which explain its effect; "" if unknown."""
     if None in (before.predicted_load_conflict, after.predicted_load_conflict):
         return ""
     return f" ({conflicts(before)} become {conflicts(after)})"

@@ -34,7 +34,7 @@ class Deferred:
         self.caught = 0
 
     def take(self) -> bool:
-        """Whether a signal arrived; if so, the end of the block does not raise it any more."""
+        """True if a signal arrived; if so, the end of the block no longer raises it."""
         caught, self.caught = self.caught, 0
         return caught != 0
 

@@ -46,7 +46,7 @@ OTHER_ITEMSIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether an output is right, the problem's error measure (None for NaN), and what is wrong if it is not."""
+    """Verdict on an output: its error by the problem's measure (None for NaN), and what is wrong if it failed."""
 
     passed: bool
     error: float | None
@@ -76,7 +76,7 @@ def bit_for_bit(expected: Array, output: Array) -> Verification:
 
 
 class Problem(ABC):
-    """What all kernels of a problem share: inputs, reference and counts.
+    """Inputs, reference and counts, shared by all kernels of a problem.
 
     A kernel is called as ``kernel(out, *inputs, *scalars)`` with one-dimensional, row-major arrays.
 
@@ -139,7 +139,7 @@ class Problem(ABC):
         return [Shape(1, n) for n in sizes.get("n") or (self.default_n,)]
 
     def count(self, given: Mapping[str, tuple[int, ...]]) -> int:
-        """How many shapes and combinations of parameters there are, or more, without making any."""
+        """The number of shapes and combinations of parameters, or an upper bound, without making any."""
         parameters = [given.get(axis.name) or axis.values for axis in self.parameters]
         return prod(len(given.get(axis.name) or (None,)) for axis in self.sizes) * prod(map(len, parameters))
 
@@ -170,7 +170,7 @@ class Problem(ABC):
         return case
 
     def unsupported(self, case: Case) -> str | None:
-        """Why no kernel can run a case, or None."""
+        """The reason why no kernel can run a case, or None."""
         return None
 
     def most_bytes_per_clock(self, case: Case, computes: str) -> int:
@@ -215,7 +215,7 @@ class Problem(ABC):
 
     @abstractmethod
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
-        """What ``check`` compares an output with, for kernels that compute ``computes``; may be slow."""
+        """The result with which ``check`` compares an output of kernels that compute ``computes``; may be slow."""
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
         """Check an output, which was filled with 0xFF bytes before the kernel ran; by default bit for bit."""

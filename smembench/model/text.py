@@ -49,7 +49,7 @@ def capital(text: str) -> str:
 
 
 def ended(code: int) -> str:
-    """How a process ended, by its return code: ``was killed by SIGKILL``, ``exited with 1``."""
+    """The end of a process in words, by its return code: ``was killed by SIGKILL``, ``exited with 1``."""
     if code >= 0:
         return f"exited with {code}"
     return f"was killed by {next((known.name for known in signal.Signals if known == -code), f'signal {-code}')}"

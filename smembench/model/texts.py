@@ -1,4 +1,4 @@
-"""How a problem appears to users: its command and its tables."""
+"""Texts that present a problem to users: its command and its tables."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ class Texts:
         return case.size.replace("x", "×")
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What undisturbed results of one size show, as clauses of one sentence; none without anything to compare."""
+        """Clauses of a sentence on the undisturbed results of one size; none without anything to compare."""
         return []

@@ -101,7 +101,7 @@ def _state(folder: Path, *options: str) -> Git:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """What git prints in a folder, whatever repository the environment names."""
+    """The output of git in a folder, whatever repository the environment names."""
     command = ["git", "--no-optional-locks", *arguments]
     return subprocess.run(
         command, cwd=folder, env=without_git(), capture_output=True, text=True, check=True, timeout=10
@@ -132,7 +132,7 @@ def _kernel_files(config: Config) -> list[Path]:
 
 
 def differences(begun: Description, here: Description) -> list[str]:
-    """What makes two parts of a run incomparable: differences of config, devices, driver, versions and code."""
+    """Reasons why two parts of a run are incomparable: differences of config, devices, driver, versions and code."""
     differing = [] if _given(begun.config) == _given(here.config) else ["the configuration differs"]
     old, new = _facts(begun), _facts(here)
     names = [name for name in dict.fromkeys([*old, *new]) if name not in _NOT_ALWAYS or (name in old and name in new)]
@@ -141,7 +141,7 @@ def differences(begun: Description, here: Description) -> list[str]:
 
 
 def _given(config: StoredConfig) -> StoredConfig:
-    """What the config says about measuring, without the sweeps' empty lists, as those of axes of a later version."""
+    """The config's keys on measuring, without the sweeps' empty lists, such as axes of a later version."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
     return config.model_copy(update={"sweep": sweeps, "threshold": None, "decide": 0.0})
 

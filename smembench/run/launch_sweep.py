@@ -136,7 +136,7 @@ def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def is_launch(data: object) -> bool:
-    """Whether a sweep, as a file or the command line has it, is one of the user's kernels: it names files."""
+    """True if a sweep, from a file or the command line, is of the user's kernels: it names files."""
     if isinstance(data, LaunchSweep):
         return True
     if not isinstance(data, Mapping) or "problem" in data:

@@ -161,5 +161,5 @@ def needs_gpu(what: str, *, fell_back: bool) -> SmembenchError:
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
-    """Whether --no-pad keeps this kernel; a named kernel is always kept."""
+    """True if --no-pad keeps this kernel; a named kernel is always kept."""
     return sweep.pad is not False or not kernel.pad or bool(sweep.kernel)

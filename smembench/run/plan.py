@@ -163,7 +163,7 @@ def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planne
 
 
 def _compiled(kernel: Kernel, case: Case) -> bool:
-    """Whether its compiler compiles it; functions for the CPU and calls of libraries have the default one's name."""
+    """True if its compiler compiles it; CPU functions and library calls merely have the default compiler's name."""
     return kernel.compiler != DEFAULT_COMPILER or isinstance(kernel.build(case), GpuKernel)
 
 
@@ -215,7 +215,7 @@ def _axes(
 def check(
     case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None = None, copies: int = 1
 ) -> None:
-    """Whether a device, and the host that it is in, take a case, with so many copies of its arrays.
+    """Check that a device, and its host, can take a case with ``copies`` copies of its arrays.
 
     Raises:
         UsageError: if not.

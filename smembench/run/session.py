@@ -44,7 +44,7 @@ class Session:
     runner: Runner
 
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
-        """One measurement per case that has trials, with its prediction by ``predict``."""
+        """Measurements of the cases that have trials, with predictions by ``predict``."""
         cases = (item.case for item in self.planned)
         return assemble(cases, trials, self.infos, ci_widths(self.config.precision), predict)
 

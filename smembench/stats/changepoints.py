@@ -85,7 +85,7 @@ def changes(times: Sequence[float], threshold: float = THRESHOLD) -> list[Change
 
 
 def _goes_on(last: Change, change: Change, nights: int) -> bool:
-    """Whether a change, ``nights`` after the last one, continues the same drift instead of being a separate change."""
+    """True if a change, ``nights`` after the last one, continues the same drift instead of being a separate change."""
     return (last.drift or change.drift) and nights <= _LOCAL and (last.ratio > 1) == (change.ratio > 1)
 
 
@@ -182,7 +182,7 @@ def _confirmed(
 
 
 def _is_drift(near: Values, split: int, noise: float) -> bool:
-    """Whether a straight line fits the nights around a split better than two levels do.
+    """True if a straight line fits the nights around a split better than two levels do.
 
     The line is the Theil–Sen estimator, the median of the slopes between all pairs (Sen, JASA 63, 1968).
     """

@@ -1,4 +1,4 @@
-"""Which members of a group are slower than the group's normal variation: robust, for many series at once.
+"""Members slower than their group's normal variation: a robust test over many series at once.
 
 Arrays hold logarithms of times, shape (series, members), NaN where a member has none; nothing here knows of GPUs.
 

@@ -40,7 +40,7 @@ def assemble(
     ci_widths: Mapping[str, float],
     predict: Predict | None = unpredicted,
 ) -> list[Measurement]:
-    """One measurement per case that has trials, in the order of the cases, with its prediction by ``predict``.
+    """Measurements of the cases that have trials, in the order of the cases, with predictions by ``predict``.
 
     A case may have any number of trials. ``infos`` are the devices by name; ``ci_widths`` are the largest ``ci_width``
     that count as converged, by kind of device. Without ``predict`` all that kernels tell is left out, shared memory

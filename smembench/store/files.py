@@ -32,7 +32,7 @@ def refused(what: str, kind: type[SmembenchError] = UsageError) -> Iterator[None
 
 
 def there(path: Path) -> bool:
-    """Whether there is a file or a folder at a path.
+    """True if there is a file or a folder at a path.
 
     Raises:
         UsageError: for a path that cannot be looked at: too long, links in a circle, a folder without permission.
@@ -83,7 +83,7 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def checksum(data: bytes) -> str:
-    """What run.json has of a file, by which an edit is noticed."""
+    """Checksum of a file for run.json, which reveals edits."""
     return sha256(data).hexdigest()
 
 

@@ -162,7 +162,7 @@ def _head(checksum: int) -> bytes:
 
 
 def _next(line: bytes, before: int) -> bytes:
-    """How a line with this content begins after a line with that checksum."""
+    """The start of a line with this content that follows a line with that checksum."""
     return _head(crc32(b"{" + line[_LENGTH:], before))
 
 
@@ -264,7 +264,7 @@ class Journal:
 
 @contextmanager
 def unwritten(path: Path) -> Iterator[bool]:
-    """Whether no process writes this journal; none can begin to meanwhile. True if it is not there."""
+    """True if no process writes this journal, or there is none; no process can begin to write in this block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

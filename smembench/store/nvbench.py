@@ -86,7 +86,7 @@ class _Device(_Part):
 
     @property
     def info(self) -> DeviceInfo:
-        """What the file says of a GPU, which is not its UUID."""
+        """The file's description of a GPU, without a UUID."""
         major, minor = divmod(self.sm_version // 10, 10)
         return DeviceInfo(
             name=f"cuda:{self.id}",

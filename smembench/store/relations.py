@@ -20,7 +20,7 @@ UNSURE = 0.2
 
 
 class Ratio(NamedTuple):
-    """How many times as fast a case is as another.
+    """Speed-up of a case over another.
 
     Attributes:
         value: the ratio of their medians.
@@ -39,12 +39,12 @@ class Ratio(NamedTuple):
 
 
 def unsure(samples: int, interval: float | None) -> bool:
-    """Whether a time makes no ratio: its interval is known, and wider than ±20 %."""
+    """True if a time is too uncertain for a ratio: its interval is known, and wider than ±20 %."""
     return samples >= MIN_SAMPLES and (interval or 0.0) > UNSURE
 
 
 def evidence_between(base: Rounds, new: Rounds, *kinds: str) -> Evidence | None:
-    """What the samples of two cases tell of their difference, which ran on these kinds of device."""
+    """Evidence of the difference between two cases, from their samples and kinds of device."""
     return evidence(base, new, EVENT_NOISE_MS if "cuda" in kinds else 0.0)
 
 
@@ -97,7 +97,7 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
 
 
 def _times_faster(base: Measurement, new: Measurement) -> Ratio | None:
-    """How many times as fast ``new`` is; None for times that make no ratio."""
+    """Speed-up of ``new`` over ``base``; None for times too uncertain for a ratio."""
     one, other = base.summary, new.summary
     if one is None or other is None or any(unsure(len(side.samples), side.uncertainty) for side in (base, new)):
         return None

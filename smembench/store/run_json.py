@@ -125,7 +125,7 @@ class Description(Part):
 
     @property
     def deciding(self) -> dict[str, str]:
-        """What decides the code besides versions and revision: kernel files, with short hashes, and settings."""
+        """Inputs that decide the code besides versions and revision: kernel files, with short hashes, and settings."""
         files = {f"kernel file {name}": digest[:_SHORT_HASH] for name, digest in self.kernels.items()}
         return {**files, **self.environment}
 
@@ -139,7 +139,7 @@ class Description(Part):
         return next((device for device in self.devices if device.name == name), None)
 
     def identity(self, name: str) -> str:
-        """What tells a device from others of its model; "" if the run does not say.
+        """Identity of a device among others of its model; "" if the run does not record it.
 
         A GPU's UUID or a CPU's host; in an anonymous run its pseudonym.
         """
@@ -149,7 +149,7 @@ class Description(Part):
 
 
 def ahead(started: str) -> str:
-    """Why a run that claims to begin after now counts in no series and is the newest of none; "" for any other.
+    """The reason to ignore a run that claims to begin after now, in series and as the newest; "" for any other.
 
     The clock was wrong when it began. Taken at its word it would be the newest for years.
     """

@@ -49,7 +49,7 @@ class Acceptance(BaseModel):
     accepted_at_utc: AwareDatetime
 
     def holds_for(self, case_id: str, device: str) -> bool:
-        """Whether it accepts a change of this case on this device."""
+        """True if it accepts a change of this case on this device."""
         return device in self.devices and matches(case_id, self.case)
 
 
@@ -59,12 +59,12 @@ class _File(BaseModel):
 
 
 def matches(case_id: str, pattern: str) -> bool:
-    """Whether a case has this id, or matches it as a glob."""
+    """True if a case has this id, or matches it as a glob."""
     return case_id == pattern or fnmatchcase(case_id, pattern)
 
 
 def patterns_of(cases: Sequence[str], every: Collection[str]) -> list[str]:
-    """What matches these cases of a run and none of the others: ids, and globs for kernels with no other cases.
+    """Patterns that match exactly these cases of a run: ids, and globs for kernels with no other cases.
 
     ``every``: the ids of all cases of the run. What was not judged may have changed, too, and is not accepted unseen.
     """
@@ -123,7 +123,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
 
 
 def accepted(root: Path) -> list[Acceptance]:
-    """What is accepted in a folder of runs, in the order in which it was.
+    """Acceptances in a folder of runs, oldest first.
 
     Raises:
         UsageError: for a file that cannot be read.
@@ -133,7 +133,7 @@ def accepted(root: Path) -> list[Acceptance]:
 
 
 def accepted_beside(runs: Iterable[Path]) -> list[Acceptance]:
-    """What is accepted in the folders that hold these runs.
+    """Acceptances in the folders of these runs.
 
     Raises:
         UsageError: for a file that cannot be read.
@@ -171,7 +171,7 @@ def for_run(acceptances: Collection[Acceptance], run: Run) -> dict[str, Acceptan
 
 
 def began(run: Run) -> datetime:
-    """When a run began, in UTC if it names no zone.
+    """Start of a run, in UTC if it names no zone.
 
     Raises:
         UsageError: if run.json does not say.

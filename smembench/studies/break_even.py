@@ -1,4 +1,4 @@
-"""Where a GPU begins to pay: from which size of a run on its kernels are faster than the CPU's baseline.
+"""The size from which a GPU pays off: from there on its kernels are faster than the CPU's baseline.
 
 A run has an answer for each problem with a baseline that it measured at several sizes, on the CPU and on a GPU.
 """

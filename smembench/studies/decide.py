@@ -35,7 +35,7 @@ SEEN_IN = 0.95
 
 @dataclass(slots=True)
 class Decided:
-    """What came of it: the verdicts of the runs made, which are in ``folder``.
+    """Result of measuring again: the verdicts of the new runs, which are in ``folder``.
 
     Attributes:
         comparison: None if nothing was measured.
@@ -126,7 +126,7 @@ def _base(root: Path, old: Run, cases: Sequence[CaseComparison]) -> list[Run]:
 
 
 def _seconds_per_case(old: Run) -> float:
-    """How long the run took by case, at least a second."""
+    """Seconds per case of the old run, at least 1."""
     described = old.description
     try:
         took = (moment(described.ended_at_utc or "") - moment(described.started_at_utc)).total_seconds()

@@ -42,7 +42,7 @@ def explainable() -> dict[str, Kernel]:
 
 
 class Axes(NamedTuple):
-    """What the cases of a kernel are the product of: lists, whose items are separated by commas.
+    """Axes whose product is the cases of a kernel: lists separated by commas.
 
     The defaults are the first block of the kernel, and the first dtype of its problem.
     """

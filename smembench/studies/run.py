@@ -44,7 +44,7 @@ SILENT = Watch()
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a run is stored, and what run.json records of its origin.
+    """Storage of a run, and the origin that run.json records.
 
     Attributes:
         output: the folder in which to create the run's folder; None stores nothing.
@@ -73,7 +73,7 @@ class RunInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured, and the error that ended the run before it was complete."""
+    """The measured run, and the error that ended it before it was complete."""
 
     run: Run
     error: SmembenchError | RunInterrupted | None
@@ -214,7 +214,7 @@ class _Measuring:
 
     @property
     def _again(self) -> str:
-        """How to continue a run that was cut off, if it has a folder; that it cannot, if the folder was removed."""
+        """The way to continue a run that was cut off, if it has a folder; that there is none, if it was removed."""
         if self._folder is None:
             return ""
         if not self._folder.there:
@@ -229,7 +229,7 @@ class _Measuring:
 def changed_since(
     resume: RunFolder, config: Config, planned: Iterable[Planned], infos: Iterable[DeviceInfo], *, force: bool
 ) -> list[str]:
-    """What differs from when a run began that is to be resumed with this config, on these devices.
+    """Differences from the start of a run that is to be resumed with this config, on these devices.
 
     Raises:
         UsageError: for a trial of a case that is not planned, and without ``force`` for what differs.

@@ -95,7 +95,7 @@ def search(
 
 
 def solves(kernel: Kernel) -> bool:
-    """Whether a kernel solves its problem: copyGmem, which only bounds it, does not."""
+    """True if a kernel solves its problem: copyGmem, which only bounds it, does not."""
     naive = PROBLEMS[kernel.problem].naive_kernel
     return kernel.computes in {k.computes for k in registry.of_problem(kernel.problem) if k.name == naive}
 

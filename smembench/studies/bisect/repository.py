@@ -1,4 +1,4 @@
-"""What a search goes along: commits of a git repository that is only read, or versions of a package.
+"""Candidates of a search: commits of a git repository that is only read, or versions of a package.
 
 Each is made ready in a folder of its own, and removed again.
 """

@@ -1,4 +1,4 @@
-"""Which commits to measure next, and which made cases slower: a function of what was measured, so any state goes on.
+"""Choose the next commits to measure and find those that made cases slower, as a function of what was measured.
 
 Commits are numbered along the first parents, 0 the good one and the last the bad one. A round measures both ends and a
 commit between, one after another in processes of their own, each process a unit. A commit is slower than another by the
@@ -41,13 +41,13 @@ class Measured:
     skipped: frozenset[int] = frozenset()
 
     def rounds(self, commit: int) -> int:
-        """How often a commit was measured."""
+        """The number of measurements of a commit."""
         return len(self.times.get(commit, ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the search ended.
+    """Result of a search.
 
     Attributes:
         culprits: each as the last commit before the slowdown and the first after it; any between cannot be measured.
@@ -102,7 +102,7 @@ def slower_cases(measured: Measured, rules: Rules) -> list[str]:
 
 
 def is_slower(measured: Measured, before: int, after: int, cases: Sequence[str], rules: Rules) -> bool:
-    """Whether a commit is slower than another, for the mean of the cases."""
+    """True if a commit is slower than another, for the mean of the cases."""
     least = math.log1p(rules.threshold)
     difference = effect(measured, before, after, cases, rules, least)
     return difference.p <= CERTAIN and math.log(difference.ratio) >= least
@@ -143,7 +143,7 @@ def _middle(between: Sequence[int], measured: Measured) -> int:
 
 
 def _drifted(measured: Measured, cases: Sequence[str]) -> str:
-    """Why the ends are not what they were when the search began; "" if they are."""
+    """The reason why the ends no longer measure as at the start of the search; "" if they do."""
     ends = 0, measured.count - 1
     whole = math.log(centre(_units(measured, ends[1], cases)) / centre(_units(measured, ends[0], cases)))
     for commit, name in zip(ends, ("good", "bad"), strict=True):

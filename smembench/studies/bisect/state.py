@@ -71,7 +71,7 @@ class State(BaseModel):
 
     @property
     def source(self) -> Repository | Package:
-        """What its commits or versions are of."""
+        """The repository of its commits, or the package of its versions."""
         return Package(self.package) if self.package else Repository(Path(self.top))
 
     @property

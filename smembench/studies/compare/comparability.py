@@ -1,4 +1,4 @@
-"""Why two measurements of a case cannot be compared, and how their environments differ."""
+"""Reasons why two measurements of a case cannot be compared, and differences of their environments."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _ANOTHER_CLOCK = 0.005
 
 
 def fault(row: Row) -> str:
-    """Why a row's time cannot be compared with anything; "" if it can."""
+    """The reason why a row's time cannot be compared with anything; "" if it can."""
     return distrust(row.status, row.reason, row.throttle_reasons, row.cpu_waiting, verified=row.right)
 
 
@@ -85,7 +85,7 @@ def distrust(
 
 
 def not_the_same_case(pairs: Sequence[tuple[Run, Row]]) -> str:
-    """Why the rows of a case are not of one case, whatever their ids say; "" if they are."""
+    """The reason why rows with one id are of different cases; "" if they are of one."""
     launches = all(row.problem == _LAUNCH for _, row in pairs)
     for name in ("dtype", "m", "n", "k", *(("bytes", "flops") if launches else ())):
         if difference := _differing(name, [getattr(row, name) for _, row in pairs]):
@@ -100,7 +100,7 @@ def not_the_same_case(pairs: Sequence[tuple[Run, Row]]) -> str:
 
 
 def _launch(run: Description, row: Row) -> Mapping[str, str]:
-    """How a kernel of the user's was launched, by key of its sweep, with numbers for sizes; empty if unknown."""
+    """Launch of a user's kernel, by key of its sweep, with numbers for sizes; empty if unknown."""
     sizes = {"n": row.n, **dict(row.parameters)}
     for data in run.config.sweep:
         with suppress(ValidationError, UsageError):  # of another version
@@ -116,7 +116,7 @@ def _launch(run: Description, row: Row) -> Mapping[str, str]:
 
 
 def device_reason(pairs: Sequence[tuple[Run, Row]]) -> str:
-    """Why a case's rows may be of several devices; "" if they are of one.
+    """The reason why a case's rows may be of several devices; "" if they are of one.
 
     Facts that a run does not record do not differ, but which of several equal devices it was has to be known.
     """
@@ -134,7 +134,7 @@ def device_reason(pairs: Sequence[tuple[Run, Row]]) -> str:
 
 
 def alike(one: Run, other: Run) -> bool:
-    """Whether the devices that two runs name alike are of one kind, as far as they are described."""
+    """True if devices with the same name in two runs are of the same kind, as far as they are described."""
     return not any(
         _differing(name, [_recorded(device, name), _recorded(other.description.device(device.name), name)])
         for device in one.description.devices
@@ -165,7 +165,7 @@ def _differing(name: str, values: Sequence[object]) -> str:
 
 
 class _Facts(NamedTuple):
-    """What of a run can change a figure, as text by name.
+    """Facts of a run that can change a figure, as text by name.
 
     Of a device and its host only what both sides record can differ; of the software a library may be absent.
     """
@@ -181,7 +181,7 @@ def environment(base: Sequence[Description], new: Sequence[Description]) -> list
 
 
 def causes(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> list[Difference]:
-    """What may be why a case changed: facts of its device and of the software that no run of the base shares."""
+    """Possible causes of a case's change: facts of its device and software that no run of the base shares."""
     described = [[pair for pair in side if pair[0].description.model_fields_set] for side in (base, new)]
     sides = [[_of_case(run.description, row) for run, row in side] for side in described]
     changes = [_difference(name, *values) for name, *values in _values(*sides) if values[0].isdisjoint(values[1])]
@@ -214,7 +214,7 @@ def _clocks(base: Sequence[Row], new: Sequence[Row]) -> list[Difference]:
 
 
 def clock_was_set(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> bool:
-    """Whether a limit of clock or power is another than in every run of the base."""
+    """True if a clock or power limit differs from that in every run of the base."""
     for name in _CLOCK_LIMITS:
         before, after = (
             {_recorded(run.description.device(row.device), name) for run, row in side} - {None} for side in (base, new)

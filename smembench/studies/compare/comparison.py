@@ -181,7 +181,7 @@ def _effects(noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair],
 
 
 def _usual(pair: Pair, effect: float, width: float) -> str:
-    """Why an effect is one that nights show without a change; "" if it is not."""
+    """The reason why an effect is one that nights show without a change; "" if it is not."""
     if pair.habit is not None and (alternation := pair.habit.alternation(effect, _APART * width)):
         apart = f"{100 * math.expm1(abs(effect)):.1f} %"
         return (

@@ -35,7 +35,7 @@ _THRESHOLDS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2
 
 @dataclass(frozen=True, slots=True)
 class SelfCase:
-    """One case over all pairs of runs.
+    """A case over all pairs of runs.
 
     ``pairs`` counts those in which it was comparable, ``false`` those with the verdict faster or slower, ``ambiguous``
     those with that verdict. ``largest`` is the largest ratio between two runs, 1 or more. ``seen`` is the smallest

@@ -42,7 +42,7 @@ _FLIP_MS = 0.65e-4
 
 @dataclass(frozen=True)
 class Timed:
-    """One case in one run; ``why`` is why its time cannot be compared, empty if it can."""
+    """A case in one run; ``why`` is the reason why its time cannot be compared, empty if it can."""
 
     run: Run
     row: Row
@@ -50,7 +50,7 @@ class Timed:
 
     @cached_property
     def case(self) -> Case:
-        """What the row is of."""
+        """The case of the row."""
         return self.row.case
 
     @cached_property
@@ -92,7 +92,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides.
+    """A case on both sides.
 
     ``reason`` says why it is not comparable, ``other_device`` whether that is for want of one device on both sides;
     ``evidence`` is None then, and if its noise is unknown. ``sides`` are the usable rows of both, also if it is not
@@ -120,12 +120,12 @@ class Pair:
 
     @property
     def causes(self) -> list[Difference]:
-        """What may be why the case changed."""
+        """Possible causes of the case's change."""
         return causes(*_measured(*self.sides))
 
     @property
     def clock_was_set(self) -> bool:
-        """Whether a limit of clock or power changed."""
+        """True if a clock or power limit changed."""
         return clock_was_set(*_measured(*self.sides))
 
 
@@ -182,13 +182,13 @@ def pair_up(
 
 
 def on_one_device(one: Timed, other: Timed) -> bool:
-    """Whether two rows are of the same device, or neither says of which."""
+    """True if two rows are of the same device, or neither names one."""
     named = (item.run.description.identity(item.row.device) for item in (one, other))
     return len(set(named)) == 1
 
 
 def comparable(one: Timed, other: Timed) -> bool:
-    """Whether two rows are of one case on one device."""
+    """True if two rows are of one case on one device."""
     both = [(one.run, one.row), (other.run, other.row)]
     return not (not_the_same_case(both) or device_reason(both))
 
@@ -231,7 +231,7 @@ def pair(
     known: tuple[float, float] = (math.nan, 0.0),
     like: Sequence[Timed] = (),
 ) -> Pair:
-    """One case on both sides.
+    """Pair a case's rows of both sides.
 
     Args:
         base: its rows on one side.

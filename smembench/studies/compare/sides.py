@@ -28,7 +28,7 @@ def load_side(text: str) -> list[Run]:
 
 
 def _there(text: str) -> bool:
-    """Whether a text is a path, not several: together those can be too long for one."""
+    """True if a text is one path: several together can be too long for a path."""
     try:
         return there(Path(text))
     except UsageError:

@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 
 
 class Verdict(StrEnum):
-    """How a case compares, the most important verdict first."""
+    """Verdicts on a case, the most important first."""
 
     SLOWER = "slower"
     AMBIGUOUS = "ambiguous"
@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One case on one side of a comparison.
+    """A case on one side of a comparison.
 
     ``elapsed_ms`` is the centre of its runs' centres (``stats.summary.centre``), a run's being that of its rounds'
     medians. ``units`` is the number of runs, or of rounds where two runs are compared and nothing tells what lies
@@ -66,7 +66,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CaseComparison:
-    """One case on both sides.
+    """A case on both sides.
 
     ``ratio`` is new over base, over 1 is slower; ``low`` and ``high`` bound it at the comparison's confidence.
     ``p`` is the probability of a difference at least as large between identical distributions, ``q`` the smallest
@@ -112,7 +112,7 @@ class CaseComparison:
 
     @property
     def cause(self) -> str:
-        """What may be why it changed, what explains most first, or that nothing is known to have; "" if it did not."""
+        """Possible causes of a change, the likeliest first, or that none is known; "" if it did not change."""
         if self.verdict not in (Verdict.SLOWER, Verdict.FASTER):
             return ""
         texts = list(map(str, self.causes))
@@ -187,12 +187,12 @@ class Comparison:
 
     @property
     def judged(self) -> int:
-        """How many cases could be compared."""
+        """The number of cases that could be compared."""
         return len(self.cases) - self.counts[Verdict.NOT_COMPARABLE]
 
     @property
     def caution(self) -> str:
-        """What two runs without others cannot tell; else ""."""
+        """The limits of a comparison of two runs without others; else ""."""
         if not self.alone:
             return ""
         over = " and ".join(
@@ -205,7 +205,7 @@ class Comparison:
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict; every verdict is a key."""
+        """The number of cases per verdict; every verdict is a key."""
         tally = Counter(case.verdict for case in self.cases)
         return {verdict: tally[verdict] for verdict in Verdict}
 

@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and the command that fixes it."""
+"""Installed and missing parts, with the command that installs a missing one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from smembench.toolchains.settings import settings, unoptimised
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. ``fix`` is for one that is not ok; ``fatal`` if nothing can be measured without it."""
+    """Result of a check. ``fix`` is for a failed one; ``fatal`` if nothing can be measured without it."""
 
     what: str
     found: str

@@ -62,7 +62,7 @@ CASES = tuple(replace(case, cache=cache) for cache in ("warm", "cold") for case 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One case in one cache mode, by both clocks, in µs; by CUPTI's kernel records where there are any."""
+    """A case in one cache mode, by both clocks, in µs; by CUPTI's kernel records where there are any."""
 
     case: Case
     ours_us: float
@@ -81,7 +81,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the difference is within either bound."""
+        """True if the difference is within either bound."""
         if self.percent is None or self.difference_us is None:
             return None
         return abs(self.percent) <= ALLOWED_PERCENT or abs(self.difference_us) <= ALLOWED_US

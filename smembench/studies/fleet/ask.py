@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def ask_hosts(
     client: Client, folder: str, devices: Sequence[str], *, anonymous: bool, limit: float, count: int
 ) -> list[Host]:
-    """What each host of a cluster says of itself, by name; one that does not answer is named by its address.
+    """Descriptions of a cluster's hosts, by name; a host that does not answer is named by its address.
 
     Waits ``limit`` seconds for ``count`` workers, one per host, and as long for the answers.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Job(BaseModel):
-    """What to measure: a stored config whose sweeps name the device.
+    """A job: a stored config whose sweeps name the device.
 
     Attributes:
         force: resume even if the environment differs.

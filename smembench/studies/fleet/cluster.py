@@ -45,7 +45,7 @@ srun --cpu-bind=none {dask}_worker --scheduler-file "$file" --nthreads 16 --memo
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a fleet's Dask workers are: without an address, in this process.
+    """Location of a fleet's Dask workers: without an address, in this process.
 
     Attributes:
         scheduler: address of a running scheduler, or path of its scheduler file.
@@ -59,7 +59,7 @@ class Where:
 
     @property
     def here(self) -> bool:
-        """Whether all devices are this host's."""
+        """True if all devices are this host's."""
         return not self.scheduler
 
 

@@ -164,7 +164,7 @@ class Dispatch:
         return None
 
     def _next(self, seconds: float) -> Callable[[], SmembenchError | None] | None:
-        """What was heard next, to be taken in by a call, which returns an error that ends the fleet."""
+        """The next message, as a call that handles it and returns an error that ends the fleet."""
         try:
             return self._heard.get(timeout=seconds)
         except Empty:

@@ -29,7 +29,7 @@ _DEPTHS = ("*/", "*/*/", "*/*/*/")
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a device's earlier runs tell.
+    """A device's distance to its earlier runs.
 
     Attributes:
         distances: by metric, to the level of its earlier runs; ``p`` is of this question alone.
@@ -119,7 +119,7 @@ def _folders(path: Path, newest: Mapping[str, Run]) -> list[Path]:
 
 
 def _described(folder: Path) -> tuple[str, Path, str, Sequence[str]]:
-    """When a fleet or a run began, its folder and config, and its devices by identity; none if it cannot be read."""
+    """Start, folder and config of a fleet or a run, and its devices by identity; none if it cannot be read."""
     try:
         if (folder / FLEET).is_file():
             fleet = read_fleet_file(folder)

@@ -24,7 +24,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a host says of itself.
+    """A host's description of itself.
 
     Attributes:
         name: its name, or a pseudonym.

@@ -71,7 +71,7 @@ def judge(fleet: Fleet, before: Mapping[str, Sequence[Member]] | None = None, ru
 
 
 def _timed(member: Member) -> dict[str, Timed]:
-    """What can be held against other devices: a throttled device is slow, one that waited for cores tells nothing."""
+    """Times to compare with other devices: a throttled device is slow, one that waited for cores tells nothing."""
     if member.run is None:
         return {}
     return {

@@ -50,7 +50,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a device's process ended: the reason why its run is not complete, and the text of the error behind it.
+    """End of a device's process: the reason why its run is not complete, and the text of the error behind it.
 
     The text may name the machine, so an anonymous fleet does not store it.
     """
@@ -134,7 +134,7 @@ def measure(task: Task) -> Ended:
 
 
 def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[str, object] | None]:
-    """What the child says until its output ends; None once it has said nothing for too long."""
+    """The child's messages until its output ends; None once it has been silent for too long."""
     assert child.stdout
     pending, heard = b"", monotonic()
     while True:

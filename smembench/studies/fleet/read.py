@@ -36,7 +36,7 @@ def read_fleet(folder: Path) -> Fleet:
 
 
 def began_by_now(started: str) -> str:
-    """When a fleet or a run began, as one sorts them; before all others if it claims to begin after now."""
+    """Start of a fleet or a run as a sort key; before all others if it claims to begin after now."""
     return "" if ahead(started) else started
 
 

@@ -1,4 +1,4 @@
-"""What else was seen on a slow device: its state where it was slow, beside that of the others of its model."""
+"""Further observations on a slow device: its state where it was slow, beside that of the others of its model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COUNTS = (
 
 
 def seen(group: Group, place: int) -> list[str]:
-    """What a member shows and the others do not, the likeliest cause first."""
+    """Observations on a member that the others do not share, the likeliest cause first."""
     own = [figure.row for one in group.metrics if (figure := one.figures[place])]
     return [*_throttled(own), *_lower(group, place), *_hotter(group, place), *_of_device(group, place), *_counted(own)]
 

@@ -1,4 +1,4 @@
-"""What a verdict on a fleet cannot know, in sentences."""
+"""Limits of a verdict on a fleet, in sentences."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _silent(fleet: Fleet, groups: Sequence[tuple[Group, Outliers]]) -> Iterator[
 
 
 def _without_figures(member: Member) -> str:
-    """Why a device whose run is complete has no figure to be held against others."""
+    """The reason why a device whose run is complete has no figure to compare with others."""
     rows = member.run.rows if member.run else []
     reasons = [distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.right) for row in rows]
     return f"none of its figures can be used: {max(reasons, key=reasons.count)}" if reasons else "nothing was measured"

@@ -30,7 +30,7 @@ SHORTEST_SERIES = 2 * SHORTEST
 
 
 class Newest(StrEnum):
-    """How the newest level of a series compares with those before, in the order in which it matters."""
+    """Relation of a series' newest level to those before, in the order in which it matters."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -54,7 +54,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One case on one device over the runs in which its time can be compared, oldest first.
+    """A case on one device over the runs in which its time can be compared, oldest first.
 
     ``case_id`` is that of the newest run, ``times`` are medians in ms, ``threshold`` is the smallest relative change of
     level. ``unusable`` says why the newest run that the case is in gives no such time; empty if it does.
@@ -90,7 +90,7 @@ class Series:
 
     @property
     def newest(self) -> Newest:
-        """How the newest level compares with those before."""
+        """Relation of the newest level to those before."""
         if not self.turns:
             return Newest.SAME if len(self.times) >= SHORTEST_SERIES else Newest.SHORT
         if self.slowed:
@@ -170,7 +170,7 @@ def _metric(case_id: str) -> str:
 
 
 def _is_of(change: Change, times: Sequence[float], accepted: int) -> bool:
-    """Whether the accepted run shows a change: it is at or after it, or its time is nearer to the level after it."""
+    """True if the accepted run shows a change: it is at or after it, or its time is nearer to the level after it."""
     if change.index <= accepted:
         return True
     near = change.index - accepted < SHORTEST and not change.drift

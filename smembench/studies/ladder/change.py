@@ -1,4 +1,4 @@
-"""What a step of the ladder changes from the step before it: functions, machine code and predicted counters."""
+"""Changes from one step of the ladder to the next: functions, machine code and predicted counters."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def change(
     b_layout: str | None = None,
     target: Target = UNKNOWN,
 ) -> Change:
-    """What a step changes, each kernel in the first of its blocks.
+    """The change that a step makes, each kernel in the first of its blocks.
 
     Args:
         problem: one that has a ladder.

@@ -31,7 +31,7 @@ class Rung:
 
     @property
     def loses(self) -> bool:
-        """Whether the step is slower than the best one before it."""
+        """True if the step is slower than the best one before it."""
         return self.gain is not None and self.gain.differs and self.gain.value < 1
 
 

@@ -70,5 +70,5 @@ def _text(value: object) -> str:
 
 
 def _is_shown(value: object) -> TypeGuard[Callable[..., object]]:
-    """Whether a value is a function that is a part of the kernel, and no intrinsic."""
+    """True if a value is a function that is a part of the kernel, and no intrinsic."""
     return isinstance(value, FunctionType) and not value.__module__.startswith((intrinsics.__name__, "numba"))

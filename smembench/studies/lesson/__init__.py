@@ -1,4 +1,4 @@
-"""What the documents' listings do, their mistakes included: each is run, and held to what it should do.
+"""Run the documents' listings, mistakes included, and compare what they do with what they should do.
 
 A lesson is a module of this package with a ``LESSON``; its name and what it shows stand here, for help and lists.
 """

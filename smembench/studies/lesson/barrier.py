@@ -72,7 +72,7 @@ def build(block: Block, *, barrier: bool, of_warp: bool = False) -> Callable[...
 def _experiment(
     what: str, block: Block, *, right: bool, barrier: bool = False, of_warp: bool = False, **more: Any
 ) -> Experiment:
-    """How many runs give a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
+    """Count runs with a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
 
     def run(runs: int) -> Observation:
         launch = launcher(build(block, barrier=barrier, of_warp=of_warp), covering(_SIDE, _SIDE, block), block)

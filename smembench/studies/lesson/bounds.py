@@ -74,7 +74,7 @@ def build() -> Callable[..., None]:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What the listing does to a matrix.
+    """Predicted effects of the listing on a matrix.
 
     Attributes:
         wrong: elements of the output.

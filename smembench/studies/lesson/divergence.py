@@ -78,7 +78,7 @@ def waiting(out: Array, inp: Array) -> None:
 
 
 def _experiment(what: str, listing: Listing, *, hangs: bool = False, unless: str = "") -> Experiment:
-    """Whether the listing ends, and how many elements are right after so many launches if it does."""
+    """Run the listing, and count right elements over the launches if it ends."""
 
     def run(runs: int) -> Observation:
         launch = launcher(listing, 1, _THREADS)

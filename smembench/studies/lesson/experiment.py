@@ -20,7 +20,7 @@ Needs = Literal["gpu", "threads", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an experiment showed, and whether that is what was expected; None if it cannot be run here."""
+    """Outcome of an experiment, and whether it was the expected one; None if it cannot be run here."""
 
     text: str
     as_expected: bool | None

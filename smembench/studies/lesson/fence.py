@@ -19,7 +19,7 @@ from smembench.studies.lesson.experiment import Experiment, Lesson, Observation,
 
 
 class Fences(NamedTuple):
-    """Which side has a fence."""
+    """The sides that have a fence."""
 
     writer: bool
     reader: bool
@@ -33,7 +33,7 @@ class Fences(NamedTuple):
 
     @property
     def expected(self) -> str:
-        """What is read."""
+        """The expected reads."""
         return "never old" if all(self) else "old at times"
 
 
@@ -113,7 +113,7 @@ def orders(fences: Fences) -> tuple[int, int]:
 
 
 def _allowed(fences: Fences) -> Experiment:
-    """Whether an old message may be read."""
+    """Check all allowed orders for one that reads an old message."""
 
     def run(runs: int) -> Observation:
         stale, allowed = orders(fences)
@@ -123,7 +123,7 @@ def _allowed(fences: Fences) -> Experiment:
 
 
 def _seen(fences: Fences, *, read_before: bool, unless: str = "") -> Experiment:
-    """How many messages a GPU reads as they were before."""
+    """Count the messages that a GPU reads as they were before."""
 
     def run(runs: int) -> Observation:
         launch = launcher(build(fences, read_before=read_before), 2 * _PAIRS, _LANES)

@@ -1,4 +1,4 @@
-"""How often threads read an element of A or B, from global memory and from a tile, counted in traces of the kernels.
+"""Reads per element of A or B, from global memory and from a tile, counted in traces of the kernels.
 
 The blog's example is a product of 4×4 matrices in tiles of 2×2: each element of a tile is used twice, and in its kernel
 with tiles of 32×32 it is used 32 times. The programming guide: without tiles A is read B.width times, with them
@@ -21,7 +21,7 @@ Element = tuple[str, int]
 
 
 def _accesses(kernel: str, side: int, space: str, kind: str) -> Counter[Element]:
-    """How often all threads access each element, in a product of matrices of 2×2 blocks of side × side threads."""
+    """Accesses of all threads per element, in a product of matrices of 2×2 blocks of side × side threads."""
     n = 2 * side
     case = Case("matmul", kernel, "cuda:0", "float32", n, n, n, Block(side, side), 0 if kernel == "tiled" else None)
     counts: Counter[Element] = Counter()

@@ -46,7 +46,7 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        """Whether it shows what nothing explains."""
+        """True for an unexpected outcome without an explanation."""
         return self.observation.as_expected is False and not self.experiment.unless
 
 
@@ -105,7 +105,7 @@ def _observed(experiment: Experiment, runs: int) -> Observation:
 
 
 def isolated(name: str, number: int, device: str, runs: int) -> Observation:
-    """What a lesson's experiment of that number shows in a process of its own, on a GPU or in the simulator."""
+    """Run an experiment of a lesson, by number, in a process of its own, on a GPU or in the simulator."""
     experiment = load(name).experiments[number]
     simulated = {"NUMBA_ENABLE_CUDASIM": "1" if device == SIMULATOR else "0"}
     try:

@@ -1,4 +1,4 @@
-"""Where variables live: which threads see them, for how long, and what a kernel may count on between blocks.
+"""Scope and lifetime of variables, and the order of blocks that a kernel may rely on.
 
 Shared memory at file scope, textures and the slides' setRowReadColDyn are in CUDA C, since Numba has neither the first
 nor textures; NVRTC compiles them.
@@ -66,7 +66,7 @@ _CAPABILITY = "9.0"
 
 
 def _launched(entry: str, grid: int, block: tuple[int, int], out: Any, *scalars: Any, dynamic_bytes: int = 0) -> Array:
-    """What a kernel of the source writes, on the current GPU."""
+    """The output of a kernel of the source, on the current GPU."""
     listing = Listing()
     program = CudaCKernel(SOURCE, entry, grid=(grid, 1), block=block, dynamic_bytes=dynamic_bytes)
     major, minor = listing.stream.device.compute_capability
@@ -83,7 +83,7 @@ def _right(values: Any, expected: Any) -> Observation:
 
 
 def _file_scope(runs: int) -> Observation:
-    """Whether every block has its own."""
+    """Check that every block has its own copy."""
     from smembench.kernels.device_memory import device_array
 
     values = _launched("share", _BLOCKS, (_THREADS, 1), device_array(_BLOCKS * _THREADS, np.int32))

@@ -65,7 +65,7 @@ class Listing:
         self.stream.sync()
 
     def read(self, name: str) -> Array:
-        """What a variable holds."""
+        """Read the contents of a variable."""
         back = np.zeros_like(self.values[name])
         copy_from_symbol(self.code.handle, name, back, self.handle)
         self.stream.sync()
@@ -84,7 +84,7 @@ def _copied(name: str, runs: int) -> Observation:
 
 
 def _read_by_a_kernel(runs: int) -> Observation:
-    """Whether a kernel finds all three filled."""
+    """Check that a kernel reads all three variables as filled."""
     listing = Listing()
     for name in SIZES:
         listing.fill(name)

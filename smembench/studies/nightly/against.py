@@ -1,4 +1,4 @@
-"""What a night's run is compared with: the runs before it, the pinned baseline, or a named run."""
+"""Compare a night's run with the runs before it, the pinned baseline, or a named run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def never_pruned(root: Path) -> list[Path]:
 
 
 def is_named(text: str) -> bool:
-    """Whether a text means earlier runs, ``last``, ``last:N`` or ``baseline``, rather than a path."""
+    """True if a text means earlier runs, ``last``, ``last:N`` or ``baseline``, rather than a path."""
     return text == BASELINE or text.partition(":")[0] == LAST
 
 
@@ -172,7 +172,7 @@ def _add(review: Review, what: str, judge: Callable[[], Comparison]) -> None:
 
 
 def not_judged(comparison: Comparison) -> Iterator[str]:
-    """What a comparison cannot tell though it should: of a whole device, and of cases that had changed before."""
+    """Gaps in a comparison: a whole device without a verdict, and unresolved changes of earlier runs."""
     if not comparison.cases:
         yield "nothing could be compared: no case is in both"
     missed = [case for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE]
@@ -206,7 +206,7 @@ def _absent(before: Sequence[Run], new: Run, review: Review) -> None:
 
 
 def _still_planned(before: Run, device: str, new: Run) -> bool:
-    """Whether nothing that run.json records explains why a case on a device is no longer measured."""
+    """True if nothing that run.json records explains why a case on a device is no longer measured."""
     was, now = before.description, new.description
     if not was.config.sweep or _in_any_order(was.config.sweep) != _in_any_order(now.config.sweep):
         return False

@@ -29,8 +29,8 @@ AGAIN = "measured again"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do with a run other than storing it: compare it with ``last``, ``last:N``, ``baseline`` or a folder; keep
-    the newest ``keep`` runs alone; write files for a monitoring system.
+    """Steps after a run: compare it with ``last``, ``last:N``, ``baseline`` or a folder; keep only the newest ``keep``
+    runs; write files for a monitoring system.
     """
 
     compare_to: str | None = None
@@ -67,7 +67,7 @@ class Finished:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be compared or done."""
+        """Lines on what could not be compared or done."""
         return [*self.review.nothing, *self.review.problems]
 
     @property

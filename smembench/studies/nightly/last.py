@@ -39,7 +39,7 @@ def compare_with_last(
     known: dict[tuple[object, ...], bool] = {}
 
     def like(item: Timed, now: Timed) -> bool:
-        """Whether they are comparable; of one case only the run and the device decide it."""
+        """True if they are comparable; of one case only the run and the device decide it."""
         key = (id(item.run), item.row.device)
         if key not in known:
             known[key] = comparable(item, now)

@@ -75,7 +75,7 @@ def _folded(lines: Sequence[str]) -> str:
 
 
 def _alike(other: Description, run: Description) -> bool:
-    """Whether a run has a device of another by the same name; cases on its other devices are compared with none."""
+    """True if a run shares a device name with another; cases on its other devices are compared with none."""
     theirs = devices_of(other)
     shared = (device.id and theirs.get(name) == device for name, device in devices_of(run).items())
     return any(shared)
@@ -119,7 +119,7 @@ def on_a_gpu(root: Path, run: Description) -> str:
 
 
 def _order(run: Description) -> tuple[str, str]:
-    """What runs are sorted by: when they began, then their ids."""
+    """Sort key of a run: its start, then its id."""
     return run.started_at_utc, run.run_id
 
 

@@ -16,7 +16,7 @@ class Unverified(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One property of a device.
+    """A property of a device.
 
     Attributes:
         name: what was measured, unique in its family.

@@ -206,7 +206,7 @@ def partitions(latencies: Array) -> list[Array]:
 
 
 def _apart(low: Array, high: Array) -> bool:
-    """Whether two groups are two, and not the halves of one."""
+    """True if two groups are two, and not the halves of one."""
     within = np.concatenate([low - low.mean(), high - high.mean()]).std()
     return bool(high.mean() - low.mean() > _SEPARATE * within)
 

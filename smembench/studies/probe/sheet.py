@@ -32,7 +32,7 @@ IN_RUN = "probe.json"
 
 
 class Sheet(BaseModel):
-    """What ``smembench probe --json`` writes. The device has no UUID: a sheet is of a model, not of one GPU."""
+    """Output of ``smembench probe --json``. The device has no UUID: a sheet is of a model, not of one GPU."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -130,7 +130,7 @@ def _in_a_process(device: str, families: Sequence[str]) -> Sheet:
 
 
 def _over(figures: Sequence[Figure]) -> Figure:
-    """One figure of several processes, as the first describes it; one that is missing in any is missing."""
+    """The figure over several processes, as the first describes it; missing if it is missing in any."""
     if missing := [figure for figure in figures if figure.value is None]:
         return missing[0]
     ends = [end for figure in figures for end in (figure.low, figure.high) if end is not None]

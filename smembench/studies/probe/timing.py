@@ -1,4 +1,4 @@
-"""How probes time themselves: CUDA C that their sources begin with, for chains of dependent loads and whole blocks."""
+"""CUDA C with which the probes time themselves: chains of dependent loads, and whole blocks."""
 
 from __future__ import annotations
 

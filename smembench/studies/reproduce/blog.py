@@ -1,4 +1,4 @@
-"""What the blog post claims with a number or a comparison.
+"""Claims of the blog post with a number or a comparison.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
 tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.

@@ -11,7 +11,7 @@ from smembench.studies.reproduce.measures import Measure, Pick, Times, rounded_f
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a value has to lie for a claim to hold, ends included."""
+    """The range of values for which a claim holds, ends included."""
 
     low: float
     high: float = math.inf

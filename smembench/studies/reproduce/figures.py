@@ -18,7 +18,7 @@ class Document(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One time of a document: ms, and GB/s if the document gives it."""
+    """A time of a document: ms, and GB/s if the document gives it."""
 
     source: Document
     device: str
@@ -74,7 +74,7 @@ def figure_of(problem: str, kernel: str, device: str) -> Figure | None:
 
 
 def ratio(problem: str, slower: str, faster: str, device: str) -> float | None:
-    """How many times as fast the documents found ``faster`` on a device."""
+    """Speed-up of ``faster`` over ``slower`` on a device, as the documents measured it."""
     slow, fast = figure_of(problem, slower, device), figure_of(problem, faster, device)
     return slow.elapsed_ms / fast.elapsed_ms if slow and fast else None
 

@@ -1,4 +1,4 @@
-"""Whether the documents' claims hold on a device."""
+"""Judge the documents' claims on a device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLAIMS: Mapping[Document, tuple[Claim, ...]] = {
 
 
 class Holds(StrEnum):
-    """Whether a claim holds on a device."""
+    """Verdict on a claim on a device."""
 
     YES = "yes"
     NO = "no"

@@ -23,7 +23,7 @@ _ONE: Interval = (1.0, 1.0, 1.0)
 
 
 class Missing(StrEnum):
-    """Why there is no answer."""
+    """Reasons for a missing answer."""
 
     NEEDS_GPU = "needs a GPU"
     NOT_IN_RUN = "not in this run"
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """One device of a run, for which claims are judged.
+    """A device of a run, for which claims are judged.
 
     ``latency`` are the cycles of a dependent load by memory, with their interval, if they were measured.
     """
@@ -70,17 +70,17 @@ class Here:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it is a GPU."""
+        """True if it is a GPU."""
         return self.device != "cpu"
 
     @property
     def info(self) -> DeviceInfo | None:
-        """What run.json says of the device."""
+        """The device's description in run.json."""
         return self.run.description.device(self.device)
 
 
 class Measure(Protocol):
-    """What a claim is held against."""
+    """The measurement that decides a claim."""
 
     def on(self, here: Here) -> Answer | Missing:
         """The answer for a device."""
@@ -112,7 +112,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How many times as long ``slower`` takes per byte as ``faster``: of one problem, the ratio of the times."""
+    """Time per byte of ``slower`` over that of ``faster``: of one problem, the ratio of the times."""
 
     slower: Pick
     faster: Pick
@@ -134,7 +134,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """How often the threads of an m×k by k×n product read each element of ``matrix``, A or B, from global memory."""
+    """Reads per element of ``matrix``, A or B, from global memory, in an m×k by k×n product."""
 
     kernel: str
     block: Block
@@ -154,7 +154,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """How many of naive's reads of global memory one read of tiled stands for."""
+    """Reads of global memory by naive per read by tiled."""
 
     block: Block
     n: int
