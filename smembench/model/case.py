@@ -23,7 +23,7 @@ ROTATED = "rotated"
 CACHES = ("warm", "cold", ROTATED)
 
 BY_ROWS, BY_COLUMNS = "rows", "columns"
-"""How B, the second matrix of a product, lies in memory: row by row, or column by column as networks' weights do."""
+"""Layouts of B, the second matrix of a product: row-major, or column-major like networks' weights."""
 
 
 class Block(NamedTuple):

@@ -17,7 +17,7 @@ from smembench.model.errors import UsageError
 
 _PEAK = "_tflops"
 _LEAST = 4
-"""Fewest characters of a part of a model's name that stands for it."""
+"""Fewest characters of an abbreviated model name."""
 
 
 class DataSheet(DeviceInfo):

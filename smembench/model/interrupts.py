@@ -17,12 +17,12 @@ from typing import Any
 
 _AGAIN_S = 0.02
 _IMPORT_S = 5.0
-"""How long an import can put it off: one that never ends is a mistake in a file."""
+"""Longest time that an import can defer it: one that never ends is a mistake in a file."""
 
 EXIT_CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Those of an interrupted process."""
+"""Exit codes of an interrupted process."""
 _signals: list[int] = [signal.SIGINT]
-"""Those that interrupt. In a Python program that imports smembench, SIGTERM is the program's."""
+"""Signals treated as an interrupt. SIGTERM is left to a Python program that imports smembench."""
 _last: int = signal.SIGINT
 
 
@@ -86,7 +86,7 @@ def interruptible() -> Iterator[None]:
 
 
 def install(replaced: Callable[..., Any] = signal.default_int_handler) -> None:
-    """Have SIGTERM do what Ctrl-C does, and both wait for the end of an import: a module imported by half may be
+    """Have SIGTERM do what Ctrl-C does, and both wait for the end of an import: a partially imported module may be
     unusable. A process that ignores one of them goes on ignoring it.
 
     Args:
@@ -106,7 +106,7 @@ def ignore() -> None:
 
 
 def exit_code() -> int:
-    """That of a process which the last of the signals ended: 130 after Ctrl-C, 143 after SIGTERM."""
+    """The exit code of a process that the last signal ended: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + _last
 
 

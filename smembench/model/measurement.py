@@ -220,8 +220,8 @@ class Measurement:
         within_cache: whether the arrays fit the last-level cache, so that the bandwidth is the cache's.
         percent_of_peak: of the peak that bounds the problem.
         bytes_per_clock: shared-memory bytes per clock and multiprocessor; None for problems of other memories.
-        notes: those of its trials, joined by "; ".
-        moments: those of its load of seconds.
+        notes: its trials' notes, joined by "; ".
+        moments: the batches of its load of seconds.
     """
 
     case: Case

@@ -95,9 +95,9 @@ class Problem(ABC):
     parameters: ClassVar[tuple[Axis, ...]] = ()
     """The problem's own integer axes; every case has a value for each in ``Case.parameters``."""
     distributions: ClassVar[tuple[str, ...]] = (UNIFORM,)
-    """How the values of its inputs can be distributed: ``Case.inputs``."""
+    """Distributions of the values of its inputs: ``Case.inputs``."""
     b_layouts: ClassVar[tuple[str, ...]] = (BY_ROWS,)
-    """How the second matrix of a product can lie in memory: ``Case.b_layout``."""
+    """Layouts of the second matrix of a product: ``Case.b_layout``."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
@@ -113,12 +113,12 @@ class Problem(ABC):
     bound: ClassVar[Bound] = "memory"
     """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
     uses_host: ClassVar[bool] = False
-    """Whether its cases use what the GPUs of a host share, such as host memory: a fleet runs them one GPU at a time."""
+    """True if its cases use resources that a host's GPUs share, such as host memory: a fleet runs one GPU at a time."""
     arrays: ClassVar[tuple[str, ...]]
     """Names of a kernel's arrays: first the output, then the inputs."""
 
     checks: bool = True
-    """Whether results are checked; those of the user's kernels need not be."""
+    """True if results are checked; results of the user's kernels need not be."""
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
@@ -198,7 +198,7 @@ class Problem(ABC):
         return (case.dtype,) * len(self.arrays)
 
     def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
-        """Bytes of so many elements of each array."""
+        """Size in bytes of each array, from its number of elements."""
         return tuple(count * ITEMSIZE[dtype] for count, dtype in zip(counts, self.array_types(case), strict=True))
 
     def input_name(self, number: int) -> str:

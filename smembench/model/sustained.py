@@ -72,7 +72,7 @@ class Sustained:
 
 
 def _parts(moments: Sequence[Moment], count: int, *, shared: int = 0) -> list[Sequence[Moment]]:
-    """About equal parts in a row, as many as there are moments at most; neighbours share so many moments."""
+    """About equal parts in a row, as many as there are moments at most; neighbours share ``shared`` moments."""
     whole = len(moments) - shared
     count = max(min(count, whole), 1)
     return [moments[whole * part // count : whole * (part + 1) // count + shared] for part in range(count)]
@@ -84,7 +84,7 @@ def _ms(moments: Sequence[Moment]) -> float:
 
 
 def _energy_mj(moments: Sequence[Moment]) -> float | None:
-    """Per launch, of those after the first moment; None without a counter, or if it stands still."""
+    """Energy per launch after the first moment; None without a counter, or if it does not advance."""
     first, *others = moments
     if first.energy_j is None or not others or (last := others[-1].energy_j) is None or last <= first.energy_j:
         return None

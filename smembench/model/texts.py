@@ -19,13 +19,13 @@ class Texts:
     command: ClassVar[str] = ""
     """The problem whose command measures this one too; if empty, it has its own command."""
     kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
-    """What its kernels take besides the size: block, stride, pad, pad_width."""
+    """Axes of its kernels besides the size: block, stride, pad, pad_width."""
     options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
     """Options that its command shares with other commands: these, and possibly inputs, b_layout, compiler and peers."""
     strided_kernel: ClassVar[str | None] = None
     """The kernel that its command measures if a stride but no kernel is given; the standard ones if None."""
     strides_in_rows: ClassVar[bool] = False
-    """Whether one table compares all strides; otherwise each stride has its own table, like a size."""
+    """True if one table compares all strides; otherwise each stride has its own table, like a size."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
 

@@ -209,7 +209,7 @@ def _parsed(text: str) -> dict[str, Any]:
     """The content of a TOML file.
 
     Raises:
-        ValueError: if it is none, or has a line with so many dots that a key would take long to read.
+        ValueError: if it is none, or has a line with too many dots, whose key would take long to read.
         RecursionError: for values nested too deep.
     """
     for number, line in enumerate(text.split("\n"), 1):
@@ -282,7 +282,7 @@ _WANTED = {
     "tuple_type": _SWEEP,
     "too_short": _SWEEP,
 }
-"""What to write instead, by the fault that pydantic finds."""
+"""The remedy for an invalid value, by pydantic's fault."""
 
 
 def _explain(error: ValidationError, *, flags: bool) -> str:

@@ -109,7 +109,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def code_hash() -> str:
-    """Hash of smembench's own files, which a version or a revision with changes does not tell."""
+    """Hash of smembench's own files, which a version or a modified revision does not identify."""
     digest = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(_PACKAGE)}\n".encode() + path.read_bytes())

@@ -91,7 +91,7 @@ class LaunchSweep(BaseModel):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the kernels in tables, in order; with as many folders as tell files of one name apart."""
+        """Names of the kernels in tables, in order; with as many folders as distinguish files of one name."""
         if self.name and len(self.kernel) == 1:
             return (self.name,)
         parts = [(Path(path).parts, colon + name) for path, colon, name in (k.partition(":") for k in self.kernel)]

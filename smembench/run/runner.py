@@ -19,7 +19,7 @@ from smembench.run.trial import Request
 from smembench.run.worker import Worker, WorkerFailed, WorkerTimeout
 
 _STOP_SECONDS = 15.0
-"""How long an interrupted run waits for the sample in progress."""
+"""Time that an interrupted run waits for the sample in progress."""
 
 
 Begin = Callable[[Case, int, int], None]

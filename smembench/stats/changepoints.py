@@ -92,7 +92,7 @@ def _goes_on(last: Change, change: Change, nights: int) -> bool:
 def noise_width(series: Values) -> float:
     """Standard deviation of a series around its level, from a quantile of the differences between neighbours.
 
-    Changes of level and drift hardly affect differences. The largest tenth of them and one more are left out, since
+    Changes of level and drift hardly affect differences. The largest tenth of them and one more are left out, because
     steps and bad nights are among them; the rest is compared with the same part of a normal distribution. The noise of
     a short series is poorly known, so it is assumed to be larger: by almost 100 % with ten nights, 25 % with thirty.
     """

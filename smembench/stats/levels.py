@@ -83,8 +83,8 @@ def levels(
         count: nights that make a level.
         starts: by series the first night of an accepted level; -1 for none.
         least: a smaller deviation is never off the level.
-        families: by series the number of its family; families tell nothing of each other's noise and deviations.
-        devices: by series the number of its device; devices tell nothing of each other's nights.
+        families: by series the number of its family; families are no evidence of each other's noise and deviations.
+        devices: by series the number of its device; devices are no evidence of each other's nights.
     """
     none = np.zeros(len(series), dtype=np.int64)
     starts, families, devices = (

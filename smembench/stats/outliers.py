@@ -22,7 +22,7 @@ from smembench.stats.noise import Evidence, Floats, Noise
 Flags = NDArray[np.bool_]
 
 FEWEST = 3
-"""Fewest members among which one can be told from the others: of two that differ, either may be the normal one."""
+"""Fewest members among which one can be distinguished: of two that differ, either may be the normal one."""
 _GROUPS = 1e-3
 """Probability with which normal variation may look like two groups."""
 _FAR = 12.0
@@ -39,7 +39,7 @@ class Outliers:
     Attributes:
         distance: from the median of the series, above 0 is slower; NaN where a member has no time.
         spread: by series, the standard deviation between normal members; NaN for fewer than ``FEWEST``.
-        limit: by series, the distance beyond which a member is told from normal ones; NaN for fewer than ``FEWEST``.
+        limit: by series, the distance beyond which a member is reported; NaN for fewer than ``FEWEST``.
         p: probability that a normal member is as far on the slow side, or farther; 1 within the threshold, NaN for
             fewer than ``FEWEST``.
         slower: the members of the slower of two groups, where a series has two groups of a similar number. Either may
@@ -60,7 +60,7 @@ def outliers(times: Floats, noise: Floats, threshold: float, level: float) -> Ou
         times: logarithms of times.
         noise: standard error of each; 0 if unknown.
         threshold: a normal member may be this far off without any reason, in logarithms.
-        level: probability with which a normal member may be told from the others, in one series.
+        level: probability with which a normal member may be reported, in one series.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of series without times
@@ -111,7 +111,7 @@ def _scale(distance: Floats) -> Floats:
 def _noise(noise: Floats) -> tuple[Floats, Floats]:
     """By series the usual noise, and what each member has beyond it, as standard deviations.
 
-    A member's few rounds tell its noise badly, but one that is noisy is noisy in many series.
+    A member's few rounds estimate its noise badly, but a noisy member is noisy in many series.
     """
     usual = np.nan_to_num(np.nanmedian(noise, axis=1))
     ratio = np.divide(noise, usual[:, None], out=np.ones_like(noise), where=usual[:, None] > 0)

@@ -43,7 +43,7 @@ def assemble(
     """Measurements of the cases that have trials, in the order of the cases, with predictions by ``predict``.
 
     A case may have any number of trials. ``infos`` are the devices by name; ``ci_widths`` are the largest ``ci_width``
-    that count as converged, by kind of device. Without ``predict`` all that kernels tell is left out, shared memory
+    that count as converged, by kind of device. Without ``predict`` all that kernels declare is left out, shared memory
     too, and so is the import of Numba.
     """
     by_case = grouped(trials, lambda trial: trial.case)

@@ -52,7 +52,7 @@ def read_columns(
 
     Args:
         kind: the file's usual name, for the message about a file that is another.
-        checksum: of the file that the run wrote; a ``Dropped`` warning tells if this one could be read and is another.
+        checksum: of the file that the run wrote; a ``Dropped`` warning reports a readable file with another one.
 
     Raises:
         UsageError: for a file that cannot be read, a ``required`` column that is missing, and a record that was cut off

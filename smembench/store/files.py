@@ -72,7 +72,7 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise OSError(errno.EINVAL, "neither a file nor a FIFO", str(path))
         os.set_blocking(stream.fileno(), True)
-        # By parts: a read of at most so many bytes takes memory for all of them at once.
+        # By parts: a read of at most ``most`` bytes takes memory for all of them at once.
         parts = (stream.read(_PART) for _ in range(most // _PART + 2))
         data = b"" if status.st_size > most else b"".join(takewhile(bool, parts))
     if max(len(data), status.st_size) > most:

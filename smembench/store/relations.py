@@ -24,7 +24,7 @@ class Ratio(NamedTuple):
 
     Attributes:
         value: the ratio of their medians.
-        within: half the width of its 95 % interval over rounds, relative; None if too few samples tell it.
+        within: half the width of its 95 % interval over rounds, relative; None for too few samples.
         differs: whether the interval excludes 1.
     """
 
@@ -34,7 +34,7 @@ class Ratio(NamedTuple):
 
     @classmethod
     def of(cls, value: float, effect: Effect | None) -> Ratio:
-        """With the interval of the effect, None where nothing tells it."""
+        """With the interval of the effect, None where it is unknown."""
         return cls(value) if effect is None else cls(value, math.sqrt(effect.high / effect.low) - 1, effect.differs)
 
 
@@ -52,7 +52,7 @@ def evidence_between(base: Rounds, new: Rounds, *kinds: str) -> Evidence | None:
 class Relations:
     """Ratios to other cases of the run; None if the other case is missing or did not succeed, or a time is unsure.
 
-    Each has the ends of its 95 % interval, None where too few samples tell it.
+    Each has the ends of its 95 % interval, None for too few samples.
 
     Attributes:
         percent_of_copy: relative to the ceiling, such as memcpy, at the same size, dtype, device and cache mode.

@@ -40,7 +40,7 @@ Moment = Annotated[str, AfterValidator(_moment)]
 """ISO 8601, or empty."""
 RUN = "run.json"
 ABSENT = "absent"
-"""How a difference names a fact that one of two runs does not have."""
+"""The value of a fact that one of two runs lacks, in a difference."""
 _SHORT_HASH = 12
 OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc", "checksums")
 """Fields that a run has when it ends, and not when it begins."""

@@ -237,7 +237,7 @@ _KNOWN: dict[str, Collection[str]] = {
     "b_layout": {name for problem in PROBLEMS.values() for name in problem.b_layouts},
     "status": tuple(Status),
 }
-"""What columns of names can hold. Kernels come and go, so theirs can hold any name."""
+"""Values of the columns of names. Kernels come and go, so their column takes any name."""
 _DEVICE = re.compile(r"cpu|cuda:\d{1,4}")
 
 

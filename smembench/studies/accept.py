@@ -114,7 +114,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
         Acceptance(case=one, run=run_id, started_at_utc=began(run), devices=devices, reason=text, accepted_at_utc=now)
         for one in patterns
     ]
-    # An earlier run's stays, since the verdicts on the runs between them go by it.
+    # An earlier run's stays, because the verdicts on the runs between them go by it.
     same = {(one, devices, run_id) for one in patterns}
     with locked(folder.parent):
         known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) not in same]

@@ -19,7 +19,7 @@ BASELINE = "baseline.json"
 
 
 class _Pinned(BaseModel):
-    """The file. Its folders stand beside it: a path would break when the results move."""
+    """The file. Its folders are beside it: a path would break when the results move."""
 
     model_config = ConfigDict(strict=True)
 

@@ -15,7 +15,7 @@ from smembench.store.schema import Row
 def difference(run: Run, base: Row, new: Row) -> Effect | None:
     """The effect of ``new`` against ``base``, from their samples if the run kept them, else from their medians.
 
-    None if a case has no time, or too few samples to tell the noise.
+    None if a case has no time, or too few samples to estimate the noise.
     """
     evidence = _evidence(run, base, new)
     return differs([evidence])[0] if evidence is not None else None

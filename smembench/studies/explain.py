@@ -138,7 +138,7 @@ def _strided(case: Case, stride: int) -> Case:
 def target(run: Path | None = None, capability: str | None = None, gpu: str | None = None) -> Target:
     """The GPU whose roofs apply, of a stored run, of a data sheet or here, and its compute capability.
 
-    A named capability stands for no GPU in particular, or for that of which ``gpu`` names the data sheet. The
+    A named capability means no GPU in particular, or for that of which ``gpu`` names the data sheet. The
     capability is None for a GPU whose limits are unknown.
 
     Raises:
@@ -200,7 +200,7 @@ def explained(case: Case, capability: str | None, multiprocessors: int | None = 
 
 
 def counted(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
-    """Predictions beside the counters of a GPU of so many multiprocessors.
+    """Predictions beside the counters of a GPU with that number of multiprocessors.
 
     Raises:
         UsageError: if ncu is missing or returns no figures.

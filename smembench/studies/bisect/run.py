@@ -48,7 +48,7 @@ class Bisected:
 
 
 _AGAIN = 3
-"""How often a commit is tried again of which no time can be compared."""
+"""Retries of a commit without a comparable time."""
 Note = Callable[[str], None]
 
 

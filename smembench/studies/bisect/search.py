@@ -52,7 +52,7 @@ class Result:
     Attributes:
         culprits: each as the last commit before the slowdown and the first after it; any between cannot be measured.
         undecided: ranges, in the same way, of which the noise does not say where in them the slowdown is.
-        refused: why nothing is told, "" if something is.
+        refused: the reason for no result; "" if there is one.
         cases: the cases that are slower.
     """
 

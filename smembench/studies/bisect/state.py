@@ -24,7 +24,7 @@ from smembench.studies.history.read import BISECTION
 
 _PACKAGE = Path(__file__).parents[3]
 TEMPORARY = "smembench-bisect-"
-"""How the name of a folder of worktrees begins; no other is ever removed."""
+"""Prefix of a folder of worktrees; no other folder is ever removed."""
 
 
 class Trial(BaseModel):

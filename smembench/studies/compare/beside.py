@@ -1,4 +1,4 @@
-"""The stored runs beside two that are compared: they tell what lies between runs of that config on those devices."""
+"""The stored runs beside two compared ones: they show the variation between runs of that config on those devices."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def beside(base: Sequence[Run], new: Sequence[Run]) -> list[Run]:
         try:
             runs.append(load(path, shown=False))
         except UsageError:
-            continue  # a damaged run tells nothing
+            continue  # a damaged run is no evidence
     return [run for run in runs if alike(run, new[0])]

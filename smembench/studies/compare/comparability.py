@@ -23,11 +23,11 @@ from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import MACHINE_CODE, Difference
 
 _LAUNCH = "time"
-"""The problem of the user's kernels, whose ids do not tell the launch."""
+"""The problem of the user's kernels, whose ids do not name the launch."""
 FACETS = ("device",)
-"""What must be the same on both sides, unless ``across`` lets it differ; all else is compared across, and named."""
+"""Facets that must match on both sides, unless ``across`` lets them differ; all else may differ, and is named."""
 _DEVICE = ("model", "compute_capability", "sm_count", "mig")
-"""The fields of run.json that tell devices apart, besides their identity."""
+"""The fields of run.json that distinguish devices, besides their identity."""
 _CLOCK_LIMITS = ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")
 OF_ROWS = (
     "code_hash",
@@ -40,7 +40,7 @@ OF_ROWS = (
     "predicted_occupancy",
     "cpu_governor",
 )
-"""The columns of cases.csv that tell why a case changed, by what they explain."""
+"""The columns of cases.csv that explain why a case changed, by what they explain."""
 NAMES = {
     "code_hash": MACHINE_CODE,
     "predicted_load_conflict": "wavefronts per shared load",
@@ -55,7 +55,7 @@ NAMES = {
     "registers": "registers per thread",
     "local_bytes": "local memory in bytes per thread",
 }
-"""What columns of cases.csv and fields of run.json are called."""
+"""Names of columns of cases.csv and fields of run.json in messages."""
 _LINES = {NAMES[f"predicted_{kind}_conflict"]: f"predicted_{kind}_line" for kind in ("load", "store")}
 _OF_LAUNCH = ("grid", "block", "cluster", "arg")
 _SHORT = 12

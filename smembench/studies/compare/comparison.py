@@ -49,7 +49,7 @@ def compare_runs(
         base: one run or several, pooled.
         new: the same of the other side.
         across: which of ``comparability.FACETS`` may differ.
-        beside: other runs of the same config on the same devices, oldest first: they tell what lies between runs.
+        beside: other runs of the same config on the same devices, oldest first: they show the variation between runs.
 
     Raises:
         UsageError: for an unknown name in ``across``, and a side without runs.
@@ -70,7 +70,7 @@ class Judged(NamedTuple):
 
 
 def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rules) -> Comparison:
-    """Verdicts with what stands around them."""
+    """Verdicts with their context."""
     cases = judged.cases
     rows = [{row.case_id: row.case for run in runs for row in run.rows} for runs in (base, new)]
     paired = {case.case.id for case in cases}

@@ -40,7 +40,7 @@ class SelfCase:
     ``pairs`` counts those in which it was comparable, ``false`` those with the verdict faster or slower, ``ambiguous``
     those with that verdict. ``largest`` is the largest ratio between two runs, 1 or more. ``seen`` is the smallest
     slowdown of this case alone, as a fraction, that is called slower with a probability of ``SEEN_IN`` at the noise of
-    ``SEEN_IN`` of the pairs. Both are None if no pair tells the noise. ``reason`` says why a pair is not comparable;
+    ``SEEN_IN`` of the pairs. Both are None if no pair shows the noise. ``reason`` says why a pair is not comparable;
     empty if all are.
     """
 
@@ -153,7 +153,7 @@ def compare_with_itself(
 ) -> SelfComparison:
     """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
-    With three runs or more, all of them tell what lies between runs. ``step`` is called before each pair.
+    With three runs or more, all of them show the variation between runs. ``step`` is called before each pair.
 
     Raises:
         UsageError: for fewer than two runs.

@@ -1,4 +1,4 @@
-"""Pairs of cases from two sides: the centres of their runs, whether they are comparable, and what tells their noise.
+"""Pairs of cases from two sides: the centres of their runs, their comparability, and the evidence of their noise.
 
 A run's rounds share its process and its hour, so runs are the units wherever any two of them tell what lies between
 runs: several on a side, or others beside them. With one run on each side and no others, the rounds are the units, and
@@ -201,7 +201,7 @@ def levels_of(
     starts: NDArray[np.int64] | None = None,
     least: float = 0.0,
 ) -> Levels:
-    """The standing level of each case in runs; ``now`` tells which cases are alike."""
+    """The standing level of each case in runs; ``now`` decides which cases are alike."""
     devices = {name: number for number, name in enumerate(dict.fromkeys(item.row.device for item in now))}
     return levels(
         series_of(runs, cases),
@@ -237,8 +237,8 @@ def pair(
         base: its rows on one side.
         new: the same of the other side.
         across: see ``comparability``.
-        known: what other runs tell: the variance of a run in logarithms, and its degrees of freedom.
-        like: other runs, whose rounds tell what is usual.
+        known: from other runs: the variance of a run in logarithms, and its degrees of freedom.
+        like: other runs, whose rounds show the usual noise.
     """
     case = base[0].case
     before, after = ([item for item in side if not item.why] for side in (base, new))
@@ -268,7 +268,7 @@ def pair(
 def _between_runs(
     base: Sequence[Timed], new: Sequence[Timed], known: tuple[float, float], like: Sequence[Timed]
 ) -> Evidence | None:
-    """Evidence with runs as units; None if nothing tells what lies between runs."""
+    """Evidence with runs as units; None if the variation between runs is unknown."""
     sides = [[math.log(item.centre) for item in side] for side in (base, new)]
     parts = [known, *((variance(side), len(side) - 1.0) for side in sides)]
     freedom = sum(part[1] for part in parts)

@@ -24,7 +24,7 @@ from smembench.toolchains.settings import check_optimised
 
 METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
-"""Either is enough for agreement, since event timing itself is off by a few tenths of a microsecond."""
+"""Either is enough for agreement, because event timing itself is off by a few tenths of a microsecond."""
 _LAUNCHES, _UNCOUNTED = 14, 4
 _SAMPLES, _SECONDS = 30, 5.0
 

@@ -1,4 +1,4 @@
-"""The process that measures one device of a fleet: a run as any other, told line by line on stdout.
+"""The process that measures one device of a fleet: a run as any other, reported line by line on stdout.
 
 Its argument is the device's folder; it reads a ``Job`` as JSON from stdin. Each line that it writes is JSON, too:
 ``{"done": 3, "of": 36, "what": "…"}`` when a trial begins, ``{}`` as another sign of life, and at the end

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _LOST = SmembenchError("the scheduler of Dask was lost; what was measured is kept")
 _LOOK_SECONDS = 2.0
 _STALLED_SECONDS = 60.0
-"""How long a process may say nothing beside a trial: it starts, compiles and predicts."""
+"""Time that a process may be silent outside a trial: it starts, compiles and predicts."""
 _BACK_SECONDS = 30.0
-"""How long a host may be without a Dask worker: a nanny starts a killed one again."""
+"""Time that a host may be without a Dask worker: a nanny starts a killed one again."""
 _RESULT_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _MOST_STARTS = 3
-"""How often a device's task is sent to a host that lost all its workers."""
+"""Attempts per device's task on a host that lost all its workers."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Dispatch:
         self._places: dict[str, _Place] = {}
         self._heard: Queue[Callable[[], SmembenchError | None]] = Queue()
         self._stopping = False
-        # Of this attempt: a worker that was told to stop the fleet must not refuse it when it is resumed.
+        # Of this attempt: a worker that was asked to stop the fleet must not refuse it when it is resumed.
         self._id = f"{content.fleet_id}-{secrets.token_hex(4)}"
         self._stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
 

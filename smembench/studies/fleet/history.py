@@ -24,7 +24,7 @@ _LEVEL = 7
 _READ = 15
 """Newest earlier runs of a device that are read."""
 _DEPTHS = ("*/", "*/*/", "*/*/*/")
-"""Where runs may be, from the folder above the fleet's: beside it, in it, and in a folder per host or device."""
+"""Depths of runs below the folder above the fleet's: beside it, in it, and in a folder per host or device."""
 
 
 @dataclass(frozen=True, slots=True)

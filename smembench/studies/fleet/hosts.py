@@ -32,7 +32,7 @@ class Host:
             them.
         visible: its CUDA_VISIBLE_DEVICES, which every process there is started with: Dask's workers on a host may
             differ in it, and cuda:0 would be another GPU for each.
-        boot: what tells two machines of the same name apart; it is not stored.
+        boot: distinguishes two machines of the same name; it is not stored.
         workers: addresses of its Dask workers.
     """
 

@@ -71,7 +71,7 @@ def judge(fleet: Fleet, before: Mapping[str, Sequence[Member]] | None = None, ru
 
 
 def _timed(member: Member) -> dict[str, Timed]:
-    """Times to compare with other devices: a throttled device is slow, one that waited for cores tells nothing."""
+    """Times to compare with other devices: a throttled device is slow, one that waited for cores is left out."""
     if member.run is None:
         return {}
     return {
@@ -174,6 +174,6 @@ def _slow(group: Group, place: int, past: Mapping[str, History], rules: Rules) -
         for reason in reasons
         if reason.against is Against.HISTORY
         for cause in past[member.identity].causes[reason.metric]
-        if cause.what != SM_CLOCK  # which is told beside the others'
+        if cause.what != SM_CLOCK  # which is reported beside the others'
     ]
     return Slow(member, reasons, [*dict.fromkeys(changed), *seen(group, place)]) if reasons else None

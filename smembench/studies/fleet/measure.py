@@ -21,7 +21,7 @@ from smembench.studies.fleet.hosts import VISIBLE
 
 _LOOK_SECONDS = 0.5
 _TELL_SECONDS = 1.0
-"""How often a device's progress is told."""
+"""Seconds between reports of a device's progress."""
 _DIE_SECONDS = 10.0
 _LAST_BYTES = 4096
 
@@ -94,7 +94,7 @@ def stop(fleet: str) -> None:
 
 
 def measure(task: Task) -> Ended:
-    """Measure a device in a process of its own, and tell its progress as events of Dask.
+    """Measure a device in a process of its own, and report its progress as events of Dask.
 
     Whatever happens to that process is in what it returns: nothing is raised.
     """

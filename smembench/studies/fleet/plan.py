@@ -10,7 +10,7 @@ from smembench.studies.fleet.hosts import Host
 
 
 def entries_of(host: Host, copies: int = 1) -> list[Entry]:
-    """The entries of a host; with several ``copies`` each CPU is there as often, numbered from 1."""
+    """The entries of a host; with several ``copies`` each CPU is listed that number of times, numbered from 1."""
     numbers: Sequence[int | None] = range(1, copies + 1) if copies > 1 else (None,)
     return [_entry(host.name, device, number) for device in host.devices for number in numbers]
 

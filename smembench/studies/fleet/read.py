@@ -19,7 +19,7 @@ from smembench.studies.fleet.members import Fleet, Member
 def read_fleet(folder: Path) -> Fleet:
     """The devices of all runs below a folder; what counts of a device is the newest fleet or run.
 
-    A fleet.json tells of devices on which nothing was measured, too. A device has the cases of all its runs in a fleet.
+    A fleet.json also lists devices on which nothing was measured. A device has the cases of all its runs in a fleet.
 
     Raises:
         UsageError: for a folder without runs, and for damaged files.

@@ -17,7 +17,7 @@ from smembench.studies.fleet.verdict import Group, Metric, Rules
 _NAMED = 8
 """Devices or metrics that a sentence names."""
 _BLIND = 0.05
-"""A metric in which a device must be slower by more to be told from the others is worth a word."""
+"""A metric in which only a larger slowdown is detectable is worth a word."""
 _FAR = 4.0
 """Standard errors by which two devices differ for sure."""
 
@@ -71,7 +71,7 @@ def _of_group(group: Group, outliers: Outliers, past: Mapping[str, History], rul
 
 
 def _of_two(group: Group, past: Mapping[str, History], rules: Rules) -> Iterator[str]:
-    """Two devices that differ beyond the threshold, unless their own earlier runs tell."""
+    """Two devices that differ beyond the threshold, unless their own earlier runs decide."""
     if all(past.get(member.identity) for member in group.members):
         return
     apart = sorted(((_apart(one), one) for one in group.metrics), key=lambda pair: -abs(pair[0]))

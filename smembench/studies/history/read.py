@@ -58,7 +58,7 @@ class Timed(NamedTuple):
 class Night:
     """A run: when it began, its run.json, the times that can be compared, and why others cannot.
 
-    With a ``revision`` it stands for all ``runs`` of one (``history.revisions``).
+    With a ``revision`` it represents all ``runs`` of one (``history.revisions``).
     """
 
     path: Path

@@ -26,7 +26,7 @@ from smembench.studies.compare.comparability import NAMES, OF_ROWS, environment
 from smembench.studies.history.read import Device, Night, Timed
 
 SHORTEST_SERIES = 2 * SHORTEST
-"""Runs from which on a change can be told: two levels of ``SHORTEST``."""
+"""Runs needed to detect a change: two levels of ``SHORTEST``."""
 
 
 class Newest(StrEnum):

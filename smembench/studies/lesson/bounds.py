@@ -1,7 +1,7 @@
 """The slides' transposeSmem, statement by statement: right for square matrices of whole blocks, and for no others.
 
 Its boundary test comes after ``ix`` and ``iy`` have become the coordinates of the output, an nx × ny matrix, and still
-compares them with nx and ny, the bounds of the input. The loads and the barrier stand inside it. So
+compares them with nx and ny, the bounds of the input. The loads and the barrier are inside it. So
 
 - whole blocks beyond the smaller side write nothing;
 - at the edges a thread loads only if its *output* is inside: elements of the tile stay unwritten, others come from the

@@ -25,7 +25,7 @@ Listing = Callable[[Array, Array], None]
 
 
 def before_the_branch(out: Array, inp: Array) -> None:
-    """The barrier stands before the branch."""
+    """The barrier is before the branch."""
     tile = cuda.shared.array(_THREADS, _INT)
     t = cuda.threadIdx.x
     tile[t] = inp[t]

@@ -33,7 +33,7 @@ class Experiment:
     Attributes:
         what: what is run.
         expected: what it should show: what the document says, or what was computed.
-        run: runs it as often as it is told to, in a process of its own; a device is selected there.
+        run: runs it the given number of times, in a process of its own; a device is selected there.
         unless: why it may show something else, such as newer hardware than the document's; without a reason that is
             a failure.
         hangs: whether it is expected never to end.

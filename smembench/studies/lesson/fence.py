@@ -1,7 +1,7 @@
 """A message from one block to another through global memory: written, announced by a flag, and read.
 
 Without ``__threadfence`` threads of other blocks may see a thread's accesses to global memory in another order. The
-writer's fence stands between the message and the flag, the reader's between the flag and the message. Which orders are
+writer's fence is between the message and the flag, the reader's between the flag and the message. Which orders are
 allowed is counted here. What happens only a GPU shows: Numba's simulator runs one block after another.
 """
 

@@ -75,7 +75,7 @@ def results(name: str, device: str, runs: int, begin: Callable[[Experiment], Non
         name: of the lesson.
         device: as ``Where`` names it.
         runs: how often a GPU repeats each; the simulator does not.
-        begin: told of each experiment before it is run.
+        begin: called with each experiment before it is run.
 
     Raises:
         UsageError: for an unknown lesson.

@@ -89,7 +89,7 @@ def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = un
     """Compare a run with others.
 
     ``last`` is the previous run, ``last:N`` the previous N, each case's those on its device. If a baseline is pinned,
-    both compare with that too, since a slow drift never shows from one run to the next. With ``last:N`` the newest N
+    both compare with that too, because a slow drift never shows from one run to the next. With ``last:N`` the newest N
     runs, including this one, are compared with the baseline. A case whose change is accepted is compared with the runs
     from the accepted one on. ``step`` is called before each run is read.
     """

@@ -119,7 +119,7 @@ def _labels(row: Row, run: Description) -> dict[str, str]:
 
 
 def _of_device(run: Description, name: str) -> dict[str, str]:
-    """Labels that tell a device from all others, by a GPU's UUID or in an anonymous run its pseudonym."""
+    """Labels of a device: its name, model, and a GPU's UUID, or in an anonymous run its pseudonym."""
     device = run.device(name)
     return {"device": name, "uuid": (device.uuid if device else None) or "", "model": device.model if device else ""}
 

@@ -28,7 +28,7 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
     """Complete runs directly in ``root`` of the same config name that share a device with this one, oldest first.
 
     run.json alone is enough, so the next removal finishes one that was cut off. A link and a run that is being written
-    do not count; nor does an unfinished one, since it would change verdicts that were given when it is resumed.
+    do not count; nor does an unfinished one, because it would change verdicts that were given when it is resumed.
     """
     runs = []
     for other, path in _of_config(root, run):

@@ -131,7 +131,7 @@ def _kernel(bench: Bench, entry: str) -> CudaCKernel:
 
 
 def _check(memory: Any, words: Array, bits: int, rounds: int) -> None:
-    """Check every sum: thread i added i + 1, so many times."""
+    """Check every sum: thread i added i + 1 in every round."""
     dtype = np.dtype(f"uint{bits}")
     sums = np.zeros(memory.size, dtype)
     np.add.at(sums, words, np.arange(1, words.size + 1).astype(dtype) * dtype.type(rounds * _STEPS))

@@ -83,7 +83,7 @@ ENTRY(stores32, 1, true) ENTRY(stores64, 2, true) ENTRY(stores128, 4, true)
 )
 
 _THREADS, _WORDS, _STEPS = 1024, 8, 8
-"""As in the source."""
+"""Constants of the source."""
 _BYTES = 2**16
 """Bytes per thread and launch that are timed on the SM; by events several times as many, as a launch takes longer."""
 _LONGER = 8
@@ -126,7 +126,7 @@ def terabytes_per_second(bench: Bench, what: str, bits: int) -> float:
 
 
 def _kernel(bench: Bench, what: str, bits: int, size: int) -> tuple[CudaCKernel, int]:
-    """The kernel with a block per SM, and its rounds for so many bytes per thread."""
+    """The kernel with a block per SM, and its rounds for ``size`` bytes per thread."""
     shared = 4 * _WORDS * _THREADS
     kernel = CudaCKernel(SOURCE, f"{what}{bits}", grid=(bench.sms, 1), block=(_THREADS, 1), dynamic_bytes=shared)
     return kernel, size // (bits // 8) // _STEPS

@@ -26,7 +26,7 @@ extern "C" { __constant__ unsigned links[16384]; }
 
 // The array is all of constant memory and so begins at its address 0, which is added for there to be a reference to it.
 // The first address comes from memory: if it were the same for all threads, the compiler would make a uniform load.
-// The blocks take turns, since SMs share the second cache.
+// The blocks take turns, because SMs share the second cache.
 extern "C" __global__ void follow_constant(long long *out, const unsigned *first, volatile unsigned *turn,
                                            unsigned warm, unsigned loads)
 {
@@ -78,7 +78,7 @@ def _size(name: str, sizes: range, edges: list[int | None], published: str) -> F
 
 
 def constant_latency(bench: Bench, size: int) -> float:
-    """Cycles of a dependent load from constant memory over an array of so many bytes."""
+    """Cycles of a dependent load from constant memory over an array of ``size`` bytes."""
     order = shuffled(size // _LINE, _LINE)
     links = np.zeros(_WORDS, np.uint32)
     links[order // 4] = np.roll(order, -1)

@@ -212,7 +212,7 @@ def _apart(low: Array, high: Array) -> bool:
 
 
 def _l2(bench: Bench) -> Iterator[Figure]:
-    """A figure for each partition, or one if no two are told apart in every trial."""
+    """A figure for each partition, or one if no two differ in every trial."""
     places = np.arange(_ADDRESSES, dtype=np.uint32)[:, np.newaxis] * np.uint32(_APART)
     memory = _linked(bench, places, device_array(places.size * _APART, np.uint64))
 

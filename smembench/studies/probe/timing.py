@@ -58,7 +58,7 @@ def per_load(output: Array, chains: Array, warm: int, loads: int) -> Array:
         chains: the nodes of each chain in its order, a row per chain, or one row for all.
 
     Raises:
-        Unverified: if that is not where so many loads lead.
+        Unverified: if that is not where that number of loads leads.
     """
     cycles, ends = output.reshape(-1, 2).T
     right = chains[:, (warm + 3 * loads) % chains.shape[1]]

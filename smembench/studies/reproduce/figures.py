@@ -55,7 +55,7 @@ ASSUMED = {
     "are their 128.07 GB/s. The block cannot be inferred. Their K40 is also a K40C. ECC was off on both devices",
     "matmul": "The blog names neither its CPU nor its GPU",
 }
-"""What the documents leave open, by problem."""
+"""Assumptions that the documents leave open, by problem."""
 
 
 def transpose_gb_s(elapsed_ms: float) -> float:

@@ -181,7 +181,7 @@ def reads(kernel: str, block: Block, m: int, n: int, k: int) -> tuple[float, flo
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Cycles of a load that depends on the one before it, or how many times those of another memory."""
+    """Cycles of a load that depends on the one before it, or their ratio to those of another memory."""
 
     memory: str
     over: str = ""
@@ -218,7 +218,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Arithmetic on figures that a document prints; each with a decimal point stands for all that round to it."""
+    """Arithmetic on figures that a document prints; one with a decimal point is the range that rounds to it."""
 
     formula: str
     function: Callable[..., float]
@@ -242,7 +242,7 @@ def rounded_from(figure: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No measurement of smembench's tells."""
+    """Not measured by smembench."""
 
     def on(self, here: Here) -> Answer | Missing:
         """Never an answer."""
