@@ -44,14 +44,11 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
     """
     installed = {"smembench": VERSION, "python": platform.python_version()}
     for library in (*chain.from_iterable(toolchain.packages for toolchain in toolchains()), *_OTHERS):
-        try:
+        with suppress(PackageNotFoundError):
             installed[library] = version(library)
-        except PackageNotFoundError:
-            continue
     # Imported modules override metadata: a folder on PYTHONPATH can shadow an installed package.
     for library in ("numba", "numpy"):
-        module = sys.modules.get(library)
-        if module is not None:
+        if (module := sys.modules.get(library)) is not None:
             installed[library] = module.__version__
     for toolchain in toolchains() if cuda else ():
         with suppress(Exception):  # a missing library raises its own error
@@ -160,13 +157,7 @@ def _facts(run: Description) -> dict[str, JsonValue]:
 
 
 def describe_run(
-    run_id: str,
-    config: Config,
-    seed: int,
-    devices: Iterable[DeviceInfo],
-    *,
-    anonymous: bool,
-    argv: Sequence[str],
+    run_id: str, config: Config, seed: int, devices: Iterable[DeviceInfo], *, anonymous: bool, argv: Sequence[str]
 ) -> Description:
     """The content of run.json at the start of a run.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ def _text(value: Any) -> str:
 def _name(value: str) -> str:
     """A name, which is one part of a case's id."""
     if "/" in value:
-        raise ValueError("leave / out, which stands between the parts of a case's id")
+        raise ValueError("leave / out, which separates the parts of a case's id")
     return value
 
 
@@ -110,10 +111,7 @@ class LaunchSweep(BaseModel):
     @property
     def count(self) -> int:
         """Cases on a device, or more."""
-        total = len(self.kernel) * len(self.cache)
-        for values in (*self.sizes.values(), *self.tune.values()):
-            total *= len(values)
-        return total
+        return math.prod(map(len, (self.kernel, self.cache, *self.sizes.values(), *self.tune.values())))
 
 
 def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -47,10 +47,7 @@ class Limit:
 
 
 def collect(
-    sampler: Sampler,
-    limit: Limit,
-    observe: Callable[[], Conditions] = Conditions,
-    before: Conditions = _UNKNOWN,
+    sampler: Sampler, limit: Limit, observe: Callable[[], Conditions] = Conditions, before: Conditions = _UNKNOWN
 ) -> Batch:
     """Take samples up to a limit, but at least one.
 

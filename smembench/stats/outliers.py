@@ -66,7 +66,7 @@ def outliers(times: Floats, noise: Floats, threshold: float, level: float) -> Ou
         warnings.simplefilter("ignore", RuntimeWarning)  # of series without times
         distance = times - np.nanmedian(times, axis=1, keepdims=True)
         usual, excess = _noise(noise + 0 * times)
-        slower, within = _groups(times, usual, threshold, level)
+        slower, within = _groups(times, usual, threshold)
         within -= np.nanmedian(within, axis=1, keepdims=True)
         spread = _scale(within)
     count = np.isfinite(times).sum(axis=1)
@@ -119,7 +119,7 @@ def _noise(noise: Floats) -> tuple[Floats, Floats]:
     return usual, np.nan_to_num(np.sqrt(np.maximum(own**2 - usual[:, None] ** 2, 0.0)))
 
 
-def _groups(times: Floats, usual: Floats, threshold: float, level: float) -> tuple[Flags, Floats]:
+def _groups(times: Floats, usual: Floats, threshold: float) -> tuple[Flags, Floats]:
     """The slower of two groups by series, if there are two, and the times with each group around its own median.
 
     Two groups are more than a third of the members each, with a gap between them that the variation within them does

@@ -50,9 +50,8 @@ def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) 
         raise UsageError(f"{path}: there is no such file or folder; give a run's folder or a cases.csv")
     if not path.is_dir() and path.name != CASES:
         json = path.suffix.lower() == ".json"
-        return (
-            read_nvbench(path) if json else Run(read_rows(path), path=path)
-        )  # files beside a CSV written by --csv belong to another run
+        # Files beside a CSV written by --csv belong to another run.
+        return read_nvbench(path) if json else Run(read_rows(path), path=path)
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
         return _from_journal(folder, predictor)

@@ -146,11 +146,6 @@ def _case(name: str, state: _State) -> Case:
     return Case("time", kernel, device, NO_DTYPE, 1, 1, **given)  # type: ignore[arg-type]
 
 
-def _centre(state: _State) -> float | None:
-    """The median in s, which older files do not have, or the mean."""
-    return state.number(f"{GPU}median") or state.number(f"{GPU}mean")
-
-
 def _samples(path: Path, state: _State) -> list[float]:
     """The samples in ms; empty if the file of them is not named or not there."""
     if state.is_skipped or not (name := state.text(TIMES, "filename")):
@@ -168,7 +163,8 @@ def _samples(path: Path, state: _State) -> list[float]:
 
 
 def _measurement(case: Case, state: _State, samples: Sequence[float]) -> Measurement:
-    centre, mean, clock = _centre(state), state.number(f"{GPU}mean"), state.number(CLOCK)
+    mean, clock = state.number(f"{GPU}mean"), state.number(CLOCK)
+    centre = state.number(f"{GPU}median") or mean  # older files have no median
     reason = state.skip_reason if state.is_skipped else "" if centre else f"NVBench's file has no {GPU}mean"
     values = () if reason else samples or (1e3 * (centre or 0.0),)
     return Measurement(

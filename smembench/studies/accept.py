@@ -21,7 +21,7 @@ from smembench.store.files import locked, write_whole
 from smembench.store.load import load, newest
 from smembench.store.run import Run
 from smembench.store.run_folder import resume_command
-from smembench.store.run_json import Description, ahead, read_json
+from smembench.store.run_json import ahead, read_json
 from smembench.studies.compare.comparability import fault
 
 ACCEPTED = "accepted.json"
@@ -97,11 +97,13 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
         raise UsageError(f"{folder}: {why}: no other run would begin after it")
     matching = [row for row in run.rows if matches(row.case_id, pattern)]
     if not matching:
-        raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {_first(run)}")
+        first = min((row.case_id for row in run.rows), default="none")
+        raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {first}")
     cases = [row.case_id for row in matching if not fault(row)]
     if not cases:
         raise UsageError(f"--case {pattern!r}: {matching[0].case_id} has no level in {run_id}: {fault(matching[0])}")
-    devices = frozenset(_identities(run.description))
+    identities = (run.description.identity(device.name) for device in run.description.devices)
+    devices = frozenset(filter(None, identities))
     if not devices:
         raise UsageError(
             f"{run_id}: does not say on which devices it was measured, so no later run is compared with it"
@@ -189,14 +191,6 @@ def _newest(path: Path) -> Path:
     if (folder := newest(path, complete=True)) is None:
         raise UsageError(f"{path}: holds no complete run; name a run's folder")
     return folder
-
-
-def _identities(run: Description) -> Sequence[str]:
-    return [identity for device in run.devices if (identity := run.identity(device.name))]
-
-
-def _first(run: Run) -> str:
-    return min(row.case_id for row in run.rows) if run.rows else "none"
 
 
 def _write(root: Path, acceptances: Sequence[Acceptance]) -> None:

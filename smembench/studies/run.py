@@ -146,9 +146,9 @@ def run(
         )
         watch.note(f"cases: {count} on {models}, compiled and checked first; rounds: at least {config.rounds}; {limit}")
         with closing(folder) if folder else nullcontext():
-            if untold := [device.name for device in described.devices if not described.identity(device.name)]:
+            if unnamed := [device.name for device in described.devices if not described.identity(device.name)]:
                 watch.note(
-                    f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder "
+                    f"this run does not say on which device it was measured ({', '.join(unnamed)}): no state folder "
                     "can be written, such as ~/.local/state, so no other run will be compared with it"
                 )
             for info in infos:

@@ -68,10 +68,7 @@ class Search:
 
 
 def search(
-    base: Case,
-    names: Sequence[str],
-    predict: Predict,
-    ahead: Callable[[Sequence[Case]], None] = lambda cases: None,
+    base: Case, names: Sequence[str], predict: Predict, ahead: Callable[[Sequence[Case]], None] = lambda cases: None
 ) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
@@ -79,7 +76,7 @@ def search(
     """
     kernels = [registry.find(base.problem, name, base.kind) for name in names]
     tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
-    fitting = [case for case in tried if _fits(case)]
+    fitting = [case for case in tried if registry.kernel_of(case).refusal(case) is None]
     ahead(fitting)
     costs = {case: predict(case) for case in fitting}
     known = [cost for cost in costs.values() if cost is not None]
@@ -110,11 +107,6 @@ def _variants(base: Case, kernel: Kernel) -> list[Case]:
         usual = {Block(block.x * block.y, 1) for block in usual}
     blocks = dict.fromkeys([*sorted(usual), *own])
     return [replace(base, kernel=kernel.name, block=block, pad=pad) for block, pad in product(blocks, pads)]
-
-
-def _fits(case: Case) -> bool:
-    kernel = registry.kernel_of(case)
-    return kernel.refusal(case) is None
 
 
 def predicted_cost(case: Case) -> PredictedCost | None:

@@ -67,13 +67,7 @@ class Dispatch:
     """
 
     def __init__(
-        self,
-        client: Client,
-        folder: Path,
-        content: FleetFile,
-        config: Config,
-        options: Options,
-        watch: Watch,
+        self, client: Client, folder: Path, content: FleetFile, config: Config, options: Options, watch: Watch
     ) -> None:
         self._client, self._folder, self._content = client, folder, content
         self._once, self._turn = at_once(config), in_turns(config)

@@ -46,7 +46,7 @@ class History:
 
 
 def history(member: Member, before: Sequence[Member], rules: Rules) -> History:
-    """Hold a device against what it was in earlier runs, oldest first."""
+    """Compare a device with its earlier runs, oldest first."""
     new = _only(member, member.device)
     runs = [run for one in before if (run := _only(one, member.device))]
     if new is None or not runs:

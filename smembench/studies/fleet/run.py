@@ -35,13 +35,7 @@ class Finished:
 
 
 def begin(
-    root: Path,
-    config: Config,
-    devices: Devices,
-    options: Options,
-    watch: Watch,
-    *,
-    anonymous: bool = False,
+    root: Path, config: Config, devices: Devices, options: Options, watch: Watch, *, anonymous: bool = False
 ) -> Finished:
     """Measure a new fleet.
 

@@ -209,11 +209,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
         if why := distrust(
-            status,
-            reason,
-            throttled or None,
-            float(waiting) if waiting else None,
-            verified=flag(verified),
+            status, reason, throttled or None, float(waiting) if waiting else None, verified=flag(verified)
         ):
             unusable[key] = why
         else:

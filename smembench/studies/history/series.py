@@ -131,7 +131,8 @@ def series_of(
             ids.setdefault(key, {})[case_id] = None
             unusable.pop(key, None)
         unusable |= {(metric(case_id), device): why for (case_id, device), why in night.unusable.items()}
-    environments = cache(lambda before, after: tuple(_environment(nights[before], nights[after])))
+    described = [[night.description] for night in nights]
+    environments = cache(lambda before, after: tuple(map(str, environment(described[before], described[after]))))
 
     def turns_of(
         key: tuple[str, Device], where: Sequence[int], states: Sequence[Timed], times: Sequence[float]
@@ -179,11 +180,6 @@ def _is_of(change: Change, times: Sequence[float], accepted: int) -> bool:
 
 def _weight(series: Series) -> tuple[int, float, str]:
     return list(Newest).index(series.newest), -max(series.ratio, 1 / series.ratio), series.case_id
-
-
-def _environment(before: Night, after: Night) -> list[str]:
-    """Differences in run.json: versions and revision, devices with driver and clocks, sampling."""
-    return list(map(str, environment([before.description], [after.description])))
 
 
 def _state(before: Timed, after: Timed) -> list[str]:

@@ -61,15 +61,10 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     dtypes = wanted or PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
-        of_problem = _steps(problem, _kind(device))
+        of_problem = steps(problem, _kind(device)) or steps(problem, "cuda")  # the plan says that they need a GPU
         return ",".join(k.name for k in of_problem if any(k.takes(dtype) for dtype in dtypes)) or of_problem[0].name
 
     return [{"problem": problem, "kernel": chosen(name), "device": name, **given} for name in split(device)]
-
-
-def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:
-    """The steps on a kind of device; where there are none those on a GPU, which is what the plan will say."""
-    return steps(problem, kind) or steps(problem, "cuda")
 
 
 def check(problem: str) -> None:

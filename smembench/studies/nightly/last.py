@@ -17,11 +17,7 @@ from smembench.studies.compare.verdicts import Comparison, Rules
 
 
 def compare_with_last(
-    before: Sequence[Run],
-    new: Run,
-    count: int,
-    rules: Rules,
-    accepted: Mapping[str, str] | None = None,
+    before: Sequence[Run], new: Run, count: int, rules: Rules, accepted: Mapping[str, str] | None = None
 ) -> Comparison:
     """Compare each case of a run with the newest ``count`` runs before it that are at the case's standing level.
 

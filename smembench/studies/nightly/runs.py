@@ -77,8 +77,7 @@ def _folded(lines: Sequence[str]) -> str:
 def _alike(other: Description, run: Description) -> bool:
     """True if a run shares a device name with another; cases on its other devices are compared with none."""
     theirs = devices_of(other)
-    shared = (device.id and theirs.get(name) == device for name, device in devices_of(run).items())
-    return any(shared)
+    return any(device.id and theirs.get(name) == device for name, device in devices_of(run).items())
 
 
 class Unlike(NamedTuple):

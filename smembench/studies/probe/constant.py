@@ -97,7 +97,4 @@ def edge(latencies: Mapping[int, float]) -> int | None:
     """
     sizes = list(latencies)
     limit = _RISE * latencies[sizes[0]]
-    for before, size in pairwise(sizes):
-        if latencies[size] > limit:
-            return before
-    return None
+    return next((before for before, size in pairwise(sizes) if latencies[size] > limit), None)

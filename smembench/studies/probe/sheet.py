@@ -90,10 +90,7 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
             figures.append(figure)
     info = {name: value for name, value in gpu.info.known.items() if name != "uuid"}
     return Sheet(
-        measured_at_utc=began,
-        device=DeviceInfo.model_validate(info),
-        versions=versions(cuda=True),
-        figures=figures,
+        measured_at_utc=began, device=DeviceInfo.model_validate(info), versions=versions(cuda=True), figures=figures
     )
 
 

@@ -185,13 +185,7 @@ CLAIMS: tuple[Claim, ...] = (
         "240 minutes are 4 hours.",
         exactly(4),
     ),
-    Claim(
-        "5.3 Reusing Data",
-        "in 2x2 tiles each element is reused twice",
-        Reuse(Block(2, 2), 4),
-        _REUSE,
-        exactly(2),
-    ),
+    Claim("5.3 Reusing Data", "in 2x2 tiles each element is reused twice", Reuse(Block(2, 2), 4), _REUSE, exactly(2)),
     Claim(
         "5.4 Talk is Cheap",
         "in 32x32 tiles each value is reused 32 times",
