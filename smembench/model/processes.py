@@ -36,7 +36,7 @@ def die_with_parent(parent: int | None = None) -> None:
 
     Linux only; a no-op elsewhere.
     """
-    import ctypes  # whoever starts no process does not wait for it
+    import ctypes  # slow, and needed only by child processes
 
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

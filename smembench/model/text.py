@@ -21,7 +21,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def json_text(data: object, indent: int | None = None) -> str:
-    """JSON whose control characters are escapes, which are the same to whoever reads it.
+    """JSON with control characters escaped; parsers read the same value.
 
     A lone surrogate, which no reader takes, becomes a question mark.
     """

@@ -50,7 +50,7 @@ class _LaterLine:
 
 @cache
 def _later_line() -> TypeAdapter[_LaterLine]:
-    """Built when a journal is written or read: whoever reads only complete runs does not wait for it."""
+    """Built when a journal is written or read, because reading complete runs needs none."""
     return TypeAdapter(_LaterLine)
 
 

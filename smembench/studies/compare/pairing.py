@@ -1,8 +1,8 @@
 """Pairs of cases from two sides: the centres of their runs, their comparability, and the evidence of their noise.
 
-A run's rounds share its process and its hour, so runs are the units wherever any two of them tell what lies between
+A run's rounds share its process and its hour, so runs are the units wherever two of them show the variation between
 runs: several on a side, or others beside them. With one run on each side and no others, the rounds are the units, and
-what lies between runs is unknown.
+the variation between runs is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from smembench.studies.compare.comparability import causes, clock_was_set, devic
 from smembench.studies.compare.verdicts import Difference, Side
 
 ALONE = {"cuda": 0.05, "cpu": 0.15}
-"""By kind of device the effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
+"""By kind of device the effect, as a fraction, that two runs must exceed where the variation between runs is unknown
 (results/reference/notes/statistics.md)."""
 SHORT_MS = 0.03
 """Below this the clock makes most of a kernel's noise."""
@@ -288,7 +288,7 @@ def _between_runs(
     shortest = min(item.centre for item in (*base, *new))
     rounds = min(len(item.units) for item in (*base, *new))
     clock = _FLIP_MS / shortest if base[0].case.kind == "cuda" else 0.0
-    # A run is no quieter than its rounds let it be, however well a few runs agree; half, as few rounds tell it.
+    # A run is no quieter than its rounds let it be, however well a few runs agree; half of it, because rounds are few.
     least = max(clock, math.sqrt(own.usual / 2) if own is not None else 0.0) * math.sqrt(centre_spread(rounds))
     return Evidence(
         effect=math.log(centre([item.centre for item in new]) / centre([item.centre for item in base])),

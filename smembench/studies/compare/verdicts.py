@@ -37,8 +37,8 @@ class Side:
     """A case on one side of a comparison.
 
     ``elapsed_ms`` is the centre of its runs' centres (``stats.summary.centre``), a run's being that of its rounds'
-    medians. ``units`` is the number of runs, or of rounds where two runs are compared and nothing tells what lies
-    between runs. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if it was not recorded.
+    medians. ``units`` is the number of runs, or of rounds where two runs are compared and the variation between runs
+    is unknown. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if it was not recorded.
     ``energy_mj`` per launch is the median of its runs', which have loads of seconds, its relative 95 % half-width the
     largest of theirs.
     """
@@ -76,7 +76,7 @@ class CaseComparison:
     slower by more than the threshold. ``noise`` is the standard deviation of the effect if nothing changed, as a
     fraction; None if it is unknown. ``held_against`` are the ids of the base's runs that the case was compared with, or
     would have been were it comparable, oldest first. ``alone`` is whether
-    nothing tells what lies between runs, so that only a large effect counts. ``open`` is whether newer runs than
+    the variation between runs is unknown, so that only a large effect counts. ``open`` is whether newer runs than
     these were off their level, so that the case was slower or faster before, too. ``hidden`` is whether it would be
     slower or faster had similar cases not been off their level on some nights, and come back. ``causes`` may be why a
     case is slower or faster: they differ from all runs that it was compared with. ``other_device`` is whether it is not
@@ -163,9 +163,9 @@ class Comparison:
     ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base`` and
     ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks; ``threshold``, ``fdr``
     and ``confidence`` are its ``Rules``. ``alone`` is by kind of device the effect that a change must exceed besides,
-    as a fraction, because nothing tells what lies between runs; empty if something does. ``shared`` is by device the
-    fraction by which all its cases together are slower, and which every ratio leaves out, since nights differ by as
-    much.
+    as a fraction, because the variation between runs is unknown; empty if it is known. ``shared`` is by device the
+    fraction by which all its cases together are slower, and which every ratio leaves out, because nights differ by
+    as much.
     """
 
     base: Sequence[str]

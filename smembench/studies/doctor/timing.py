@@ -1,7 +1,7 @@
 """The timers compared with Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
 A child process runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays
-have the same addresses both times, since the time of some kernels depends on them. ``--cache-control none`` corresponds
+have the same addresses both times: the time of some kernels depends on them. ``--cache-control none`` corresponds
 to warm samples, ``all`` (every cache flushed and invalidated before each launch) to cold ones. Clocks are not changed.
 With cupti-python a further child takes the same samples, and CUPTI's kernel records of them in place of event times.
 """

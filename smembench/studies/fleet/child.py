@@ -89,7 +89,7 @@ def _begin(case: Case, number: int, of: int) -> None:
 
 
 def _tell(line: Mapping[str, object]) -> None:
-    with suppress(BrokenPipeError):  # whoever listened is gone, and this process will be
+    with suppress(BrokenPipeError):  # the listener is gone, and this process will be
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 

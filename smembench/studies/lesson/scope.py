@@ -1,7 +1,7 @@
 """Scope and lifetime of variables, and the order of blocks that a kernel may rely on.
 
-Shared memory at file scope, textures and the slides' setRowReadColDyn are in CUDA C, since Numba has neither the first
-nor textures; NVRTC compiles them.
+Shared memory at file scope, textures and the slides' setRowReadColDyn are in CUDA C, compiled by NVRTC, because Numba has
+neither the first nor textures.
 """
 
 from __future__ import annotations

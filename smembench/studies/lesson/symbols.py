@@ -2,7 +2,7 @@
 
 cudaMemcpyToSymbol, cudaMemcpyFromSymbol, cudaGetSymbolAddress and cudaGetSymbolSize know the symbols of a host program
 that nvcc compiled. Here NVRTC compiles the listing's variables, and the driver finds them by name. They are in CUDA C,
-since Numba declares none.
+because Numba declares none.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def prune(
     See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
     they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
     cases that are at their level would else seem to have jumped where runs are missing. The two are looked for among
-    all runs, since the oldest run of an alarm may be pinned or among those to keep, and still needs the two before it.
+    all runs, because the oldest run of an alarm may be pinned or among those to keep, and still needs these two.
     """
     notes, failed = [], []
     paths = surplus(root, run, folder, keep, pinned)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 CHAIN = r"""
-// One thread follows a chain of addresses in three stretches of so many loads, which 32 divides: LOAD replaces `at` by
+// One thread follows a chain of addresses in three stretches of loads, multiples of 32: LOAD replaces `at` by
 // what it points to. The same code times all three, and `cycles` of `loads` loads is what the third, twice as long,
 // takes more than the second, without any overhead.
 #define FOLLOW(LOAD)                                                                   \
