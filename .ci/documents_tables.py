@@ -54,8 +54,8 @@ def _says(judged: Judged) -> str:
 
 
 def _found(judged: Judged) -> str:
-    assert not isinstance(judged.found, Missing), judged.claim
-    return f"{verdict(judged)}: {judged.found.text} ({', '.join(judged.found.beside.splitlines())})"
+    assert not isinstance(judged.answer, Missing), judged.claim
+    return f"{verdict(judged)}: {judged.answer.text} ({', '.join(judged.answer.beside.splitlines())})"
 
 
 def everything() -> str:

@@ -237,7 +237,7 @@ def explain_function(  # noqa: PLR0913 - keywords of the public interface
 
     in_order, of_text = in_order_and_named(args)
     names = {**of_text, **{name: named_value(value) for name, value in named.items()}}
-    threads, blocks = (None if each is None else sides(each) for each in (block, cluster))
+    threads, blocks = (None if shape is None else sides(shape) for shape in (block, cluster))
     launch = Launch(sides(grid), threads, in_order, names, shared_bytes, blocks)
     capability = target(capability=capability).capability
     return shown(ExplainedFunction, explain_any(function, launch, capability=capability, options=options))
@@ -314,8 +314,8 @@ def tune(
     from smembench.studies.tune import candidates, tuned
 
     watch = _watch(progress)
-    found = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch)
-    return shown(Best, tuned(found, sampling, watch))
+    search = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch)
+    return shown(Best, tuned(search, sampling, watch))
 
 
 def time(kernel: Any, *args: Any, output: str | Path | None = None, progress: bool = False, **keys: Any) -> Result:

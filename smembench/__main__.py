@@ -45,15 +45,15 @@ def main() -> None:
         ends.append(left.code if isinstance(left.code, int) else 0)
         raise
     except KeyboardInterrupt:
-        code, said = interrupts.exit_code(), "interrupted"
+        code, message = interrupts.exit_code(), "interrupted"
     except (OSError, ImportError) as error:
-        code, said = 2, str(error)
+        code, message = 2, str(error)
     else:
         return
     finally:
         if "triton" not in sys.modules:  # whose library names on stderr what is left of it
             gc.freeze()  # or Python, at its end, looks for garbage in all that was imported: 0.2 to 0.3 s with Numba
-    print(f"smembench: {said}", file=sys.stderr)
+    print(f"smembench: {message}", file=sys.stderr)
     ends.append(code)
     sys.exit(code)
 

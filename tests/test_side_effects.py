@@ -84,7 +84,7 @@ def lesson(name: str) -> object:
         return found[0]
 
     with patch.object(run, "isolated", first):
-        return [result.found.text for result in run.results(name, "cpu", 1, lambda experiment: None)]
+        return [result.observation.text for result in run.results(name, "cpu", 1, lambda experiment: None)]
 
 
 def solve_an_exercise() -> object:

@@ -258,7 +258,7 @@ def _with_itself(itself: Itself, text: str, judging: Judging, target: Opened) ->
 def _with_earlier(base: str, new: Path, judging: Judging, target: Opened) -> None:
     """Compare a run with those before it in its folder, or with the pinned one."""
     from smembench.store.load import named
-    from smembench.studies.nightly.finish import held
+    from smembench.studies.nightly.finish import compare_stored
     from smembench.views.compare import case_records
     from smembench.views.console import notes, say, stderr
     from smembench.views.export import Result
@@ -270,7 +270,7 @@ def _with_earlier(base: str, new: Path, judging: Judging, target: Opened) -> Non
         raise UsageError(f"--across: belongs to two runs' folders; {base} takes only runs on the same devices")
     folder = named(new)  # once: it warns of what it leaves out
     with steps() as step:
-        night = held(base, folder, judging.rules, step)
+        night = compare_stored(base, folder, judging.rules, step)
     sections: list[Section] = []
     rows: list[Record] = []
     for asked, comparison in night.compared:
@@ -278,7 +278,7 @@ def _with_earlier(base: str, new: Path, judging: Judging, target: Opened) -> Non
         rows += case_records(comparison, against=asked)
     target.show(Result(sections=sections, data=lambda: night.data, rows=lambda: rows))
     steps_next = map(str, next_steps(night, folder))
-    for console, lines in ((notes, night.held.notes), (stderr, night.problems), (notes, steps_next)):
+    for console, lines in ((notes, night.review.notes), (stderr, night.problems), (notes, steps_next)):
         for line in lines:
             say(console, line)
     judging.end([comparison for _, comparison in night.compared], night.without_verdicts)

@@ -70,7 +70,7 @@ def measure(
     if running.dry_run:  # before what it does not need is imported
         _show_plan(config, resume, force=running.force, json=target.printed == "json")
         return
-    from smembench.model.interrupts import held
+    from smembench.model.interrupts import deferred
     from smembench.run.worker import Worker
     from smembench.studies.run import Storage, run
     from smembench.views.break_even import tables
@@ -79,7 +79,7 @@ def measure(
     from smembench.views.run import watch
     from smembench.views.table import draw as draw_tables
 
-    with held():  # what was measured is written and shown
+    with deferred():  # what was measured is written and shown
         outcome = run(
             config,
             Storage(output, resume, running.force, anonymous, sys.argv[1:]),

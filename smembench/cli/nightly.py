@@ -52,7 +52,7 @@ class Deciding:
         from smembench.studies.compare import Rules
         from smembench.studies.decide import decide
         from smembench.studies.nightly.against import is_named
-        from smembench.studies.nightly.finish import held
+        from smembench.studies.nightly.finish import compare_stored
         from smembench.views.compare import case_records, comparison_sections
         from smembench.views.console import notes, say
         from smembench.views.export import Result
@@ -62,17 +62,17 @@ class Deciding:
         if not is_named(asked):
             raise UsageError(f"--compare-to {asked}: --decide takes last, last:N or baseline")
         folder = named(folder)
-        night = held(
+        night = compare_stored(
             asked, folder, lambda stored: Rules.of_percent(stored if nights.threshold is None else nights.threshold)
         )
         if not night.compared:
-            raise NothingCompared(f"{folder}: {'; '.join(night.problems or night.held.notes)}")
+            raise NothingCompared(f"{folder}: {'; '.join(night.problems or night.review.notes)}")
         _, comparison = night.compared[0]
         rules = Rules(comparison.threshold, comparison.fdr, comparison.confidence)
         result = decide(comparison, night.run, 60 * self.max_minutes, rules, watch())
         if result.left:
             say(notes, f"no time for {number_of(result.left, 'more ambiguous case')}: --max-minutes")
-        decided = result.found
+        decided = result.comparison
         if decided is not None:
             sections = comparison_sections(decided, f"{night.run.id}, measured again", ambiguous=True)
             target.show(Result(sections=sections, data=lambda: decided.data, rows=lambda: case_records(decided)))

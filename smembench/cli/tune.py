@@ -94,7 +94,7 @@ def find_fastest(
         SmembenchError: for what ended the search; after Ctrl-C with the best so far.
     """
     from smembench.cli.measure import Interrupted
-    from smembench.model.interrupts import held
+    from smembench.model.interrupts import deferred
     from smembench.run.narrowed import as_sweep, to_toml
     from smembench.store.files import Output
     from smembench.studies.tune import TuneInterrupted, tuned
@@ -105,7 +105,7 @@ def find_fastest(
     target = opened(outputs)
     watching, search = watch(), find()
     watching.note(counts(search))
-    with held():  # what was measured is shown and written
+    with deferred():  # what was measured is shown and written
         try:
             done = tuned(search, sampling.config(), watching, objective=objective)
         except TuneInterrupted as error:

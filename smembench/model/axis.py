@@ -1,4 +1,4 @@
-"""What a user can vary: keys of a sweep, and options of a problem's command."""
+"""Axes that a user can vary: keys of a sweep, and options of a problem's command."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ROTATED = "rotated"
 CACHES = ("warm", "cold", ROTATED)
 
 BY_ROWS, BY_COLUMNS = "rows", "columns"
-"""How B, the second matrix of a product, lies in memory: row by row, or column by column as networks' weights do."""
+"""Layouts of B, the second matrix of a product: row-major, or column-major like networks' weights."""
 
 
 class Block(NamedTuple):
@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kernel on one device at one size: everything that decides what runs.
+    """A kernel on a device at one size: everything that decides what runs.
 
     Attributes:
         m, n, k: sizes, in the problem's meaning. Transpose: the input has ``m`` rows and ``n`` columns. Matmul: an m×k

@@ -59,12 +59,12 @@ def fastest(results: Sequence[R], kernel: str) -> R | None:
 def conflicts(result: Result) -> str:
     """The predicted bank conflicts: ``32-way conflicts of loads``."""
     sides = (("loads", result.predicted_load_conflict), ("stores", result.predicted_store_conflict))
-    found = [f"{degree:.3g}-way conflicts of {side}" for side, degree in sides if degree and degree > 1]
-    return " and ".join(found) or "no conflicts"
+    clauses = [f"{degree:.3g}-way conflicts of {side}" for side, degree in sides if degree and degree > 1]
+    return " and ".join(clauses) or "no conflicts"
 
 
 def conflict_change(before: Result, after: Result) -> str:
-    """Why padding helped or not, in brackets: the predicted conflicts without and with it; "" if unknown."""
+    """The predicted conflicts without and with padding, in brackets, which explain its effect; "" if unknown."""
     if None in (before.predicted_load_conflict, after.predicted_load_conflict):
         return ""
     return f" ({conflicts(before)} become {conflicts(after)})"

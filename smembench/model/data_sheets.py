@@ -17,7 +17,7 @@ from smembench.model.errors import UsageError
 
 _PEAK = "_tflops"
 _LEAST = 4
-"""Fewest characters of a part of a model's name that stands for it."""
+"""Fewest characters of an abbreviated model name."""
 
 
 class DataSheet(DeviceInfo):
@@ -41,11 +41,11 @@ def data_sheet(name: str) -> DataSheet:
         UsageError: for an unknown one.
     """
     plain, sheets = _plain(name), data_sheets()
-    found = {_plain(known): sheet for known, sheet in sheets.items()}.get(plain)
+    exact = {_plain(known): sheet for known, sheet in sheets.items()}.get(plain)
     alike = [sheet for sheet in sheets.values() if len(plain) >= _LEAST and plain in _plain(sheet.model)]
-    if found is None and len(alike) != 1:
+    if exact is None and len(alike) != 1:
         raise UsageError(f"--gpu {name}: is not among {', '.join(sheets)}; give --cc for another")
-    return found or alike[0]
+    return exact or alike[0]
 
 
 @cache

@@ -14,7 +14,7 @@ MEASURED = ("event_pair_us", "empty_kernel_us", "memory_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device can run. None means no such limit; ``multiprocessors`` and ``capability`` are None on a CPU.
+    """Limits of a device. None means no such limit; ``multiprocessors`` and ``capability`` are None on a CPU.
 
     Attributes:
         flush_bytes: memory that a flush of the cache takes.

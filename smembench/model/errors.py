@@ -41,4 +41,4 @@ class NothingCompared(SmembenchError):
 
 
 class Dropped(UserWarning):
-    """What is wrong with a damaged or edited file, and what of it is used; the command goes on."""
+    """Warning: damage or an edit in a file, and the part of it that is used; the command continues."""

@@ -73,14 +73,14 @@ def _format(dtype: str) -> np.dtype[Any]:
     import numpy as np
 
     own: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16, FLOAT8: ml_dtypes.float8_e4m3fn, TF32: np.float32}
-    found: np.dtype[Any] = np.dtype(own.get(dtype, dtype))
-    return found
+    numpy_dtype: np.dtype[Any] = np.dtype(own.get(dtype, dtype))
+    return numpy_dtype
 
 
 def rounded(values: NDArray[Any], dtype: str) -> NDArray[Any]:
     """An array of this type, from floats, rounded to nearest, ties to even."""
-    found = values.astype(_format(dtype), copy=False).view(carried(dtype))
-    return _rounded_to_tf32(found) if dtype == TF32 else found
+    converted = values.astype(_format(dtype), copy=False).view(carried(dtype))
+    return _rounded_to_tf32(converted) if dtype == TF32 else converted
 
 
 def _rounded_to_tf32(values: NDArray[Any]) -> NDArray[Any]:

@@ -7,4 +7,4 @@ def extra(name: str) -> str:
 
 
 CUDA = f"{extra('cu13')} (cu12 with a CUDA 12 driver)"
-"""What brings NVIDIA's compiler libraries: NVRTC, NVVM and nvJitLink."""
+"""The installation of NVIDIA's compiler libraries: NVRTC, NVVM and nvJitLink."""

@@ -17,16 +17,16 @@ from typing import Any
 
 _AGAIN_S = 0.02
 _IMPORT_S = 5.0
-"""How long an import can put it off: one that never ends is a mistake in a file."""
+"""Longest time that an import can defer it: one that never ends is a mistake in a file."""
 
 EXIT_CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Those of an interrupted process."""
+"""Exit codes of an interrupted process."""
 _signals: list[int] = [signal.SIGINT]
-"""Those that interrupt. In a Python program that imports smembench, SIGTERM is the program's."""
+"""Signals treated as an interrupt. SIGTERM is left to a Python program that imports smembench."""
 _last: int = signal.SIGINT
 
 
-class Held:
+class Deferred:
     """The last signal that arrived in a block that holds Ctrl-C back, and the handlers that it replaces."""
 
     def __init__(self, before: Mapping[int, Any]) -> None:
@@ -34,7 +34,7 @@ class Held:
         self.caught = 0
 
     def take(self) -> bool:
-        """Whether a signal arrived; if so, the end of the block does not raise it any more."""
+        """True if a signal arrived; if so, the end of the block no longer raises it."""
         caught, self.caught = self.caught, 0
         return caught != 0
 
@@ -44,14 +44,14 @@ class Held:
         self.caught = _last = number
 
 
-_holding: list[Held] = []
+_holding: list[Deferred] = []
 
 
 @contextmanager
-def held() -> Iterator[Held]:
+def deferred() -> Iterator[Deferred]:
     """Put Ctrl-C off until the end of the block, except in its ``interruptible`` parts."""
     before = {number: handler for number in _signals if callable(handler := signal.getsignal(number))}
-    hold = Held(before)
+    hold = Deferred(before)
     if not before or not _in_main_thread():  # ignored, or not this thread's
         yield hold
         return
@@ -86,7 +86,7 @@ def interruptible() -> Iterator[None]:
 
 
 def install(replaced: Callable[..., Any] = signal.default_int_handler) -> None:
-    """Have SIGTERM do what Ctrl-C does, and both wait for the end of an import: a module imported by half may be
+    """Have SIGTERM do what Ctrl-C does, and both wait for the end of an import: a partially imported module may be
     unusable. A process that ignores one of them goes on ignoring it.
 
     Args:
@@ -106,7 +106,7 @@ def ignore() -> None:
 
 
 def exit_code() -> int:
-    """That of a process which the last of the signals ended: 130 after Ctrl-C, 143 after SIGTERM."""
+    """The exit code of a process that the last signal ended: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + _last
 
 
@@ -148,9 +148,9 @@ def _again() -> None:
     os.kill(os.getpid(), _last)
 
 
-def _unraisable(found: Any) -> None:
+def _unraisable(raised: Any) -> None:
     """In a destructor or a callback it would be printed and forgotten."""
-    if found.exc_type is KeyboardInterrupt:
+    if raised.exc_type is KeyboardInterrupt:
         _thread.start_new_thread(_again, ())
     else:
-        sys.__unraisablehook__(found)
+        sys.__unraisablehook__(raised)

@@ -18,7 +18,7 @@ from smembench.stats.summary import Summary, uncertainty
 
 
 class Status(StrEnum):
-    """How a case ended. Only ``OK`` has figures."""
+    """The outcome of a case. Only ``OK`` has figures."""
 
     OK = "ok"
     WRONG_RESULT = "wrong_result"
@@ -68,22 +68,22 @@ class Conditions:
 
     @property
     def throttled(self) -> bool:
-        """Whether the clocks were throttled."""
+        """True if the clocks were throttled."""
         return self.throttle_reasons not in (None, "none")
 
     @property
     def at_power_limit(self) -> bool:
-        """Whether the power limit is all that disturbed: more samples of the same load would meet it again."""
+        """True if the power limit is the only disturbance: more samples of the same load would meet it again."""
         return self.throttle_reasons == POWER_LIMIT and not self.crowded
 
     @property
     def crowded(self) -> bool:
-        """Whether other processes used the cores enough to affect the times."""
+        """True if other processes used the cores enough to affect the times."""
         return self.cpu_waiting is not None and self.cpu_waiting > CROWDED
 
     @property
     def disturbed(self) -> bool:
-        """Whether samples taken in this state are upper bounds."""
+        """True if samples taken in this state are upper bounds."""
         return self.throttled or self.crowded
 
 
@@ -128,7 +128,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One case in one round: its result is checked, then it is sampled.
+    """A case in one round: its result is checked, then it is sampled.
 
     Attributes:
         reason: why the status is not ``OK``.
@@ -164,8 +164,8 @@ def moment(text: str) -> datetime:
     Raises:
         ValueError: for anything else.
     """
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    timestamp = datetime.fromisoformat(text)
+    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
 
 
 def now_utc() -> str:
@@ -220,8 +220,8 @@ class Measurement:
         within_cache: whether the arrays fit the last-level cache, so that the bandwidth is the cache's.
         percent_of_peak: of the peak that bounds the problem.
         bytes_per_clock: shared-memory bytes per clock and multiprocessor; None for problems of other memories.
-        notes: those of its trials, joined by "; ".
-        moments: those of its load of seconds.
+        notes: its trials' notes, joined by "; ".
+        moments: the batches of its load of seconds.
     """
 
     case: Case
@@ -249,7 +249,7 @@ class Measurement:
 
     @property
     def ok(self) -> bool:
-        """Whether the case was verified and timed."""
+        """True if the case was verified and timed."""
         return self.status is Status.OK
 
     @property

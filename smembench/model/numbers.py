@@ -20,7 +20,7 @@ _UNIT = re.compile(r"(?P<number>[-+.\deE_]+?)\s*(?P<unit>ms|s|min|m|h|)", re.ASC
 
 
 def whole(text: str) -> int:
-    """The number that a text of the pattern ``WHOLE`` stands for: 4k is 4096, 1e3 is 1000, 2^20 is 1048576."""
+    """The number that a text of the pattern ``WHOLE`` means: 4k is 4096, 1e3 is 1000, 2^20 is 1048576."""
     match = _PARTS.fullmatch(text) if re.fullmatch(WHOLE, text, re.ASCII) else None
     if match is None:
         raise ValueError("is not a whole number; write 1024, 4k or 1e3")

@@ -46,7 +46,7 @@ OTHER_ITEMSIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether an output is right, the problem's error measure (None for NaN), and what is wrong if it is not."""
+    """Verdict on an output: its error by the problem's measure (None for NaN), and what is wrong if it failed."""
 
     passed: bool
     error: float | None
@@ -76,7 +76,7 @@ def bit_for_bit(expected: Array, output: Array) -> Verification:
 
 
 class Problem(ABC):
-    """What all kernels of a problem share: inputs, reference and counts.
+    """Inputs, reference and counts, shared by all kernels of a problem.
 
     A kernel is called as ``kernel(out, *inputs, *scalars)`` with one-dimensional, row-major arrays.
 
@@ -95,9 +95,9 @@ class Problem(ABC):
     parameters: ClassVar[tuple[Axis, ...]] = ()
     """The problem's own integer axes; every case has a value for each in ``Case.parameters``."""
     distributions: ClassVar[tuple[str, ...]] = (UNIFORM,)
-    """How the values of its inputs can be distributed: ``Case.inputs``."""
+    """Distributions of the values of its inputs: ``Case.inputs``."""
     b_layouts: ClassVar[tuple[str, ...]] = (BY_ROWS,)
-    """How the second matrix of a product can lie in memory: ``Case.b_layout``."""
+    """Layouts of the second matrix of a product: ``Case.b_layout``."""
     ceiling_kernel: ClassVar[str | None] = None
     """The kernel that ``percent_of_copy`` compares with, if any; every run includes it."""
     copy_kernel: ClassVar[str | None] = None
@@ -113,12 +113,12 @@ class Problem(ABC):
     bound: ClassVar[Bound] = "memory"
     """The peak that ``percent_of_peak`` compares with: that of arithmetic or that of ``memory``."""
     uses_host: ClassVar[bool] = False
-    """Whether its cases use what the GPUs of a host share, such as host memory: a fleet runs them one GPU at a time."""
+    """True if its cases use resources that a host's GPUs share, such as host memory: a fleet runs one GPU at a time."""
     arrays: ClassVar[tuple[str, ...]]
     """Names of a kernel's arrays: first the output, then the inputs."""
 
     checks: bool = True
-    """Whether results are checked; those of the user's kernels need not be."""
+    """True if results are checked; results of the user's kernels need not be."""
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
@@ -139,7 +139,7 @@ class Problem(ABC):
         return [Shape(1, n) for n in sizes.get("n") or (self.default_n,)]
 
     def count(self, given: Mapping[str, tuple[int, ...]]) -> int:
-        """How many shapes and combinations of parameters there are, or more, without making any."""
+        """The number of shapes and combinations of parameters, or an upper bound, without making any."""
         parameters = [given.get(axis.name) or axis.values for axis in self.parameters]
         return prod(len(given.get(axis.name) or (None,)) for axis in self.sizes) * prod(map(len, parameters))
 
@@ -170,7 +170,7 @@ class Problem(ABC):
         return case
 
     def unsupported(self, case: Case) -> str | None:
-        """Why no kernel can run a case, or None."""
+        """The reason why no kernel can run a case, or None."""
         return None
 
     def most_bytes_per_clock(self, case: Case, computes: str) -> int:
@@ -198,7 +198,7 @@ class Problem(ABC):
         return (case.dtype,) * len(self.arrays)
 
     def sizes_of_arrays(self, case: Case, counts: Sequence[int]) -> tuple[int, ...]:
-        """Bytes of so many elements of each array."""
+        """Size in bytes of each array, from its number of elements."""
         return tuple(count * ITEMSIZE[dtype] for count, dtype in zip(counts, self.array_types(case), strict=True))
 
     def input_name(self, number: int) -> str:
@@ -215,7 +215,7 @@ class Problem(ABC):
 
     @abstractmethod
     def reference(self, case: Case, inputs: tuple[Array, ...], computes: str) -> Any:
-        """What ``check`` compares an output with, for kernels that compute ``computes``; may be slow."""
+        """The result with which ``check`` compares an output of kernels that compute ``computes``; may be slow."""
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
         """Check an output, which was filled with 0xFF bytes before the kernel ran; by default bit for bit."""

@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def awake(poll: Callable[[float], object], timeout: float) -> tuple[bool, float]:
-    """Whether ``poll``, which waits for so many seconds at most, was true within ``timeout``, and the seconds stopped.
+    """True if ``poll``, which takes the seconds to wait, succeeded within ``timeout``; and the seconds stopped.
 
     Time in which this program was stopped, by a signal or with its container or machine, does not count.
     """
@@ -36,7 +36,7 @@ def die_with_parent(parent: int | None = None) -> None:
 
     Linux only; a no-op elsewhere.
     """
-    import ctypes  # whoever starts no process does not wait for it
+    import ctypes  # slow, and needed only by child processes
 
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""How long work tells of its progress: a callback per step, and the default that shows nothing."""
+"""Progress of long work: a callback per step, and the default that shows nothing."""
 
 from __future__ import annotations
 

@@ -13,5 +13,5 @@ Ratio = Annotated[float, Interval(ge=0, lt=math.inf)]
 """A rate, a percentage or an error measure."""
 Positive = Annotated[float, Interval(ge=1e-9, le=1e30)]
 Reading = Annotated[float, Interval(ge=-1e30, le=1e30)]
-"""What a sensor or the operating system says."""
+"""A reading of a sensor or the operating system."""
 WholeReading = Annotated[int, Interval(ge=-(10**15), le=10**15)]

@@ -58,12 +58,12 @@ class Sustained:
         if not moments:
             return cls()
         begin = moments[-1].seconds * (1 - STEADY_SHARE)
-        burst = [each for each in moments if each.seconds <= BURST_SECONDS] or [*moments[:1]]
-        before = [each for each in moments[:-1] if each.seconds <= begin]
+        burst = [moment for moment in moments if moment.seconds <= BURST_SECONDS] or [*moments[:1]]
+        before = [moment for moment in moments[:-1] if moment.seconds <= begin]
         steady = moments[len(before) :]
         parts = math.floor((moments[-1].seconds - (before[-1].seconds if before else 0)) / _ENERGY_SECONDS)
         energies = [_energy_mj(part) for part in _parts([*before[-1:], *steady], max(parts, 1), shared=1)]
-        known = [each for each in energies if each is not None]
+        known = [energy for energy in energies if energy is not None]
         return cls(
             *_centred([_ms(part) for part in _parts(burst, _PARTS)]),
             *_centred([_ms(part) for part in _parts(steady, _PARTS)]),
@@ -72,23 +72,23 @@ class Sustained:
 
 
 def _parts(moments: Sequence[Moment], count: int, *, shared: int = 0) -> list[Sequence[Moment]]:
-    """About equal parts in a row, as many as there are moments at most; neighbours share so many moments."""
+    """About equal parts in a row, as many as there are moments at most; neighbours share ``shared`` moments."""
     whole = len(moments) - shared
     count = max(min(count, whole), 1)
     return [moments[whole * part // count : whole * (part + 1) // count + shared] for part in range(count)]
 
 
 def _ms(moments: Sequence[Moment]) -> float:
-    launches = sum(each.launches for each in moments)
-    return sum(each.launches * each.elapsed_ms for each in moments) / launches
+    launches = sum(moment.launches for moment in moments)
+    return sum(moment.launches * moment.elapsed_ms for moment in moments) / launches
 
 
 def _energy_mj(moments: Sequence[Moment]) -> float | None:
-    """Per launch, of those after the first moment; None without a counter, or if it stands still."""
+    """Energy per launch after the first moment; None without a counter, or if it does not advance."""
     first, *others = moments
     if first.energy_j is None or not others or (last := others[-1].energy_j) is None or last <= first.energy_j:
         return None
-    return 1000 * (last - first.energy_j) / sum(each.launches for each in others)
+    return 1000 * (last - first.energy_j) / sum(moment.launches for moment in others)
 
 
 def _centred(values: Sequence[float]) -> tuple[float, float | None]:

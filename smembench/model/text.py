@@ -21,7 +21,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def json_text(data: object, indent: int | None = None) -> str:
-    """JSON whose control characters are escapes, which are the same to whoever reads it.
+    """JSON with control characters escaped; parsers read the same value.
 
     A lone surrogate, which no reader takes, becomes a question mark.
     """
@@ -49,7 +49,7 @@ def capital(text: str) -> str:
 
 
 def ended(code: int) -> str:
-    """How a process ended, by its return code: ``was killed by SIGKILL``, ``exited with 1``."""
+    """The end of a process in words, by its return code: ``was killed by SIGKILL``, ``exited with 1``."""
     if code >= 0:
         return f"exited with {code}"
     return f"was killed by {next((known.name for known in signal.Signals if known == -code), f'signal {-code}')}"
@@ -76,5 +76,5 @@ def one_line(error: BaseException) -> str:
 
 def place(error: BaseException, within: str = "") -> str:
     """File and line where an error was raised: of the innermost call, or of the innermost in the file ``within``."""
-    found = [frame for frame in traceback.extract_tb(error.__traceback__) if within in ("", frame.filename)]
-    return f"{found[-1].filename}, line {found[-1].lineno}" if found else within
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if within in ("", frame.filename)]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else within

@@ -1,4 +1,4 @@
-"""How a problem appears to users: its command and its tables."""
+"""Texts that present a problem to users: its command and its tables."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Texts:
     command: ClassVar[str] = ""
     """The problem whose command measures this one too; if empty, it has its own command."""
     kernel_axes: ClassVar[tuple[Axis, ...]] = (BLOCK,)
-    """What its kernels take besides the size: block, stride, pad, pad_width."""
+    """Axes of its kernels besides the size: block, stride, pad, pad_width."""
     options: ClassVar[tuple[str, ...]] = ("kernel", "dtype", "device", "cache")
     """Options that its command shares with other commands: these, and possibly inputs, b_layout, compiler and peers."""
     strided_kernel: ClassVar[str | None] = None
     """The kernel that its command measures if a stride but no kernel is given; the standard ones if None."""
     strides_in_rows: ClassVar[bool] = False
-    """Whether one table compares all strides; otherwise each stride has its own table, like a size."""
+    """True if one table compares all strides; otherwise each stride has its own table, like a size."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of cases.csv that this problem's tables show besides the time; bars show the first."""
 
@@ -34,5 +34,5 @@ class Texts:
         return case.size.replace("x", "×")
 
     def summary(self, results: Sequence[Result], compared: Compared) -> list[str]:
-        """What undisturbed results of one size show, as clauses of one sentence; none without anything to compare."""
+        """Clauses of a sentence on the undisturbed results of one size; none without anything to compare."""
         return []

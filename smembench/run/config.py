@@ -196,7 +196,7 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)
     if isinstance(sweeps := data.get("sweep"), list):
-        data["sweep"] = [in_folder(each, path.parent) if is_launch(each) else each for each in sweeps]
+        data["sweep"] = [in_folder(sweep, path.parent) if is_launch(sweep) else sweep for sweep in sweeps]
     data |= flags
     for override in overrides:
         _override(data, override)
@@ -209,7 +209,7 @@ def _parsed(text: str) -> dict[str, Any]:
     """The content of a TOML file.
 
     Raises:
-        ValueError: if it is none, or has a line with so many dots that a key would take long to read.
+        ValueError: if it is none, or has a line with too many dots, whose key would take long to read.
         RecursionError: for values nested too deep.
     """
     for number, line in enumerate(text.split("\n"), 1):
@@ -282,7 +282,7 @@ _WANTED = {
     "tuple_type": _SWEEP,
     "too_short": _SWEEP,
 }
-"""What to write instead, by the fault that pydantic finds."""
+"""The remedy for an invalid value, by pydantic's fault."""
 
 
 def _explain(error: ValidationError, *, flags: bool) -> str:
@@ -301,6 +301,6 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     if wanted := _WANTED.get(fault["type"]):
         reason = wanted.format(**fault.get("ctx", {}))
     else:
-        said = fault["msg"].removeprefix("Value error, ")
-        reason = said[0].lower() + said[1:]
+        message = fault["msg"].removeprefix("Value error, ")
+        reason = message[0].lower() + message[1:]
     return f"{label} {shown(fault['input'])}: {reason}"

@@ -42,21 +42,18 @@ def versions(*, cuda: bool = False) -> dict[str, str]:
 
     With ``cuda`` also those of NVIDIA's libraries that make the GPU's code, however they are installed.
     """
-    found = {"smembench": VERSION, "python": platform.python_version()}
+    installed = {"smembench": VERSION, "python": platform.python_version()}
     for library in (*chain.from_iterable(toolchain.packages for toolchain in toolchains()), *_OTHERS):
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            continue
+        with suppress(PackageNotFoundError):
+            installed[library] = version(library)
     # Imported modules override metadata: a folder on PYTHONPATH can shadow an installed package.
     for library in ("numba", "numpy"):
-        module = sys.modules.get(library)
-        if module is not None:
-            found[library] = module.__version__
+        if (module := sys.modules.get(library)) is not None:
+            installed[library] = module.__version__
     for toolchain in toolchains() if cuda else ():
         with suppress(Exception):  # a missing library raises its own error
-            found |= toolchain.libraries()
-    return found
+            installed |= toolchain.libraries()
+    return installed
 
 
 def git_revision() -> Git | None:
@@ -77,14 +74,14 @@ def git_revision() -> Git | None:
 
 def kernels_revision(config: Config) -> Git | None:
     """The same of the checkout that the kernel files from outside lie in; None if in none, or not all in one."""
-    found: dict[str, Path] = {}
+    checkouts: dict[str, Path] = {}
     for folder in {path.absolute().parent for path in _kernel_files(config)}:
         try:
-            found[_git(folder, "rev-parse", "--show-toplevel")] = folder
+            checkouts[_git(folder, "rev-parse", "--show-toplevel")] = folder
         except (OSError, subprocess.SubprocessError):
             return None
     try:
-        (folder,) = found.values()
+        (folder,) = checkouts.values()
         return _state(folder)
     except (OSError, ValueError, subprocess.SubprocessError):  # several repositories, or one without commits
         return None
@@ -101,7 +98,7 @@ def _state(folder: Path, *options: str) -> Git:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """What git prints in a folder, whatever repository the environment names."""
+    """The output of git in a folder, whatever repository the environment names."""
     command = ["git", "--no-optional-locks", *arguments]
     return subprocess.run(
         command, cwd=folder, env=without_git(), capture_output=True, text=True, check=True, timeout=10
@@ -109,20 +106,20 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def code_hash() -> str:
-    """Hash of smembench's own files, which a version or a revision with changes does not tell."""
-    found = sha256()
+    """Hash of smembench's own files, which a version or a modified revision does not identify."""
+    digest = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
-        found.update(f"{path.relative_to(_PACKAGE)}\n".encode() + path.read_bytes())
-    return found.hexdigest()
+        digest.update(f"{path.relative_to(_PACKAGE)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def kernel_hashes(config: Config) -> dict[str, str]:
     """Hashes of the files that ``SMEMBENCH_KERNELS`` and sweeps name, by file name; files of one name share one."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for path in _kernel_files(config):
         with suppress(OSError):  # a file that cannot be read declares no kernel
-            found[path.name] = sha256(found.get(path.name, "").encode() + read_whole(path)).hexdigest()
-    return found
+            hashes[path.name] = sha256(hashes.get(path.name, "").encode() + read_whole(path)).hexdigest()
+    return hashes
 
 
 def _kernel_files(config: Config) -> list[Path]:
@@ -132,16 +129,16 @@ def _kernel_files(config: Config) -> list[Path]:
 
 
 def differences(begun: Description, here: Description) -> list[str]:
-    """What makes two parts of a run incomparable: differences of config, devices, driver, versions and code."""
-    found = [] if _given(begun.config) == _given(here.config) else ["the configuration differs"]
+    """Reasons why two parts of a run are incomparable: differences of config, devices, driver, versions and code."""
+    differing = [] if _given(begun.config) == _given(here.config) else ["the configuration differs"]
     old, new = _facts(begun), _facts(here)
     names = [name for name in dict.fromkeys([*old, *new]) if name not in _NOT_ALWAYS or (name in old and name in new)]
     values = ((name, old.get(name, ABSENT), new.get(name, ABSENT)) for name in names)
-    return found + [f"{name} was {before}, is {now}" for name, before, now in values if before != now]
+    return differing + [f"{name} was {before}, is {now}" for name, before, now in values if before != now]
 
 
 def _given(config: StoredConfig) -> StoredConfig:
-    """What the config says about measuring, without the sweeps' empty lists, as those of axes of a later version."""
+    """The config's keys on measuring, without the sweeps' empty lists, such as axes of a later version."""
     sweeps = [{key: value for key, value in sweep.items() if value != []} for sweep in config.sweep]
     return config.model_copy(update={"sweep": sweeps, "threshold": None, "decide": 0.0})
 
@@ -160,13 +157,7 @@ def _facts(run: Description) -> dict[str, JsonValue]:
 
 
 def describe_run(
-    run_id: str,
-    config: Config,
-    seed: int,
-    devices: Iterable[DeviceInfo],
-    *,
-    anonymous: bool,
-    argv: Sequence[str],
+    run_id: str, config: Config, seed: int, devices: Iterable[DeviceInfo], *, anonymous: bool, argv: Sequence[str]
 ) -> Description:
     """The content of run.json at the start of a run.
 

@@ -17,7 +17,7 @@ from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_na
 from smembench.toolchains import registry as toolchains
 
 Written = int | str | list[int | str]
-"""What a file may have for values of a sweep, as its JSON schema says: ``8``, ``"1k:8k:*2"`` or a list of such."""
+"""Values of a sweep in a file, as in its JSON schema: ``8``, ``"1k:8k:*2"`` or a list of such."""
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 

@@ -83,7 +83,7 @@ def _case(sweep: LaunchSweep, blank: Case, target: str, sizes: Mapping[str, int]
     arguments, _ = in_order_and_named(launch.arguments)
     return replace(
         blank,
-        dtype=_dtype([each for each in arguments if isinstance(each, ArrayArgument)]),
+        dtype=_dtype([given for given in arguments if isinstance(given, ArrayArgument)]),
         block=Block(*(*launch.block, 1)[:2]) if 0 < len(launch.block) < 3 else None,
         compiler=_COMPILERS.get(Path(target.partition(":")[0]).suffix, "python"),
         parameters=tuple((name, value) for name, value in sizes.items() if name != "n"),
@@ -102,7 +102,7 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
     texts = tuple(argument(text, sizes) for text in (*sweep.arg, *([] if macros else tuned)))
     arguments, _ = in_order_and_named(texts)
     sizes_of_arrays, resets = [*map(_allocated, arguments)], tuple(map(_reset, sweep.reset))
-    counts = {**sizes, **{f"bytes{place}": each for place, each in enumerate(map(_bytes, arguments)) if each}}
+    counts = {**sizes, **{f"bytes{place}": size for place, size in enumerate(map(_bytes, arguments)) if size}}
     return UserLaunch(
         target,
         texts,
@@ -112,7 +112,7 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
         _count(sweep.shared_bytes, sizes, "--shared-bytes"),
         sweep.cooperative,
         sweep.carveout,
-        (*sweep.option, *(f"-D{each}" for each in tuned if macros)),
+        (*sweep.option, *(f"-D{definition}" for definition in tuned if macros)),
         sweep.out,
         sweep.inout,
         resets,
@@ -133,10 +133,10 @@ def _count(text: str, sizes: Mapping[str, int], name: str, least: int = 0) -> in
     Raises:
         UsageError: for one that is, and as ``number``.
     """
-    found = number(text, sizes, name)
-    if found < least:
-        raise UsageError(f"{name} {text!r}: is {found}; give {least} or more")
-    return found
+    value = number(text, sizes, name)
+    if value < least:
+        raise UsageError(f"{name} {text!r}: is {value}; give {least} or more")
+    return value
 
 
 def _dtype(arrays: Sequence[ArrayArgument]) -> str:

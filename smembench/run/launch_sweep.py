@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ def _text(value: Any) -> str:
 def _name(value: str) -> str:
     """A name, which is one part of a case's id."""
     if "/" in value:
-        raise ValueError("leave / out, which stands between the parts of a case's id")
+        raise ValueError("leave / out, which separates the parts of a case's id")
     return value
 
 
@@ -91,7 +92,7 @@ class LaunchSweep(BaseModel):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the kernels in tables, in order; with as many folders as tell files of one name apart."""
+        """Names of the kernels in tables, in order; with as many folders as distinguish files of one name."""
         if self.name and len(self.kernel) == 1:
             return (self.name,)
         parts = [(Path(path).parts, colon + name) for path, colon, name in (k.partition(":") for k in self.kernel)]
@@ -110,10 +111,7 @@ class LaunchSweep(BaseModel):
     @property
     def count(self) -> int:
         """Cases on a device, or more."""
-        found = len(self.kernel) * len(self.cache)
-        for values in (*self.sizes.values(), *self.tune.values()):
-            found *= len(values)
-        return found
+        return math.prod(map(len, (self.kernel, self.cache, *self.sizes.values(), *self.tune.values())))
 
 
 def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -125,21 +123,21 @@ def in_folder(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         path = Path(named.partition(":")[0])
         return f"{kind}{folder / named}" if path.suffix in SUFFIXES and not path.is_absolute() else text
 
-    found = dict(data)
+    resolved = dict(data)
     for key in ("kernel", "check", "arg"):
         value = data.get(key)
         if isinstance(value, (list, tuple)):
-            found[key] = [*map(placed, value)]
+            resolved[key] = [*map(placed, value)]
         elif value is not None:
-            found[key] = placed(value)
-    return found
+            resolved[key] = placed(value)
+    return resolved
 
 
 def is_launch(data: object) -> bool:
-    """Whether a sweep, as a file or the command line has it, is one of the user's kernels: it names files."""
+    """True if a sweep, from a file or the command line, is of the user's kernels: it names files."""
     if isinstance(data, LaunchSweep):
         return True
     if not isinstance(data, Mapping) or "problem" in data:
         return isinstance(data, Mapping) and data["problem"] == PROBLEM.name
     named = data.get("kernel")
-    return any(":" in str(each) for each in (named if isinstance(named, (list, tuple)) else [named]))
+    return any(":" in str(kernel) for kernel in (named if isinstance(named, (list, tuple)) else [named]))

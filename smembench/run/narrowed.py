@@ -55,5 +55,5 @@ def _lines(keys: Mapping[str, object]) -> list[str]:
 
 def _toml(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name} = {_toml(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{name} = {_toml(item)}" for name, item in value.items()) + "}"
     return json.dumps(value)

@@ -53,12 +53,12 @@ def place(sweep: Sweep, resolve: Mapping[str, str]) -> Placed:
     placements: dict[Placement, None] = {}
     for device in devices:
         for name in _chosen(sweep, kernels):
-            found = _on(device, name, sweep, kernels)
-            if not found and name in sweep.kernel and device != CPU:
+            on_device = _on(device, name, sweep, kernels)
+            if not on_device and name in sweep.kernel and device != CPU:
                 raise _no_port(name, sweep, kernels)
-            if not found and name in sweep.kernel and not fell_back:
+            if not on_device and name in sweep.kernel and not fell_back:
                 raise needs_gpu(f"kernel {name!r} runs", fell_back=fell_back)
-            placements |= dict.fromkeys(place for place in found if _wanted(place[1], sweep))
+            placements |= dict.fromkeys(place for place in on_device if _wanted(place[1], sweep))
     # The ceiling was added by _chosen: alone it is not what the user chose.
     any_chosen = not sweep.kernel or any(kernel.name in sweep.kernel for _, kernel in placements)
     left_out: list[str] = []
@@ -117,13 +117,13 @@ def _with_padded(names: Sequence[str], sweep: Sweep, kernels: Sequence[Kernel]) 
     """
     padded = {kernel.name for kernel in kernels if kernel.pad}
     twins = {name.replace("Pad", ""): name for name in padded}
-    found = [one for name in names for one in (name, twins.get(name) if sweep.pad else None) if one]
-    if sweep.kernel and (sweep.pad or sweep.pad_width != (1,)) and padded.isdisjoint(found):
+    chosen = [one for name in names for one in (name, twins.get(name) if sweep.pad else None) if one]
+    if sweep.kernel and (sweep.pad or sweep.pad_width != (1,)) and padded.isdisjoint(chosen):
         what = "pad" if sweep.pad else f"pad_width {','.join(map(str, sweep.pad_width))}"
         beside = [twins[name] for name in names if name in twins]
         way_out = f"add pad, for {', '.join(beside)} beside it" if beside else "leave it out"
         raise UsageError(f"{what}: {', '.join(names)} {'have' if len(names) > 1 else 'has'} no padding; {way_out}")
-    return found
+    return chosen
 
 
 def _standard(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
@@ -137,12 +137,12 @@ def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list
     named = [kernel for kernel in kernels if (kernel.name, kernel.kind) == (name, kind)]
     if not named:
         return [(CPU, kernel) for kernel in kernels if (kernel.name, kernel.kind) == (name, "cpu")]
-    found = [
+    placements = [
         (device, kernel)
         for kernel in named
         if kind == "cpu" or kernel.peer or kernel.library or kernel.compiler in sweep.compiler
     ]
-    return found or [(device, named[0])] if name == PROBLEMS[sweep.problem].ceiling_kernel else found
+    return placements or [(device, named[0])] if name == PROBLEMS[sweep.problem].ceiling_kernel else placements
 
 
 def _no_port(name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> UsageError:
@@ -161,5 +161,5 @@ def needs_gpu(what: str, *, fell_back: bool) -> SmembenchError:
 
 
 def _wanted(kernel: Kernel, sweep: Sweep) -> bool:
-    """Whether --no-pad keeps this kernel; a named kernel is always kept."""
+    """True if --no-pad keeps this kernel; a named kernel is always kept."""
     return sweep.pad is not False or not kernel.pad or bool(sweep.kernel)

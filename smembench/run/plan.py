@@ -79,7 +79,7 @@ class Plan:
 
         Raises:
             UsageError: if a case can never run (its block, tile, grid or memory exceeds the device's limits), for two
-                launches of the user's that nothing tells apart in tables, or if no case is left.
+                launches of the user's that tables could not distinguish, or if no case is left.
             DeviceUnavailable: if no case is left because there is no GPU; if some are left, see ``left_out``.
         """
         skipped: dict[Case, str] = {}
@@ -110,7 +110,7 @@ def _count(placed: Placed) -> int:
 
 
 def _others(sweep: Sweep) -> tuple[Sequence[str | None], Sequence[str | None]]:
-    """The inputs and layouts of B of a sweep; None stands for the problem's usual one."""
+    """The inputs and layouts of B of a sweep; None is the problem's usual one."""
     return sweep.inputs or (None,), sweep.b_layout or (None,)
 
 
@@ -163,7 +163,7 @@ def _plan_sweep(placed: Placed, limits: Mapping[str, Limits]) -> Iterator[Planne
 
 
 def _compiled(kernel: Kernel, case: Case) -> bool:
-    """Whether its compiler compiles it; functions for the CPU and calls of libraries have the default one's name."""
+    """True if its compiler compiles it; CPU functions and library calls merely have the default compiler's name."""
     return kernel.compiler != DEFAULT_COMPILER or isinstance(kernel.build(case), GpuKernel)
 
 
@@ -215,7 +215,7 @@ def _axes(
 def check(
     case: Case, kernel: Kernel, problem: Problem, limits: Limits, host: Limits | None = None, copies: int = 1
 ) -> None:
-    """Whether a device, and the host that it is in, take a case, with so many copies of its arrays.
+    """Check that a device, and its host, can take a case with ``copies`` copies of its arrays.
 
     Raises:
         UsageError: if not.
@@ -268,7 +268,7 @@ def _check_block(case: Case, block: Block, kernel: Kernel, limits: Limits) -> No
             )
     if limits.max_grid is None and not kernel.file:
         return
-    program = kernel.build(case)  # a mistake in a user's is told before anything is measured
+    program = kernel.build(case)  # a mistake in a user's is reported before anything is measured
     if limits.max_grid is not None and isinstance(program, GpuKernel):
         x, y = program.grid
         if x > limits.max_grid[0] or y > limits.max_grid[1]:

@@ -1,4 +1,4 @@
-"""Pseudonyms of devices, for anonymous runs: they tell two devices of a machine apart and name neither."""
+"""Pseudonyms of devices, for anonymous runs: they distinguish two devices of a machine without naming them."""
 
 from __future__ import annotations
 

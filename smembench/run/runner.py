@@ -19,7 +19,7 @@ from smembench.run.trial import Request
 from smembench.run.worker import Worker, WorkerFailed, WorkerTimeout
 
 _STOP_SECONDS = 15.0
-"""How long an interrupted run waits for the sample in progress."""
+"""Time that an interrupted run waits for the sample in progress."""
 
 
 Begin = Callable[[Case, int, int], None]
@@ -171,11 +171,11 @@ def _inputs_of(case: Case) -> tuple[object, ...]:
 
 def _largest(items: Iterable[Planned]) -> dict[str, tuple[int, ...]]:
     """Bytes of the largest output and the largest inputs per device, with their copies."""
-    found: dict[str, tuple[int, ...]] = {}
+    largest: dict[str, tuple[int, ...]] = {}
     for item in items:
         case, problem = item.case, PROBLEMS[item.case.problem]
         arrays = problem.sizes_of_arrays(case, problem.lengths(case))
         sizes: tuple[int, ...] = (*(output + 2 * GUARD_BYTES for output in arrays[:1]), *arrays[1:])
         sizes = tuple(with_copies(size, item.copies) for size in sizes)
-        found[case.device] = tuple(map(max, zip_longest(found.get(case.device, ()), sizes, fillvalue=0)))
-    return found
+        largest[case.device] = tuple(map(max, zip_longest(largest.get(case.device, ()), sizes, fillvalue=0)))
+    return largest

@@ -34,7 +34,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How long to sample: for ``count`` samples, or until ``seconds`` have passed or ``stopped`` returns True."""
+    """End of sampling: after ``count`` samples, or once ``seconds`` have passed or ``stopped`` returns True."""
 
     count: int
     seconds: float
@@ -42,15 +42,12 @@ class Limit:
     clock: Callable[[], float] = perf_counter
 
     def late(self, begun: float) -> bool:
-        """Whether sampling that begun at this time of the clock has to end."""
+        """True if sampling that began at this time of the clock has to end."""
         return self.clock() - begun >= self.seconds or self.stopped()
 
 
 def collect(
-    sampler: Sampler,
-    limit: Limit,
-    observe: Callable[[], Conditions] = Conditions,
-    before: Conditions = _UNKNOWN,
+    sampler: Sampler, limit: Limit, observe: Callable[[], Conditions] = Conditions, before: Conditions = _UNKNOWN
 ) -> Batch:
     """Take samples up to a limit, but at least one.
 

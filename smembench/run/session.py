@@ -44,7 +44,7 @@ class Session:
     runner: Runner
 
     def measurements(self, trials: Iterable[Trial], predict: Predict = unpredicted) -> list[Measurement]:
-        """One measurement per case that has trials, with its prediction by ``predict``."""
+        """Measurements of the cases that have trials, with predictions by ``predict``."""
         cases = (item.case for item in self.planned)
         return assemble(cases, trials, self.infos, ci_widths(self.config.precision), predict)
 
@@ -58,9 +58,9 @@ def locked(
     Raises:
         DeviceUnavailable: if another process holds one and ``wait`` is False.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for uuid in filter(None, map(uuid_of, names)):
-            held.enter_context(device_lock(uuid, wait=wait, waiting=waiting))
+            locks.enter_context(device_lock(uuid, wait=wait, waiting=waiting))
         yield
 
 
@@ -85,23 +85,23 @@ def open_session(
         DeviceUnavailable: for a device that does not exist or is in use.
     """
     check_working_directory()
-    with ExitStack() as held:
+    with ExitStack() as resources:
         with interruptible():
             plan, names, notes = _plan(config)
             # Lock before a worker opens the device: that calibrates it, which would disturb another run.
             if lock:
-                held.enter_context(locked(names, wait=wait, waiting=waiting))
+                resources.enter_context(locked(names, wait=wait, waiting=waiting))
                 if wait and any(map(uuid_of, names)) and (unseen := unseen_runs()):
                     notes = (*notes, unseen)
             worker = hire(names)
-            held.callback(worker.kill)
+            resources.callback(worker.kill)
             items = list(plan.cases(worker.limits))
         used = {item.case.device for item in items}
         infos = {name: info for name, info in worker.infos.items() if name in used}
         chosen = config.seed if seed is None else seed
         seed = secrets.randbits(31) if chosen is None else chosen
         runner = Runner(items, rules_of(config), seed, config.timeout, worker, lambda: hire(names))
-        held.callback(runner.close)
+        resources.callback(runner.close)
         yield Session(config, seed, items, infos, notes, runner)
 
 

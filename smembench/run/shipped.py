@@ -14,6 +14,6 @@ def shipped() -> dict[str, Path]:
 
 
 def about(path: Path) -> str:
-    """What a config says of itself: the first sentence of the comment at its top, below the reference to its schema."""
+    """Description of a config: the first sentence of the comment at its top, below the reference to its schema."""
     lines = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
     return " ".join(line.lstrip("# ") for line in lines if not line.startswith("#:")).partition(". ")[0].rstrip(".")

@@ -26,7 +26,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """When a case has enough samples.
+    """Rule for the number of samples of a case.
 
     A case gets at least ``samples`` samples over at least ``rounds`` rounds, then more until the relative half-width
     of the median's 95 % interval is at most ``ci_width``. Sampling ends after ``max_seconds`` in any case, but never
@@ -62,7 +62,7 @@ class StopRule:
         return max(self.max_seconds - spent, 0.0) / max(self.rounds - round_, 1)
 
     def satisfied(self, values: Sequence[float], spent: float) -> bool:
-        """Whether a case needs no further rounds."""
+        """True if a case needs no further rounds."""
         if len(values) < MIN_SAMPLES:
             return False
         return spent >= self.max_seconds or (len(values) >= self.samples and ci_width(values) <= self.ci_width)

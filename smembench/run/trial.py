@@ -196,8 +196,8 @@ class TrialRunner:
             reason = f"right once, wrong after the timed launches: {reason}"
         if (timed or reason) and not kernel.overwrites and (changed := self._changed(prepared)):
             reason = f"the kernel wrote to its input {' and '.join(problem.input_name(number) for number in changed)}"
-        found = replace(trial, verified=problem.checks and not reason, max_error=verdict.error)
-        return replace(found, status=Status.WRONG_RESULT, reason=reason) if reason else found
+        checked = replace(trial, verified=problem.checks and not reason, max_error=verdict.error)
+        return replace(checked, status=Status.WRONG_RESULT, reason=reason) if reason else checked
 
     def _changed(self, prepared: Prepared) -> list[int]:
         """The numbers of the inputs that are no longer what they were, bit by bit."""
@@ -231,7 +231,7 @@ class TrialRunner:
         return self._contracts[case]
 
     def _expect(self, case: Case, seed: int, device: Device) -> None:
-        """What another kernel computes of the same inputs, if that is what the launch is checked against."""
+        """Compute the expected output with another kernel, if that is what the launch is checked against."""
         from smembench.launches.contract import Expected, checked_against
 
         inputs = self._inputs(case, seed)
@@ -250,7 +250,7 @@ class TrialRunner:
         references[""] = Expected(None, outputs, [*outputs])
 
     def _too_long(self, request: Request) -> str:
-        """Why this case would take too long, predicted from a smaller one; "" if it would not."""
+        """The reason why this case would take too long, predicted from a smaller one; "" if it would not."""
         case, problem = request.case, PROBLEMS[request.case.problem]
         if problem.operations(case) <= _PREDICT_FROM_OPERATIONS:
             return ""

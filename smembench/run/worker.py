@@ -147,7 +147,7 @@ class Worker:
 
 
 def _ranges(names: Sequence[str]) -> Callable[[Request], AbstractContextManager[object]]:
-    """What a trial runs in: a range with its case and round if ``names`` has nvtx, else nothing."""
+    """Context of a trial: an NVTX range with its case and round if ``names`` has nvtx, else none."""
     if not names:
         return lambda request: nullcontext()
     from nvtx import annotate

@@ -1,4 +1,4 @@
-"""Whether a series takes one of two levels by chance, night by night, or has moved to another one.
+"""Tell a series that alternates between two levels by chance from one that moved to another level.
 
 A kernel whose time depends on the addresses it was given, or on the clock a GPU took, goes from one time to another and
 back. It has not become slower, unless it is at the slower time on more nights in a row than chance explains.
@@ -24,7 +24,7 @@ _UNSEEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """What the newest nights of one series were.
+    """State of the newest nights of one series.
 
     Attributes:
         at: the nights that were at the level.

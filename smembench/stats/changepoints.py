@@ -73,26 +73,26 @@ def changes(times: Sequence[float], threshold: float = THRESHOLD) -> list[Change
     splits = _confirmed(series, noise, effect, _candidates(series, noise, effect))
     bounds = [0, *splits, len(series)]
     levels = [float(np.median(times[start:end])) for start, end in pairwise(bounds)]
-    found: list[Change] = []
+    level_changes: list[Change] = []
     for place, split in enumerate(splits):
         drift = _is_drift(series[bounds[place] : bounds[place + 2]], split - bounds[place], noise)
         change = Change(split, levels[place], levels[place + 1], drift)
-        if found and _goes_on(found[-1], change, split - bounds[place]):
-            last = found.pop()
+        if level_changes and _goes_on(level_changes[-1], change, split - bounds[place]):
+            last = level_changes.pop()
             change = Change(last.index, last.before, change.after, drift=True)
-        found.append(change)
-    return found
+        level_changes.append(change)
+    return level_changes
 
 
 def _goes_on(last: Change, change: Change, nights: int) -> bool:
-    """Whether a change, ``nights`` after the last one, continues the same drift instead of being a separate change."""
+    """True if a change, ``nights`` after the last one, continues the same drift instead of being a separate change."""
     return (last.drift or change.drift) and nights <= _LOCAL and (last.ratio > 1) == (change.ratio > 1)
 
 
 def noise_width(series: Values) -> float:
     """Standard deviation of a series around its level, from a quantile of the differences between neighbours.
 
-    Changes of level and drift hardly affect differences. The largest tenth of them and one more are left out, since
+    Changes of level and drift hardly affect differences. The largest tenth of them and one more are left out, because
     steps and bad nights are among them; the rest is compared with the same part of a normal distribution. The noise of
     a short series is poorly known, so it is assumed to be larger: by almost 100 % with ten nights, 25 % with thirty.
     """
@@ -105,7 +105,7 @@ def noise_width(series: Values) -> float:
 
 def _candidates(series: Values, noise: float, effect: float) -> list[tuple[float, int, int, int]]:
     """Possible splits: CUSUM, index, and start and end of the interval in which each was found."""
-    found = []
+    candidates = []
     for starts, length in _seeded(len(series)):
         windows = series[starts[:, None] + np.arange(length)]
         cusum = _cusum(windows, noise)
@@ -114,20 +114,20 @@ def _candidates(series: Values, noise: float, effect: float) -> list[tuple[float
             split = int(best[row]) + SHORTEST
             if _moved(windows[row], split) >= effect:
                 start = int(starts[row])
-                found.append((float(cusum[row, best[row]]), start + split, start, start + length))
-    return found
+                candidates.append((float(cusum[row, best[row]]), start + split, start, start + length))
+    return candidates
 
 
 @lru_cache
 def _seeded(count: int) -> list[tuple[NDArray[np.int64], int]]:
     """Starts and length of the seeded intervals, layer by layer; each layer is shorter by a factor of √2."""
-    found, length, layer = [], float(count), 0
+    intervals, length, layer = [], float(count), 0
     while round(length) >= 2 * SHORTEST:
         whole = round(length)
         number = 2 * math.ceil(math.sqrt(2) ** layer) - 1
-        found.append((np.unique(np.linspace(0, count - whole, number).round().astype(np.int64)), whole))
+        intervals.append((np.unique(np.linspace(0, count - whole, number).round().astype(np.int64)), whole))
         length, layer = length / math.sqrt(2), layer + 1
-    return found
+    return intervals
 
 
 def _cusum(windows: Values, noise: float) -> Values:
@@ -153,8 +153,8 @@ def _moved(window: Values, split: int) -> float:
     levels = [float(np.median(side)) for side in (window[:split], window[split:])]
     above = window > sum(levels) / 2
     upper = above if levels[1] > levels[0] else ~above
-    held = min(np.count_nonzero(~upper[:split]), np.count_nonzero(upper[split:])) >= SHORTEST
-    return abs(levels[1] - levels[0]) if held else 0.0
+    separated = min(np.count_nonzero(~upper[:split]), np.count_nonzero(upper[split:])) >= SHORTEST
+    return abs(levels[1] - levels[0]) if separated else 0.0
 
 
 def _confirmed(
@@ -182,7 +182,7 @@ def _confirmed(
 
 
 def _is_drift(near: Values, split: int, noise: float) -> bool:
-    """Whether a straight line fits the nights around a split better than two levels do.
+    """True if a straight line fits the nights around a split better than two levels do.
 
     The line is the Theil–Sen estimator, the median of the slopes between all pairs (Sen, JASA 63, 1968).
     """

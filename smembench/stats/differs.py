@@ -46,12 +46,12 @@ class Effect:
 
     @property
     def differs(self) -> bool:
-        """Whether the interval excludes 1."""
+        """True if the interval excludes 1."""
         return self.low > 1 or self.high < 1
 
 
 def evidence(base: Rounds, new: Rounds, clock_ms: float = 0.0) -> Evidence | None:
-    """What two cases' samples say about their difference; None if neither case has two units.
+    """Evidence of the difference between two cases' samples; None if neither case has two units.
 
     A unit is a round's median. Samples of one round share everything that a trial sets up, so the noise shows between
     rounds, not between samples. If either case has a single round, the units are samples.
@@ -80,9 +80,9 @@ def evidence_of_medians(base: tuple[float, float], new: tuple[float, float], sam
     return Evidence(effect, variance, freedom=max(samples - 1, 1), spread=1.0)
 
 
-def differs(found: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[Effect]:
-    """One effect per piece of evidence; several cases share what they show about the noise (see ``Noise``)."""
-    noise = Noise(found)
+def differs(cases: Sequence[Evidence], confidence: float = CONFIDENCE) -> list[Effect]:
+    """An effect per case; the cases share what they show about the noise (see ``Noise``)."""
+    noise = Noise(cases)
     half, p = noise.half_widths(confidence), noise.p_values()
     return [
         Effect.of(effect, width, float(chance)) for effect, width, chance in zip(noise.effects, half, p, strict=True)

@@ -39,7 +39,7 @@ _NEARER = 0.5480
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """What many series show, each by its own nights.
+    """Levels of many series and the noise around them, per series from its own nights.
 
     Attributes:
         at: which nights (columns) of which series (rows) are at the level; the newest of them make the standing one.
@@ -83,8 +83,8 @@ def levels(
         count: nights that make a level.
         starts: by series the first night of an accepted level; -1 for none.
         least: a smaller deviation is never off the level.
-        families: by series the number of its family; families tell nothing of each other's noise and deviations.
-        devices: by series the number of its device; devices tell nothing of each other's nights.
+        families: by series the number of its family; families are no evidence of each other's noise and deviations.
+        devices: by series the number of its device; devices are no evidence of each other's nights.
     """
     none = np.zeros(len(series), dtype=np.int64)
     starts, families, devices = (
@@ -114,7 +114,7 @@ def levels(
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What all series of a device share: taken off ``own`` as far as it is noise, which it is up to ``limit``.
+    """The shift common to all series of a device: taken off ``own`` up to ``limit``, as far as it is noise.
 
     ``shift`` is by how much a night was off that level; NaN for nights that were at it.
     """
@@ -125,7 +125,7 @@ class _Common:
 
 
 def _common(series: Floats, count: int, starts: NDArray[np.int64], devices: NDArray[np.int64]) -> _Common:
-    """What the series of a device share is a series with a level of its own.
+    """Levels of a device's common shift, treated as a series of its own.
 
     A night off that level has a shift, until nights are nearer to the level again. Then, and not before, a shift of its
     size is noise once more.

@@ -1,4 +1,4 @@
-"""How large a difference noise alone can cause: p-values and intervals of many cases with few rounds each.
+"""P-values and intervals of many cases with few rounds: the largest difference that noise alone can cause.
 
 Three rounds per side are too few to resample: a bootstrap interval never leaves the range of the values seen, and
 covers the truth too rarely. Student's t is right for one case, but with four degrees of freedom it detects nothing
@@ -40,7 +40,7 @@ _FARTHEST = 37.0
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the rounds of the new run show by themselves: whether it was noisier than the runs it is compared with.
+    """Noise among the new run's own rounds, to detect a run noisier than those it is compared with.
 
     Attributes:
         variance: among the new run's rounds, with ``freedom`` degrees of freedom.
@@ -56,7 +56,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the units (rounds or runs) of one case show, in logarithms of ms.
+    """Difference and noise of the units (rounds or runs) of one case, in logarithms of ms.
 
     Attributes:
         effect: difference of the sides' centres.
@@ -142,7 +142,7 @@ class Noise:
         return self._quantile(p, least) + self._steps
 
     def rarely(self, p: float) -> Floats:
-        """What noise adds to an effect, or takes off it, with a probability of ``p``."""
+        """The amount by which noise shifts an effect, up or down, with a probability of ``p``."""
         return self._quantile(2 * p)
 
     def _quantile(self, p: float, least: Floats | float = 0.0) -> Floats:
@@ -207,16 +207,16 @@ def _with_own(weights: Floats, owns: Sequence[Own | None], spreads: Floats) -> F
         prior = _share(likelihood * prior).sum(axis=0) + _ANY_EXCESS
     excess = _share(likelihood * prior)
     step = math.log(_NOISE[1] / _NOISE[0])
-    found = np.zeros_like(weights)
-    found[:] = weights
-    found[places] *= excess[:, :1]
+    posterior = np.zeros_like(weights)
+    posterior[:] = weights
+    posterior[places] *= excess[:, :1]
     rows = np.repeat(places, len(_NOISE))
     for column, size in enumerate(_EXCESS[1:], start=1):
         added = size**2 * spread / spreads[places]
         place = np.log(np.sqrt(_NOISE**2 + added[:, None]) / _NOISE[0]) / step
         upper = np.minimum(np.ceil(place), len(_NOISE) - 1).astype(np.intp)
-        np.add.at(found, (rows, upper.ravel()), (weights[places] * excess[:, [column]]).ravel())
-    return found
+        np.add.at(posterior, (rows, upper.ravel()), (weights[places] * excess[:, [column]]).ravel())
+    return posterior
 
 
 def _share(weights: Floats) -> Floats:

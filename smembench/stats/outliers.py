@@ -1,4 +1,4 @@
-"""Which members of a group are slower than the group's normal variation: robust, for many series at once.
+"""Members slower than their group's normal variation: a robust test over many series at once.
 
 Arrays hold logarithms of times, shape (series, members), NaN where a member has none; nothing here knows of GPUs.
 
@@ -22,7 +22,7 @@ from smembench.stats.noise import Evidence, Floats, Noise
 Flags = NDArray[np.bool_]
 
 FEWEST = 3
-"""Fewest members among which one can be told from the others: of two that differ, either may be the normal one."""
+"""Fewest members among which one can be distinguished: of two that differ, either may be the normal one."""
 _GROUPS = 1e-3
 """Probability with which normal variation may look like two groups."""
 _FAR = 12.0
@@ -39,7 +39,7 @@ class Outliers:
     Attributes:
         distance: from the median of the series, above 0 is slower; NaN where a member has no time.
         spread: by series, the standard deviation between normal members; NaN for fewer than ``FEWEST``.
-        limit: by series, the distance beyond which a member is told from normal ones; NaN for fewer than ``FEWEST``.
+        limit: by series, the distance beyond which a member is reported; NaN for fewer than ``FEWEST``.
         p: probability that a normal member is as far on the slow side, or farther; 1 within the threshold, NaN for
             fewer than ``FEWEST``.
         slower: the members of the slower of two groups, where a series has two groups of a similar number. Either may
@@ -60,13 +60,13 @@ def outliers(times: Floats, noise: Floats, threshold: float, level: float) -> Ou
         times: logarithms of times.
         noise: standard error of each; 0 if unknown.
         threshold: a normal member may be this far off without any reason, in logarithms.
-        level: probability with which a normal member may be told from the others, in one series.
+        level: probability with which a normal member may be reported, in one series.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of series without times
         distance = times - np.nanmedian(times, axis=1, keepdims=True)
         usual, excess = _noise(noise + 0 * times)
-        slower, within = _groups(times, usual, threshold, level)
+        slower, within = _groups(times, usual, threshold)
         within -= np.nanmedian(within, axis=1, keepdims=True)
         spread = _scale(within)
     count = np.isfinite(times).sum(axis=1)
@@ -111,7 +111,7 @@ def _scale(distance: Floats) -> Floats:
 def _noise(noise: Floats) -> tuple[Floats, Floats]:
     """By series the usual noise, and what each member has beyond it, as standard deviations.
 
-    A member's few rounds tell its noise badly, but one that is noisy is noisy in many series.
+    A member's few rounds estimate its noise badly, but a noisy member is noisy in many series.
     """
     usual = np.nan_to_num(np.nanmedian(noise, axis=1))
     ratio = np.divide(noise, usual[:, None], out=np.ones_like(noise), where=usual[:, None] > 0)
@@ -119,13 +119,13 @@ def _noise(noise: Floats) -> tuple[Floats, Floats]:
     return usual, np.nan_to_num(np.sqrt(np.maximum(own**2 - usual[:, None] ** 2, 0.0)))
 
 
-def _groups(times: Floats, usual: Floats, threshold: float, level: float) -> tuple[Flags, Floats]:
+def _groups(times: Floats, usual: Floats, threshold: float) -> tuple[Flags, Floats]:
     """The slower of two groups by series, if there are two, and the times with each group around its own median.
 
     Two groups are more than a third of the members each, with a gap between them that the variation within them does
     not explain.
     """
-    gaps, found, parts = [], [], []
+    gaps, evidence, parts = [], [], []
     for row, values in enumerate(times):
         ordered = np.sort(values[np.isfinite(values)])
         least = len(ordered) // 3 + 1
@@ -136,11 +136,11 @@ def _groups(times: Floats, usual: Floats, threshold: float, level: float) -> tup
         freedom = len(ordered) - 2
         spread = float(_scale(centred[None])[0]) * math.sqrt((freedom + 1) / freedom)
         gaps.append(ordered[place] - ordered[place - 1])
-        found.append(_evidence(spread, _FREEDOM * freedom, usual[row]))
+        evidence.append(_evidence(spread, _FREEDOM * freedom, usual[row]))
         parts.append((row, ordered[place]))
     slower, within = np.zeros(times.shape, dtype=bool), times.copy()
     if gaps:
-        for (row, least_slow), chance in zip(parts, Noise(found).p_values(np.array(gaps), threshold), strict=True):
+        for (row, least_slow), chance in zip(parts, Noise(evidence).p_values(np.array(gaps), threshold), strict=True):
             if chance <= _GROUPS:
                 slower[row] = times[row] >= least_slow
                 for side in (slower[row], ~slower[row]):

@@ -79,7 +79,7 @@ def centre_spread(count: int) -> float:
 
 
 def variance(values: Sequence[float]) -> float:
-    """The sample variance; 0 for one value, which tells none. For a few values this is much quicker than NumPy."""
+    """The sample variance; 0 for one value, which shows none. For a few values this is much quicker than NumPy."""
     middle = sum(values) / len(values)
     return sum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1)
 
@@ -126,7 +126,7 @@ def uncertainty(rounds: Collection[Sequence[float]]) -> float:
 
     Samples of one round share what its trial set up, so rounds differ by more than their samples suggest. The interval
     is Student's for the mean of the rounds' medians, t·s/√r for r rounds whose medians have the standard deviation s.
-    It is never narrower than that of the samples' median, ``ci_width``, which is all that fewer than three rounds tell.
+    It is never narrower than that of the samples' median, ``ci_width``, the only one for fewer than three rounds.
 
     Args:
         rounds: the samples of each round, in ms.

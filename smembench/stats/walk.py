@@ -22,7 +22,7 @@ a row after which faster times become the level. Slower times never do."""
 
 @dataclass(slots=True)
 class Walked:
-    """What the nights (columns) of series (rows) were.
+    """State of the nights (columns) of series (rows).
 
     Attributes:
         at: whether a night is at the level.

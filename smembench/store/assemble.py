@@ -40,10 +40,10 @@ def assemble(
     ci_widths: Mapping[str, float],
     predict: Predict | None = unpredicted,
 ) -> list[Measurement]:
-    """One measurement per case that has trials, in the order of the cases, with its prediction by ``predict``.
+    """Measurements of the cases that have trials, in the order of the cases, with predictions by ``predict``.
 
     A case may have any number of trials. ``infos`` are the devices by name; ``ci_widths`` are the largest ``ci_width``
-    that count as converged, by kind of device. Without ``predict`` all that kernels tell is left out, shared memory
+    that count as converged, by kind of device. Without ``predict`` all that kernels declare is left out, shared memory
     too, and so is the import of Numba.
     """
     by_case = grouped(trials, lambda trial: trial.case)
@@ -89,7 +89,7 @@ def _measurement(
         rounds=len({sample.round for sample in samples}),
         ci_width=width,
         converged=width <= target,
-        moments=tuple(each for trial in ordered for each in trial.moments),
+        moments=tuple(moment for trial in ordered for moment in trial.moments),
         within_cache=None
         if info.l2_bytes is None or problem.memory != "device" or not blank.bytes_moved
         else blank.bytes_moved <= info.l2_bytes,

@@ -52,7 +52,7 @@ def read_columns(
 
     Args:
         kind: the file's usual name, for the message about a file that is another.
-        checksum: of the file that the run wrote; a ``Dropped`` warning tells if this one could be read and is another.
+        checksum: of the file that the run wrote; a ``Dropped`` warning reports a readable file with another one.
 
     Raises:
         UsageError: for a file that cannot be read, a ``required`` column that is missing, and a record that was cut off
@@ -101,17 +101,17 @@ def read_moments(path: Path, checksum: str = "") -> dict[str, list[Moment]]:
     Raises:
         UsageError: if the file does not have this schema, with the line.
     """
-    found: dict[str, list[Moment]] = {}
+    moments: dict[str, list[Moment]] = {}
     names = schema.MOMENT_COLUMNS[2:]
     for line, (case, *texts) in read_columns(path, names, names, kind=SUSTAINED, checksum=checksum):
         try:
             values = {name: text for name, text in zip(names[1:], texts, strict=True) if text}
-            found.setdefault(case, []).append(_MOMENT.validate_python(values))
+            moments.setdefault(case, []).append(_MOMENT.validate_python(values))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             what = f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
             raise UsageError(f"{path}, line {line}: {what}") from None
-    return found
+    return moments
 
 
 def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
@@ -120,10 +120,10 @@ def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
-    found: list[str] = []
+    fields: list[str] = []
     for _, record in read_columns(path, _READ, _READ[:-1], kind=SAMPLES, checksum=checksum):
-        found += record
-    columns = [found[place :: len(_READ)] for place in range(len(_READ))]
+        fields += record
+    columns = [fields[place :: len(_READ)] for place in range(len(_READ))]
     columns[-1] = [version or str(schema.SCHEMA_VERSION) for version in columns[-1]]
     try:
         cases, rounds, times, versions = _SAMPLES.validate_python(tuple(columns))  # whole columns at once: quicker

@@ -32,7 +32,7 @@ def refused(what: str, kind: type[SmembenchError] = UsageError) -> Iterator[None
 
 
 def there(path: Path) -> bool:
-    """Whether there is a file or a folder at a path.
+    """True if there is a file or a folder at a path.
 
     Raises:
         UsageError: for a path that cannot be looked at: too long, links in a circle, a folder without permission.
@@ -67,15 +67,15 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
     """
     # Without O_NONBLOCK a FIFO would be waited for.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
-        found = os.fstat(stream.fileno())
-        mode = found.st_mode
+        status = os.fstat(stream.fileno())
+        mode = status.st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise OSError(errno.EINVAL, "neither a file nor a FIFO", str(path))
         os.set_blocking(stream.fileno(), True)
-        # By parts: a read of at most so many bytes takes memory for all of them at once.
+        # By parts: a read of at most ``most`` bytes takes memory for all of them at once.
         parts = (stream.read(_PART) for _ in range(most // _PART + 2))
-        data = b"" if found.st_size > most else b"".join(takewhile(bool, parts))
-    if max(len(data), found.st_size) > most:
+        data = b"" if status.st_size > most else b"".join(takewhile(bool, parts))
+    if max(len(data), status.st_size) > most:
         raise OSError(errno.EFBIG, f"longer than {most} bytes", str(path))
     if not data and stat.S_ISFIFO(mode):
         raise OSError(errno.ENODATA, "a FIFO without a writer", str(path))
@@ -83,7 +83,7 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def checksum(data: bytes) -> str:
-    """What run.json has of a file, by which an edit is noticed."""
+    """Checksum of a file for run.json, which reveals edits."""
     return sha256(data).hexdigest()
 
 

@@ -21,7 +21,7 @@ class Entry(Part):
     """A device of a fleet; ``device`` is empty for a host on which none was found.
 
     Attributes:
-        host: its name, or a pseudonym; its address if it never said its name.
+        host: its name, or a pseudonym; its address if it never reported its name.
         number: which of several processes that measure the same device at once, from 1; only the CPU has several.
         uuid, model: of a GPU, as listed before it was opened; an anonymous fleet has a pseudonym of the UUID.
         folder: where its runs are, relative to fleet.json.
@@ -74,10 +74,10 @@ def read_fleet_file(folder: Path) -> FleetFile:
     Raises:
         UsageError: if there is none, or it is damaged, with the field.
     """
-    found = read_json(folder / FLEET, FleetFile, "mend it, or show the folders of its runs one by one")
-    if found is None:
+    fleet = read_json(folder / FLEET, FleetFile, "mend it, or show the folders of its runs one by one")
+    if fleet is None:
         raise UsageError(f"{folder}: holds no {FLEET}; give the folder that `fleet run` made")
-    return found
+    return fleet
 
 
 def write_fleet_file(folder: Path, content: FleetFile) -> None:

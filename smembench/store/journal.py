@@ -31,7 +31,7 @@ _NEEDED = ("run_id", "seed", "config", "devices")
 """Fields that resuming or reading a run needs."""
 _CHECKSUM = b'{"crc32": "'
 _OLDER = (b'{"run":', b'{"visit":')
-"""How lines of older versions begin."""
+"""Starts of lines of older versions."""
 _UNKNOWN_ONCE = {"parameters": (), "inputs": UNIFORM, "b_layout": BY_ROWS, "launch": None}
 """Fields of a case that older versions do not know, with the value of most cases."""
 _LENGTH = len(_CHECKSUM) + 8 + len(b'", ')
@@ -50,7 +50,7 @@ class _LaterLine:
 
 @cache
 def _later_line() -> TypeAdapter[_LaterLine]:
-    """Built when a journal is written or read: whoever reads only complete runs does not wait for it."""
+    """Built when a journal is written or read, because reading complete runs needs none."""
     return TypeAdapter(_LaterLine)
 
 
@@ -71,7 +71,7 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Read a journal up to its first damage. A ``Dropped`` warning tells what is left out.
+    """Read a journal up to its first damage. A ``Dropped`` warning names what is left out.
 
     Raises:
         UsageError: if the file cannot be read, or its first line is damaged.
@@ -109,7 +109,7 @@ def read(path: Path) -> Contents:
 
 
 def _begun(path: Path, lines: list[bytes]) -> tuple[Description, int | None, int]:
-    """The run that a journal's first line describes, the line's checksum, and how many lines stand before the trials.
+    """The run that a journal's first line describes, the line's checksum, and the number of lines before the trials.
 
     When the run began, run.json beside it had the same content, which is used if the line is damaged.
 
@@ -162,7 +162,7 @@ def _head(checksum: int) -> bytes:
 
 
 def _next(line: bytes, before: int) -> bytes:
-    """How a line with this content begins after a line with that checksum."""
+    """The start of a line with this content that follows a line with that checksum."""
     return _head(crc32(b"{" + line[_LENGTH:], before))
 
 
@@ -257,14 +257,14 @@ class Journal:
             self._file = -1
 
     def discard(self) -> None:
-        """Remove the file, since the run's other files have all of it, and close it."""
+        """Remove the file, because the run's other files have all of it, and close it."""
         self.path.unlink(missing_ok=True)
         self.close()
 
 
 @contextmanager
 def unwritten(path: Path) -> Iterator[bool]:
-    """Whether no process writes this journal; none can begin to meanwhile. True if it is not there."""
+    """True if no process writes this journal, or there is none; no process can begin to write in this block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

@@ -50,9 +50,8 @@ def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) 
         raise UsageError(f"{path}: there is no such file or folder; give a run's folder or a cases.csv")
     if not path.is_dir() and path.name != CASES:
         json = path.suffix.lower() == ".json"
-        return (
-            read_nvbench(path) if json else Run(read_rows(path), path=path)
-        )  # files beside a CSV written by --csv belong to another run
+        # Files beside a CSV written by --csv belong to another run.
+        return read_nvbench(path) if json else Run(read_rows(path), path=path)
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
         return _from_journal(folder, predictor)
@@ -103,9 +102,9 @@ def named(path: Path) -> Path:
     if path.name != LAST or there(path):
         return path
     folder = path.parent if len(path.parts) > 1 else Path("results")
-    if (found := newest(folder)) is None:
+    if (newest_run := newest(folder)) is None:
         raise UsageError(f"{path}: {folder} holds no run; name a run's folder")
-    return found
+    return newest_run
 
 
 def newest(folder: Path, *, complete: bool = False) -> Path | None:
@@ -113,7 +112,7 @@ def newest(folder: Path, *, complete: bool = False) -> Path | None:
 
     A run that cannot be read or claims to begin after now is none: a ``Dropped`` warning names it.
     """
-    found: list[tuple[str, str, Path]] = []
+    runs: list[tuple[str, str, Path]] = []
     for path in sorted(file.parent for file in folder.glob(f"*/{RUN}")):
         try:
             described = read_description(path)
@@ -123,8 +122,8 @@ def newest(folder: Path, *, complete: bool = False) -> Path | None:
         if why := ahead(described.started_at_utc):
             warn(f"left out {path}: {why}", Dropped, stacklevel=2)
         elif not complete or (described.complete and there(path / CASES)):
-            found.append((described.started_at_utc, path.name, path))
-    return max(found)[-1] if found else None
+            runs.append((described.started_at_utc, path.name, path))
+    return max(runs)[-1] if runs else None
 
 
 def root_of(path: Path) -> Path:

@@ -59,8 +59,8 @@ class _State(_Part):
 
     def text(self, tag: str, name: str = "value") -> str:
         """A value of a summary; "" if there is none."""
-        values = next((each.data for each in self.summaries or () if each.tag == tag), None)
-        return next((each.value or "" for each in values or () if each.name == name), "")
+        values = next((summary.data for summary in self.summaries or () if summary.tag == tag), None)
+        return next((value.value or "" for value in values or () if value.name == name), "")
 
     def number(self, tag: str) -> float | None:
         """A summary's number; None if there is none, or it is negative or not finite."""
@@ -86,7 +86,7 @@ class _Device(_Part):
 
     @property
     def info(self) -> DeviceInfo:
-        """What the file says of a GPU, which is not its UUID."""
+        """The file's description of a GPU, without a UUID."""
         major, minor = divmod(self.sm_version // 10, 10)
         return DeviceInfo(
             name=f"cuda:{self.id}",
@@ -123,7 +123,9 @@ def read_nvbench(path: Path) -> Run:
     assert file is not None
     devices = [device.info for device in file.devices or ()]
     description = Description(devices=devices, argv=file.meta.argv or [])
-    states = [(_case(each.name, state), state) for each in file.benchmarks for state in each.states or ()]
+    states = [
+        (_case(benchmark.name, state), state) for benchmark in file.benchmarks for state in benchmark.states or ()
+    ]
     sampled = {case.id: values for case, state in states if (values := _samples(path, state))}
     run = Run.of(description, [_measurement(case, state, sampled.get(case.id, ())) for case, state in states], path)
     rows = [
@@ -144,29 +146,25 @@ def _case(name: str, state: _State) -> Case:
     return Case("time", kernel, device, NO_DTYPE, 1, 1, **given)  # type: ignore[arg-type]
 
 
-def _centre(state: _State) -> float | None:
-    """The median in s, which older files do not have, or the mean."""
-    return state.number(f"{GPU}median") or state.number(f"{GPU}mean")
-
-
 def _samples(path: Path, state: _State) -> list[float]:
     """The samples in ms; empty if the file of them is not named or not there."""
     if state.is_skipped or not (name := state.text(TIMES, "filename")):
         return []
     beside = path.parent.joinpath(*Path(name).parts[-2:])  # older ones have the folder of the JSON, too
     try:
-        found = array("f", read_whole(beside))
+        seconds = array("f", read_whole(beside))
     except (OSError, ValueError):
         warn(f"{beside.parent}: has not all samples, whose summaries are used", Dropped, stacklevel=2)
         return []
-    times = [1e3 * value for value in found if 0 < value < math.inf]
+    times = [1e3 * value for value in seconds if 0 < value < math.inf]
     if str(len(times)) != (size := state.text(TIMES, "size")):
         raise UsageError(f"{beside}: holds {len(times)} times, and {path} says {size}; measure again")
     return times
 
 
 def _measurement(case: Case, state: _State, samples: Sequence[float]) -> Measurement:
-    centre, mean, clock = _centre(state), state.number(f"{GPU}mean"), state.number(CLOCK)
+    mean, clock = state.number(f"{GPU}mean"), state.number(CLOCK)
+    centre = state.number(f"{GPU}median") or mean  # older files have no median
     reason = state.skip_reason if state.is_skipped else "" if centre else f"NVBench's file has no {GPU}mean"
     values = () if reason else samples or (1e3 * (centre or 0.0),)
     return Measurement(

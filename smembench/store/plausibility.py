@@ -28,7 +28,7 @@ def bytes_per_clock(measurement: Measurement, info: DeviceInfo) -> float | None:
 
 
 def impossible(measurement: Measurement, info: DeviceInfo) -> str:
-    """Why a figure is impossible, or ""."""
+    """The reason why a figure is impossible, or ""."""
     case, problem = measurement.case, PROBLEMS[measurement.case.problem]
     bound = memory_bound_gb_s(measurement.bytes_moved, info) if problem.memory == "device" else None
     gb_s = measurement.effective_gb_s

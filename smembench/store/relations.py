@@ -20,11 +20,11 @@ UNSURE = 0.2
 
 
 class Ratio(NamedTuple):
-    """How many times as fast a case is as another.
+    """Speed-up of a case over another.
 
     Attributes:
         value: the ratio of their medians.
-        within: half the width of its 95 % interval over rounds, relative; None if too few samples tell it.
+        within: half the width of its 95 % interval over rounds, relative; None for too few samples.
         differs: whether the interval excludes 1.
     """
 
@@ -34,17 +34,17 @@ class Ratio(NamedTuple):
 
     @classmethod
     def of(cls, value: float, effect: Effect | None) -> Ratio:
-        """With the interval of the effect, None where nothing tells it."""
+        """With the interval of the effect, None where it is unknown."""
         return cls(value) if effect is None else cls(value, math.sqrt(effect.high / effect.low) - 1, effect.differs)
 
 
 def unsure(samples: int, interval: float | None) -> bool:
-    """Whether a time makes no ratio: its interval is known, and wider than ±20 %."""
+    """True if a time is too uncertain for a ratio: its interval is known, and wider than ±20 %."""
     return samples >= MIN_SAMPLES and (interval or 0.0) > UNSURE
 
 
 def evidence_between(base: Rounds, new: Rounds, *kinds: str) -> Evidence | None:
-    """What the samples of two cases tell of their difference, which ran on these kinds of device."""
+    """Evidence of the difference between two cases, from their samples and kinds of device."""
     return evidence(base, new, EVENT_NOISE_MS if "cuda" in kinds else 0.0)
 
 
@@ -52,7 +52,7 @@ def evidence_between(base: Rounds, new: Rounds, *kinds: str) -> Evidence | None:
 class Relations:
     """Ratios to other cases of the run; None if the other case is missing or did not succeed, or a time is unsure.
 
-    Each has the ends of its 95 % interval, None where too few samples tell it.
+    Each has the ends of its 95 % interval, None for too few samples.
 
     Attributes:
         percent_of_copy: relative to the ceiling, such as memcpy, at the same size, dtype, device and cache mode.
@@ -80,7 +80,7 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
     measured = {m.case: m for m in measurements if m.ok}
 
     def related(new: Measurement) -> Relations:
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for column, wanted in OTHERS.items():
             other = wanted(new.case)
             if other and other not in measured:  # a ceiling by the same compiler
@@ -88,23 +88,23 @@ def relate(measurements: Iterable[Measurement]) -> dict[Case, Relations]:
             if other not in measured or (ratio := _times_faster(measured[other], new)) is None:
                 continue
             value = 100 * ratio.value if column in _PERCENT else ratio.value
-            found[column] = value
+            values[column] = value
             if ratio.within is not None:
-                found |= {f"{column}_low": value / (1 + ratio.within), f"{column}_high": value * (1 + ratio.within)}
-        return Relations(**found)
+                values |= {f"{column}_low": value / (1 + ratio.within), f"{column}_high": value * (1 + ratio.within)}
+        return Relations(**values)
 
     return {case: related(one) for case, one in measured.items()}
 
 
 def _times_faster(base: Measurement, new: Measurement) -> Ratio | None:
-    """How many times as fast ``new`` is; None for times that make no ratio."""
+    """Speed-up of ``new`` over ``base``; None for times too uncertain for a ratio."""
     one, other = base.summary, new.summary
-    if one is None or other is None or any(unsure(len(each.samples), each.uncertainty) for each in (base, new)):
+    if one is None or other is None or any(unsure(len(side.samples), side.uncertainty) for side in (base, new)):
         return None
     if base is new:
         return Ratio(1.0)
-    found = evidence_between(base.by_round, new.by_round, base.case.kind, new.case.kind)
-    return Ratio.of(one.median / other.median, differs([found])[0] if found is not None else None)
+    basis = evidence_between(base.by_round, new.by_round, base.case.kind, new.case.kind)
+    return Ratio.of(one.median / other.median, differs([basis])[0] if basis is not None else None)
 
 
 def _peer(case: Case, kernel: str | None) -> Case | None:

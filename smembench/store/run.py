@@ -58,7 +58,7 @@ class Run:
 
     @property
     def began(self) -> datetime:
-        """When the run began; the earliest possible time if neither run.json nor a row records it."""
+        """Start of the run; the earliest possible time if neither run.json nor a row records it."""
         text = self.description.started_at_utc or min((row.started_at_utc for row in self.rows), default="")
         try:
             return moment(text)

@@ -140,7 +140,7 @@ class RunFolder:
 
     @property
     def there(self) -> bool:
-        """Whether the journal is where it was: somebody may remove or rename the folder."""
+        """True if the journal is still in place: somebody may remove or rename the folder."""
         return there(self.path / JOURNAL)
 
     def close(self) -> None:

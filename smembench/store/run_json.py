@@ -40,7 +40,7 @@ Moment = Annotated[str, AfterValidator(_moment)]
 """ISO 8601, or empty."""
 RUN = "run.json"
 ABSENT = "absent"
-"""How a difference names a fact that one of two runs does not have."""
+"""The value of a fact that one of two runs lacks, in a difference."""
 _SHORT_HASH = 12
 OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc", "checksums")
 """Fields that a run has when it ends, and not when it begins."""
@@ -125,8 +125,8 @@ class Description(Part):
 
     @property
     def deciding(self) -> dict[str, str]:
-        """What decides the code besides versions and revision: kernel files, with short hashes, and settings."""
-        files = {f"kernel file {name}": found[:_SHORT_HASH] for name, found in self.kernels.items()}
+        """Inputs that decide the code besides versions and revision: kernel files, with short hashes, and settings."""
+        files = {f"kernel file {name}": digest[:_SHORT_HASH] for name, digest in self.kernels.items()}
         return {**files, **self.environment}
 
     @property
@@ -139,7 +139,7 @@ class Description(Part):
         return next((device for device in self.devices if device.name == name), None)
 
     def identity(self, name: str) -> str:
-        """What tells a device from others of its model; "" if the run does not say.
+        """Identity of a device among others of its model; "" if the run does not record it.
 
         A GPU's UUID or a CPU's host; in an anonymous run its pseudonym.
         """
@@ -149,7 +149,7 @@ class Description(Part):
 
 
 def ahead(started: str) -> str:
-    """Why a run that claims to begin after now counts in no series and is the newest of none; "" for any other.
+    """The reason to ignore a run that claims to begin after now, in series and as the newest; "" for any other.
 
     The clock was wrong when it began. Taken at its word it would be the newest for years.
     """
@@ -167,8 +167,8 @@ def fault(error: ValidationError) -> str:
         return f"it is not JSON ({first['ctx']['error']})"
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
     reason = "should be an object" if first["type"] in _OBJECT else first["msg"].removeprefix("Input ")
-    said = f"{place}: {reason}" if place else f"it {reason}"
-    return said if first["type"] == "missing" else f"{said}, not {shortened(first['input'])}"
+    message = f"{place}: {reason}" if place else f"it {reason}"
+    return message if first["type"] == "missing" else f"{message}, not {shortened(first['input'])}"
 
 
 def read_json(path: Path, model: type[M], way_out: str) -> M | None:
@@ -191,5 +191,5 @@ def read_json(path: Path, model: type[M], way_out: str) -> M | None:
 
 def _newer(error: ValidationError) -> int:
     """The schema version of a file that a later version wrote; 0 if it did not."""
-    found = [one["input"] for one in error.errors(include_url=False) if one["loc"] == ("schema_version",)]
-    return found[0] if found and isinstance(found[0], int) and found[0] > 1 else 0
+    versions = [one["input"] for one in error.errors(include_url=False) if one["loc"] == ("schema_version",)]
+    return versions[0] if versions and isinstance(versions[0], int) and versions[0] > 1 else 0

@@ -48,7 +48,7 @@ BLayout = Annotated[str, BeforeValidator(lambda text: text or BY_ROWS)]
 @with_config(allow_inf_nan=False)
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of cases.csv. The fields are its columns, in order; None, an empty field, means not applicable.
+    """A row of cases.csv. The fields are its columns, in order; None, an empty field, means not applicable.
 
     A column with the name of a field of Case, Measurement, Conditions, Resources or Relations is that field, one named
     ``predicted_…`` is a field of Prediction. The whole is 100 in a ``percent_…`` and 1 in a fraction.
@@ -187,12 +187,12 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Whether the row carries figures."""
+        """True if the row has figures."""
         return self.status == "ok"
 
     @property
     def right(self) -> bool:
-        """Whether the result was verified, or was not to be: kernels of the user's may have no check."""
+        """True if the result was verified, or needed no check: kernels of the user's may have none."""
         return self.verified or (self.ok and self.problem == TIME.name)
 
     @property
@@ -202,7 +202,7 @@ class Row:
 
     @property
     def disturbed(self) -> bool:
-        """Whether the GPU throttled or other processes used the cores during its samples."""
+        """True if the GPU throttled or other processes used the cores during its samples."""
         return Conditions(throttle_reasons=self.throttle_reasons, cpu_waiting=self.cpu_waiting).disturbed
 
     @property
@@ -237,7 +237,7 @@ _KNOWN: dict[str, Collection[str]] = {
     "b_layout": {name for problem in PROBLEMS.values() for name in problem.b_layouts},
     "status": tuple(Status),
 }
-"""What columns of names can hold. Kernels come and go, so theirs can hold any name."""
+"""Values of the columns of names. Kernels come and go, so their column takes any name."""
 _DEVICE = re.compile(r"cpu|cuda:\d{1,4}")
 
 

@@ -1,1 +1,1 @@
-"""What commands compute: measure, compare, explain, tune and so on, a file or folder per command. Prints nothing."""
+"""Computation behind the commands: measure, compare, explain, tune, …; a file or folder per command. Prints nothing."""

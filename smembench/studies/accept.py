@@ -21,7 +21,7 @@ from smembench.store.files import locked, write_whole
 from smembench.store.load import load, newest
 from smembench.store.run import Run
 from smembench.store.run_folder import resume_command
-from smembench.store.run_json import Description, ahead, read_json
+from smembench.store.run_json import ahead, read_json
 from smembench.studies.compare.comparability import fault
 
 ACCEPTED = "accepted.json"
@@ -49,7 +49,7 @@ class Acceptance(BaseModel):
     accepted_at_utc: AwareDatetime
 
     def holds_for(self, case_id: str, device: str) -> bool:
-        """Whether it accepts a change of this case on this device."""
+        """True if it accepts a change of this case on this device."""
         return device in self.devices and matches(case_id, self.case)
 
 
@@ -59,21 +59,21 @@ class _File(BaseModel):
 
 
 def matches(case_id: str, pattern: str) -> bool:
-    """Whether a case has this id, or matches it as a glob."""
+    """True if a case has this id, or matches it as a glob."""
     return case_id == pattern or fnmatchcase(case_id, pattern)
 
 
 def patterns_of(cases: Sequence[str], every: Collection[str]) -> list[str]:
-    """What matches these cases of a run and none of the others: ids, and globs for kernels with no other cases.
+    """Patterns that match exactly these cases of a run: ids, and globs for kernels with no other cases.
 
     ``every``: the ids of all cases of the run. What was not judged may have changed, too, and is not accepted unseen.
     """
-    found = []
+    patterns = []
     for case_id in cases:
         kernel = "/".join([*case_id.split("/")[:2], "*"])
         of_kernel = {one for one in every if matches(one, kernel)}
-        found.append(kernel if len(of_kernel) > 1 and of_kernel <= set(cases) else case_id)
-    return list(dict.fromkeys(found))
+        patterns.append(kernel if len(of_kernel) > 1 and of_kernel <= set(cases) else case_id)
+    return list(dict.fromkeys(patterns))
 
 
 def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
@@ -86,7 +86,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
         UsageError: for a folder without a complete run, a run that claims to begin after now, a pattern that no case
             matches, an empty reason, and files that cannot be read or written.
     """
-    if not (said := " ".join(reason.split())):
+    if not (text := " ".join(reason.split())):
         raise UsageError("--reason '': say why the change is intended")
     folder = _newest(path).resolve()
     run = load(folder)
@@ -97,11 +97,13 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
         raise UsageError(f"{folder}: {why}: no other run would begin after it")
     matching = [row for row in run.rows if matches(row.case_id, pattern)]
     if not matching:
-        raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {_first(run)}")
+        first = min((row.case_id for row in run.rows), default="none")
+        raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {first}")
     cases = [row.case_id for row in matching if not fault(row)]
     if not cases:
         raise UsageError(f"--case {pattern!r}: {matching[0].case_id} has no level in {run_id}: {fault(matching[0])}")
-    devices = frozenset(_identities(run.description))
+    identities = (run.description.identity(device.name) for device in run.description.devices)
+    devices = frozenset(filter(None, identities))
     if not devices:
         raise UsageError(
             f"{run_id}: does not say on which devices it was measured, so no later run is compared with it"
@@ -111,10 +113,10 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     every = [row.case_id for row in run.rows]
     patterns = [pattern] if len(cases) == len(matching) else patterns_of(cases, every)
     stored = [
-        Acceptance(case=one, run=run_id, started_at_utc=began(run), devices=devices, reason=said, accepted_at_utc=now)
+        Acceptance(case=one, run=run_id, started_at_utc=began(run), devices=devices, reason=text, accepted_at_utc=now)
         for one in patterns
     ]
-    # An earlier run's stays, since the verdicts on the runs between them go by it.
+    # An earlier run's stays, because the verdicts on the runs between them go by it.
     same = {(one, devices, run_id) for one in patterns}
     with locked(folder.parent):
         known = [one for one in accepted(folder.parent) if (one.case, one.devices, one.run) not in same]
@@ -123,7 +125,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
 
 
 def accepted(root: Path) -> list[Acceptance]:
-    """What is accepted in a folder of runs, in the order in which it was.
+    """Acceptances in a folder of runs, oldest first.
 
     Raises:
         UsageError: for a file that cannot be read.
@@ -133,7 +135,7 @@ def accepted(root: Path) -> list[Acceptance]:
 
 
 def accepted_beside(runs: Iterable[Path]) -> list[Acceptance]:
-    """What is accepted in the folders that hold these runs.
+    """Acceptances in the folders of these runs.
 
     Raises:
         UsageError: for a file that cannot be read.
@@ -166,12 +168,12 @@ def for_run(acceptances: Collection[Acceptance], run: Run) -> dict[str, Acceptan
     if not acceptances:
         return {}
     known = [one for one in acceptances if one.started_at_utc <= began(run)]
-    found = {row.case_id: newest_for(known, row.case_id, run.description.identity(row.device)) for row in run.rows}
-    return {case_id: one for case_id, one in found.items() if one is not None}
+    by_case = {row.case_id: newest_for(known, row.case_id, run.description.identity(row.device)) for row in run.rows}
+    return {case_id: one for case_id, one in by_case.items() if one is not None}
 
 
 def began(run: Run) -> datetime:
-    """When a run began, in UTC if it names no zone.
+    """Start of a run, in UTC if it names no zone.
 
     Raises:
         UsageError: if run.json does not say.
@@ -186,17 +188,9 @@ def _newest(path: Path) -> Path:
     """A run's folder, or the newest complete run directly in a folder."""
     if not path.is_dir() or (path / CASES).exists():
         return path
-    if (found := newest(path, complete=True)) is None:
+    if (folder := newest(path, complete=True)) is None:
         raise UsageError(f"{path}: holds no complete run; name a run's folder")
-    return found
-
-
-def _identities(run: Description) -> Sequence[str]:
-    return [identity for device in run.devices if (identity := run.identity(device.name))]
-
-
-def _first(run: Run) -> str:
-    return min(row.case_id for row in run.rows) if run.rows else "none"
+    return folder
 
 
 def _write(root: Path, acceptances: Sequence[Acceptance]) -> None:

@@ -19,7 +19,7 @@ BASELINE = "baseline.json"
 
 
 class _Pinned(BaseModel):
-    """The file. Its folders stand beside it: a path would break when the results move."""
+    """The file. Its folders are beside it: a path would break when the results move."""
 
     model_config = ConfigDict(strict=True)
 
@@ -28,7 +28,7 @@ class _Pinned(BaseModel):
 
 
 def pin_command(root: Path) -> str:
-    """The command, for a shell, that pins a run of a folder; <run> stands for its name."""
+    """The command, for a shell, that pins a run of a folder; <run> is a placeholder for its name."""
     return f"smembench baseline set {quote(str(root))}/<run>"
 
 

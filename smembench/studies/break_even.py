@@ -1,4 +1,4 @@
-"""Where a GPU begins to pay: from which size of a run on its kernels are faster than the CPU's baseline.
+"""The size from which a GPU pays off: from there on its kernels are faster than the CPU's baseline.
 
 A run has an answer for each problem with a baseline that it measured at several sizes, on the CPU and on a GPU.
 """
@@ -29,13 +29,13 @@ class BreakEven:
 
     def since(self, run: Run, kernel: str) -> Row | None:
         """The baseline's row at the size from which on a kernel is faster beyond the noise at every size; or None."""
-        found = None
+        smallest = None
         for row in reversed([row for row in self.baseline if row in self.beside[kernel]]):
             effect = difference(run, row, self.beside[kernel][row])
             if effect is None or effect.high >= 1:
                 break
-            found = row
-        return found
+            smallest = row
+        return smallest
 
 
 def break_even(run: Run) -> list[BreakEven]:

@@ -30,7 +30,7 @@ def chosen(ids: Collection[str], text: str | None) -> set[str] | None:
     """
     if text is None:
         return None
-    found = {case_id for case_id in ids if (fnmatchcase(case_id, text) if "*" in text else text in case_id)}
-    if not found:
+    matches = {case_id for case_id in ids if (fnmatchcase(case_id, text) if "*" in text else text in case_id)}
+    if not matches:
         raise UsageError(f"--case {text!r}: none of the {len(ids)} cases, such as {min(ids, default='none')}")
-    return found
+    return matches

@@ -73,14 +73,14 @@ def sweeps(problem: str, kernel: str | None = None, **axes: object) -> list[dict
         UsageError: for a problem without ports, and a kernel without one.
     """
     chosen = parse_names(problem, problems(), name="PROBLEM", what="problem with ports")
-    known = [name for each in chosen for name in names(each)]
+    known = [name for one in chosen for name in names(one)]
     wanted = parse_kernels(kernel, known, what="kernel with a port") if kernel else known
     given = {name: value for name, value in axes.items() if value is not None}
     compiler = ",".join(_installed())
     return [
-        {"problem": each, "kernel": ",".join(of_problem), "compiler": compiler, **given}
-        for each in chosen
-        if (of_problem := [name for name in names(each) if name in wanted])
+        {"problem": one, "kernel": ",".join(of_problem), "compiler": compiler, **given}
+        for one in chosen
+        if (of_problem := [name for name in names(one) if name in wanted])
     ]
 
 
@@ -100,11 +100,11 @@ def _other_makers(run: Description, used: Collection[str]) -> list[str]:
     there, here = run.versions, versions(cuda=True)
     makers = (name for toolchain in toolchains.compilers() if toolchain.name in used for name in toolchain.makers)
     names = ("smembench", *dict.fromkeys(makers))
-    found = [f"{name} {there[name]}" for name in names if name in there and there[name] != here.get(name)]
+    changed = [f"{name} {there[name]}" for name in names if name in there and there[name] != here.get(name)]
     made, is_here = (state.revision if state else "" for state in (run.git, git_revision()))
     if made and is_here and made != is_here:
-        found.append(f"revision {made[:7]}")
-    return found
+        changed.append(f"revision {made[:7]}")
+    return changed
 
 
 def static(config: Config, capability: str) -> list[PortedCase]:
@@ -136,24 +136,24 @@ def measured(run: Run, code: Code) -> list[PortedCase]:
 
     A stored run has ports that are no longer in the registry, too. ``code`` compiles a case, to count its instructions.
     """
-    found = {row.case: row for row in run.rows}
+    rows = {row.case: row for row in run.rows}
 
     def build(case: Case) -> Build:
-        row = found[case]
+        row = rows[case]
         return replace(
             _build(code(case)), elapsed_ms=row.elapsed_ms, registers=row.registers, local_bytes=row.local_bytes
         )
 
-    names = sorted({case.compiler for case in found if toolchains.named(case.compiler)})
+    names = sorted({case.compiler for case in rows if toolchains.named(case.compiler)})
     pairs: list[tuple[Case, Case]] = []
     for engine in ENGINES:  # the first that has a port beside it
-        ours = [row.case for row in found.values() if row.ok and row.compiler == engine]
+        ours = [row.case for row in rows.values() if row.ok and row.compiler == engine]
         ports = ((case, replace(case, compiler=name)) for case in ours for name in names if name != engine)
-        pairs = pairs or [(case, port) for case, port in ports if port in found]
-    cases = _paired(pairs, build, {row.case: row.reason or row.status for row in found.values() if not row.ok})
+        pairs = pairs or [(case, port) for case, port in ports if port in rows]
+    cases = _paired(pairs, build, {row.case: row.reason or row.status for row in rows.values() if not row.ok})
     return [
-        replace(each, ratio=ratio(run, found[replace(each.case, compiler=each.compiler)], found[each.case]))
-        for each in cases
+        replace(ported, ratio=ratio(run, rows[replace(ported.case, compiler=ported.compiler)], rows[ported.case]))
+        for ported in cases
     ]
 
 
@@ -178,12 +178,12 @@ def _paired(
     return [paired(case, port) for case, port in pairs]
 
 
-def _build(found: MachineCode | None) -> Build:
+def _build(code: MachineCode | None) -> Build:
     """The figures that need no measurement."""
-    if found is None:
+    if code is None:
         return Build()
-    loop = found.loop.bound if found.loop else None
-    return Build(None, found.registers, found.spilled_bytes, found.instructions, loop)
+    loop = code.loop.bound if code.loop else None
+    return Build(None, code.registers, code.spilled_bytes, code.instructions, loop)
 
 
 def ports_of(case: Case) -> list[Case]:

@@ -35,16 +35,16 @@ SEEN_IN = 0.95
 
 @dataclass(slots=True)
 class Decided:
-    """What came of it: the verdicts of the runs made, which are in ``folder``.
+    """Result of measuring again: the verdicts of the new runs, which are in ``folder``.
 
     Attributes:
-        found: None if nothing was measured.
+        comparison: None if nothing was measured.
         left: how many ambiguous cases there was no time for.
         error: what ended it before the time was over.
     """
 
     folder: Path
-    found: Comparison | None = None
+    comparison: Comparison | None = None
     left: int = 0
     error: SmembenchError | RunInterrupted | None = None
     runs: list[Run] = field(default_factory=list)
@@ -93,7 +93,7 @@ def decide(asked: Comparison, old: Run, seconds: float, rules: Rules, watch: Wat
             break
     if decided:
         own_rows = [run.only([row for row in run.rows if row.case_id in decided]) for run in result.runs]
-        result.found = compared(base, own_rows, Judged(list(decided.values()), {}), rules)
+        result.comparison = compared(base, own_rows, Judged(list(decided.values()), {}), rules)
     return result
 
 
@@ -118,15 +118,15 @@ def judged_with_limit(base: Sequence[Run], new: Sequence[Run], rules: Rules) -> 
 
 def _base(root: Path, old: Run, cases: Sequence[CaseComparison]) -> list[Run]:
     """The runs that cases were compared with, each with the rows that were."""
-    held = {case.case.id: frozenset(case.held_against) for case in cases}
-    wanted = frozenset[str]().union(*held.values())
+    ids = {case.case.id: frozenset(case.held_against) for case in cases}
+    wanted = frozenset[str]().union(*ids.values())
     paths = {other.run_id: path for other, path in runs_like(root, old.description) if other.run_id in wanted}
     runs = [load(path, shown=False) for path in paths.values()]
-    return [run.only([row for row in run.rows if run.id in held.get(row.case_id, ())]) for run in runs]
+    return [run.only([row for row in run.rows if run.id in ids.get(row.case_id, ())]) for run in runs]
 
 
 def _seconds_per_case(old: Run) -> float:
-    """How long the run took by case, at least a second."""
+    """Seconds per case of the old run, at least 1."""
     described = old.description
     try:
         took = (moment(described.ended_at_utc or "") - moment(described.started_at_utc)).total_seconds()

@@ -1,4 +1,4 @@
-"""Whether two cases of one run differ, by the rule of ``stats.differs``."""
+"""Difference between two cases of one run, by the rule of ``stats.differs``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from smembench.store.schema import Row
 def difference(run: Run, base: Row, new: Row) -> Effect | None:
     """The effect of ``new`` against ``base``, from their samples if the run kept them, else from their medians.
 
-    None if a case has no time, or too few samples to tell the noise.
+    None if a case has no time, or too few samples to estimate the noise.
     """
-    found = _evidence(run, base, new)
-    return differs([found])[0] if found is not None else None
+    evidence = _evidence(run, base, new)
+    return differs([evidence])[0] if evidence is not None else None
 
 
 def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:
@@ -34,18 +34,18 @@ def _evidence(run: Run, base: Row, new: Row) -> Evidence | None:
 
 
 def comparable(*rows: Row) -> bool:
-    """Whether the ratio of times means anything: no interval is known to be wider than ±20 %."""
+    """True if the ratio of the times is meaningful: no interval is known to be wider than ±20 %."""
     return not any(unsure(row.samples, row.interval) for row in rows)
 
 
 def ratio(run: Run, base: Row, new: Row) -> Ratio | None:
-    """How many times as fast ``new`` is as ``base``; None without a time of both, and for times that make no ratio."""
+    """Speed-up of ``new`` over ``base``; None without a time of both, and for times too uncertain for a ratio."""
     if base.elapsed_ms is None or new.elapsed_ms is None or not comparable(base, new):
         return None
     return Ratio.of(base.elapsed_ms / new.elapsed_ms, difference(run, base, new))
 
 
 def tells_apart(run: Run, one: Row, other: Row) -> bool:
-    """Whether the times of two cases differ by more than the noise."""
+    """True if the times of two cases differ by more than the noise."""
     effect = difference(run, one, other)
     return effect is not None and effect.differs

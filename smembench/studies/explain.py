@@ -42,7 +42,7 @@ def explainable() -> dict[str, Kernel]:
 
 
 class Axes(NamedTuple):
-    """What the cases of a kernel are the product of: lists, whose items are separated by commas.
+    """Axes whose product is the cases of a kernel: lists separated by commas.
 
     The defaults are the first block of the kernel, and the first dtype of its problem.
     """
@@ -82,7 +82,7 @@ def cases(
             a case that its kernel does not support or no GPU takes.
     """
     known = explainable()
-    found = []
+    selected = []
     for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
@@ -114,8 +114,8 @@ def cases(
                 raise UsageError(reason)
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
-            found.append(case if stride is None else _strided(case, stride))
-    on_device = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in found]
+            selected.append(case if stride is None else _strided(case, stride))
+    on_device = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in selected]
     for case in on_device:
         check(case, known[case.kernel], PROBLEMS[case.problem], ANY_GPU)
     return on_device
@@ -138,7 +138,7 @@ def _strided(case: Case, stride: int) -> Case:
 def target(run: Path | None = None, capability: str | None = None, gpu: str | None = None) -> Target:
     """The GPU whose roofs apply, of a stored run, of a data sheet or here, and its compute capability.
 
-    A named capability stands for no GPU in particular, or for that of which ``gpu`` names the data sheet. The
+    A named capability means no GPU in particular, or for that of which ``gpu`` names the data sheet. The
     capability is None for a GPU whose limits are unknown.
 
     Raises:
@@ -200,7 +200,7 @@ def explained(case: Case, capability: str | None, multiprocessors: int | None = 
 
 
 def counted(cases: Sequence[Case], capability: str | None, multiprocessors: int | None = None) -> list[Comparison]:
-    """Predictions beside the counters of a GPU of so many multiprocessors.
+    """Predictions beside the counters of a GPU with that number of multiprocessors.
 
     Raises:
         UsageError: if ncu is missing or returns no figures.

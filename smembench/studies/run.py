@@ -10,7 +10,7 @@ from pathlib import Path
 from smembench.explain.prediction import predict, trace_together
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, SmembenchError, UsageError
-from smembench.model.interrupts import held, interruptible
+from smembench.model.interrupts import deferred, interruptible
 from smembench.model.measurement import Measurement, Status, Trial
 from smembench.model.progress import unseen
 from smembench.model.text import duration
@@ -44,7 +44,7 @@ SILENT = Watch()
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a run is stored, and what run.json records of its origin.
+    """Storage of a run, and the origin that run.json records.
 
     Attributes:
         output: the folder in which to create the run's folder; None stores nothing.
@@ -73,7 +73,7 @@ class RunInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured, and the error that ended the run before it was complete."""
+    """The measured run, and the error that ended it before it was complete."""
 
     run: Run
     error: SmembenchError | RunInterrupted | None
@@ -86,7 +86,7 @@ def whole(measured: Callable[[], Outcome]) -> Run:
         SmembenchError: what ended the run.
         RunInterrupted: on Ctrl-C.
     """
-    with held() as hold:
+    with deferred() as hold:
         outcome = measured()
         if hold.take() and outcome.error is None:
             raise RunInterrupted("interrupted at the end of the run", outcome.run)
@@ -124,14 +124,14 @@ def run(
 
     resume = storage.resume
     seed = resume.description.seed if resume else None
-    with held(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed, hire=hire) as session:
+    with deferred(), open_session(config, lock=lock, wait=wait, waiting=waiting, seed=seed, hire=hire) as session:
         for note in session.notes:
             watch.note(note)
         infos = session.infos.values()
         folder = resume
         if resume is not None:
-            if found := changed_since(resume, config, session.planned, infos, force=storage.force):
-                _go_on(resume, found)
+            if changed := changed_since(resume, config, session.planned, infos, force=storage.force):
+                _go_on(resume, changed)
             described = resume.description
         else:
             run_id, argv = new_run_id(config.name), list(storage.argv)
@@ -146,9 +146,9 @@ def run(
         )
         watch.note(f"cases: {count} on {models}, compiled and checked first; rounds: at least {config.rounds}; {limit}")
         with closing(folder) if folder else nullcontext():
-            if untold := [device.name for device in described.devices if not described.identity(device.name)]:
+            if unnamed := [device.name for device in described.devices if not described.identity(device.name)]:
                 watch.note(
-                    f"this run does not say on which device it was measured ({', '.join(untold)}): no state folder "
+                    f"this run does not say on which device it was measured ({', '.join(unnamed)}): no state folder "
                     "can be written, such as ~/.local/state, so no other run will be compared with it"
                 )
             for info in infos:
@@ -214,7 +214,7 @@ class _Measuring:
 
     @property
     def _again(self) -> str:
-        """How to continue a run that was cut off, if it has a folder; that it cannot, if the folder was removed."""
+        """The way to continue a run that was cut off, if it has a folder; that there is none, if it was removed."""
         if self._folder is None:
             return ""
         if not self._folder.there:
@@ -229,7 +229,7 @@ class _Measuring:
 def changed_since(
     resume: RunFolder, config: Config, planned: Iterable[Planned], infos: Iterable[DeviceInfo], *, force: bool
 ) -> list[str]:
-    """What differs from when a run began that is to be resumed with this config, on these devices.
+    """Differences from the start of a run that is to be resumed with this config, on these devices.
 
     Raises:
         UsageError: for a trial of a case that is not planned, and without ``force`` for what differs.
@@ -239,17 +239,17 @@ def changed_since(
         raise UsageError(f"--resume {resume.path}: has {stray[0]}, which this configuration does not plan")
     before = resume.description
     now = describe_run(before.run_id, config, before.seed or 0, infos, anonymous=before.host is None, argv=())
-    found = differences(before, now)
-    if found and not force:
+    changed = differences(before, now)
+    if changed and not force:
         raise UsageError(
-            f"--resume {resume.path}: {'; '.join(found)}; the figures would not be comparable: "
+            f"--resume {resume.path}: {'; '.join(changed)}; the figures would not be comparable: "
             "start a new run, or add --force to continue and record the difference"
         )
-    return found
+    return changed
 
 
-def _go_on(resume: RunFolder, found: list[str]) -> None:
+def _go_on(resume: RunFolder, changed: list[str]) -> None:
     try:
-        resume.go_on(found)
+        resume.go_on(changed)
     except OSError as error:
         raise SmembenchError(f"{resume.path}: cannot be written ({error.strerror}); it is as it was") from None

@@ -86,8 +86,8 @@ def _name_of(kernel: Any) -> str:
         return ""
     if not callable(kernel) and not source_of(kernel):
         raise UsageError(f"{kernel!r}: is no kernel; give a function, a kernel, or text such as path.cu:name")
-    found = getattr(kernel, "__name__", None) or getattr(kernel, "name", None) or type(kernel).__name__
-    return "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in str(found))
+    name = getattr(kernel, "__name__", None) or getattr(kernel, "name", None) or type(kernel).__name__
+    return "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in str(name))
 
 
 def _described(value: Any) -> str:
@@ -108,7 +108,7 @@ def store(runs: Sequence[Run], root: Path) -> Path:
         update={
             "run_id": new_run_id("pytest"),
             "config": first.config.model_copy(update={"name": "pytest", "sweep": sweeps}),
-            "kernels": {name: found for run in runs for name, found in run.description.kernels.items()},
+            "kernels": {name: digest for run in runs for name, digest in run.description.kernels.items()},
         }
     )
     folder = RunFolder.create(root, description)

@@ -17,7 +17,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
-from smembench.model.interrupts import held, interruptible
+from smembench.model.interrupts import deferred, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.sustained import Sustained
 from smembench.model.text import number_of
@@ -68,10 +68,7 @@ class Search:
 
 
 def search(
-    base: Case,
-    names: Sequence[str],
-    predict: Predict,
-    ahead: Callable[[Sequence[Case]], None] = lambda cases: None,
+    base: Case, names: Sequence[str], predict: Predict, ahead: Callable[[Sequence[Case]], None] = lambda cases: None
 ) -> Search:
     """Every kernel, block and pad that is worth measuring at the size, dtype and device of ``base``.
 
@@ -79,7 +76,7 @@ def search(
     """
     kernels = [registry.find(base.problem, name, base.kind) for name in names]
     tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
-    fitting = [case for case in tried if _fits(case)]
+    fitting = [case for case in tried if registry.kernel_of(case).refusal(case) is None]
     ahead(fitting)
     costs = {case: predict(case) for case in fitting}
     known = [cost for cost in costs.values() if cost is not None]
@@ -95,7 +92,7 @@ def search(
 
 
 def solves(kernel: Kernel) -> bool:
-    """Whether a kernel solves its problem: copyGmem, which only bounds it, does not."""
+    """True if a kernel solves its problem: copyGmem, which only bounds it, does not."""
     naive = PROBLEMS[kernel.problem].naive_kernel
     return kernel.computes in {k.computes for k in registry.of_problem(kernel.problem) if k.name == naive}
 
@@ -112,11 +109,6 @@ def _variants(base: Case, kernel: Kernel) -> list[Case]:
     return [replace(base, kernel=kernel.name, block=block, pad=pad) for block, pad in product(blocks, pads)]
 
 
-def _fits(case: Case) -> bool:
-    kernel = registry.kernel_of(case)
-    return kernel.refusal(case) is None
-
-
 def predicted_cost(case: Case) -> PredictedCost | None:
     """Cost of a whole launch from a trace of the kernel.
 
@@ -125,8 +117,10 @@ def predicted_cost(case: Case) -> PredictedCost | None:
     program = registry.kernel_of(case).build(case)
     if not isinstance(program, NumbaKernel) or program.tensor_maps:
         return None
-    found = figures_of(case)
-    return None if found is None or found.prediction.unexplained else PredictedCost(found.sectors, found.wavefronts)
+    figures = figures_of(case)
+    if figures is None or figures.prediction.unexplained:
+        return None
+    return PredictedCost(figures.sectors, figures.wavefronts)
 
 
 def candidates(
@@ -160,10 +154,10 @@ def candidates(
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     base = replace(base, inputs=contract.usual_inputs(dtype), b_layout=contract.usual_b_layout(dtype))
     with watch.progress() as begin:
-        found = search(base, names, predicted_cost, lambda cases: trace_together(cases, begin))
-    if not found.cases:
+        result = search(base, names, predicted_cost, lambda cases: trace_together(cases, begin))
+    if not result.cases:
         raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
-    return found
+    return result
 
 
 def launches(sweep: LaunchSweep) -> Search:
@@ -178,8 +172,8 @@ def launches(sweep: LaunchSweep) -> Search:
     where, note = resolve(sweep.device[0])
     if where == CPU:
         raise needs_gpu(f"{sweep.labels[0]} runs", fell_back=note is not None)
-    found = tuple(launch_cases(sweep, where))
-    return Search(found, sweep.count - len(found), 0)
+    cases = tuple(launch_cases(sweep, where))
+    return Search(cases, sweep.count - len(cases), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +196,14 @@ class TuneInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, so_far: Tuned | None, among: str) -> None:
-        found = f"{so_far.best.id} is the best so far among {among}" if so_far else "no candidate was measured"
-        super().__init__(f"interrupted: {found}")
+        progress = f"{so_far.best.id} is the best so far among {among}" if so_far else "no candidate was measured"
+        super().__init__(f"interrupted: {progress}")
         self.so_far = so_far
         self.among = among
 
 
 def tuned(
-    found: Search,
+    searched: Search,
     sampling: Mapping[str, Any] = MappingProxyType({}),
     watch: Watch = SILENT,
     *,
@@ -225,16 +219,16 @@ def tuned(
         DeviceUnavailable: for a device that is missing or in use.
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt with the best so far.
     """
-    with held() as hold:
-        first, cut = _measured(found.cases, {**PRESETS["quick"], **sampling, "sustained": 0.0}, watch)
+    with deferred() as hold:
+        first, cut = _measured(searched.cases, {**PRESETS["quick"], **sampling, "sustained": 0.0}, watch)
         # The ceiling is measured in every run, and is not a candidate.
-        done = finalists((measurement for measurement in first if measurement.case in found.cases), len(first))
+        done = finalists((measurement for measurement in first if measurement.case in searched.cases), len(first))
         chosen = done[:FINALISTS]
-        if failed := [one for one in first if not one.ok and one.case in found.cases]:
+        if failed := [one for one in first if not one.ok and one.case in searched.cases]:
             watch.note(
                 f"{number_of(len(failed), 'candidate')} failed, the first {failed[0].case.id}: {failed[0].reason}"
             )
-        among = f"{len(done)} of {number_of(len(found.cases), 'candidate')}, measured quickly"
+        among = f"{len(done)} of {number_of(len(searched.cases), 'candidate')}, measured quickly"
         if cut or hold.take():
             raise TuneInterrupted(_best(done, first), among)
         if not chosen:

@@ -23,8 +23,8 @@ def section(name: str, where: Where, results: Sequence[Result]) -> Section:
             "experiment": lambda result: result.experiment.what,
             "on": lambda result: result.on,
             "expected": lambda result: result.experiment.expected,
-            "found": lambda result: result.found.text,
-            "as\nexpected": lambda result: "NO" if result.failed else _MARKS[result.found.as_expected],
+            "found": lambda result: result.observation.text,
+            "as\nexpected": lambda result: "NO" if result.failed else _MARKS[result.observation.as_expected],
         },
         words=("experiment", "on", "expected", "found", "as\nexpected"),
     ).below(
@@ -32,7 +32,7 @@ def section(name: str, where: Where, results: Sequence[Result]) -> Section:
         notes=[
             f"{result.experiment.what}: {result.experiment.unless or 'failed: nothing explains it'}"
             for result in results
-            if result.found.as_expected is False
+            if result.observation.as_expected is False
         ],
     )
 
@@ -45,8 +45,8 @@ def lesson_records(name: str, results: Sequence[Result]) -> list[Record]:
             "experiment": result.experiment.what,
             "on": result.on,
             "expected": result.experiment.expected,
-            "found": result.found.text,
-            "as_expected": result.found.as_expected,
+            "found": result.observation.text,
+            "as_expected": result.observation.as_expected,
             "unless": result.experiment.unless,
         }
         for result in results

@@ -87,7 +87,7 @@ def summarise(finished: Finished, folder: Path) -> Summary:
         lines += _happened(asked, comparison, name)
     return Summary(
         headline=f"{run.description.config.name}: {', '.join(verdicts)}{alone}",
-        lines=_first([*lines, *_first(finished.problems, _FEW), *finished.held.notes], _MOST),
+        lines=_first([*lines, *_first(finished.problems, _FEW), *finished.review.notes], _MOST),
         steps=next_steps(finished, folder),
     )
 

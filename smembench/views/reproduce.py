@@ -137,7 +137,7 @@ def records(devices: Sequence[Here], reference: Here | None = None) -> list[Reco
 
 
 def _record(here: Here, document: Document, judged: Judged) -> Record:
-    claim, result = judged.claim, judged.found
+    claim, result = judged.claim, judged.answer
     answer = None if isinstance(result, Missing) else result
     return {
         "device": _name(here),
@@ -162,7 +162,7 @@ def _claims(document: Document, here: Here, reference: Here | None, *, why: bool
     lines = [
         (one, other)
         for one, other in zip(every, beside, strict=True)
-        if one.found is not Missing.NOT_IN_RUN or other.holds
+        if one.answer is not Missing.NOT_IN_RUN or other.holds
     ]
     other = _name(reference) if reference and beside is not every else ""
     columns = _with_reasons(other) if why else _by_verdict([one.claim for one, _ in lines], other)
@@ -222,7 +222,7 @@ def verdict(judged: Judged) -> str:
 
 
 def _value(judged: Judged) -> str:
-    return str(judged.found) if isinstance(judged.found, Missing) else judged.found.text
+    return str(judged.answer) if isinstance(judged.answer, Missing) else judged.answer.text
 
 
 def _name(here: Here) -> str:
@@ -236,7 +236,7 @@ def _says(claim: Claim) -> str:
 
 
 def _answer(judged: Judged) -> str:
-    result = judged.found
+    result = judged.answer
     return str(result) if isinstance(result, Missing) else f"{verdict(judged)}\n{result.text}\n{result.beside}"
 
 

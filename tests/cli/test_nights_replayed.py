@@ -154,9 +154,9 @@ def test_whatever_a_night_has_to_tell_is_told_on_forty_lines(tmp_path: Path) -> 
     rows[100:110] = [replace(row, throttle_reasons=f"sw_{row.case_id}") for row in rows[100:110]]
     folder = write(replace(night, rows=rows), tmp_path)
     found = finish(Plan("last:3"), tmp_path, folder)
-    found.held.compared.extend([("baseline", found.compared[0][1]), (AGAIN, found.compared[0][1])])
-    found.held.notes.extend(f"note {number}" for number in range(20))
-    found.held.problems.extend(f"problem {number}" for number in range(20))
+    found.review.compared.extend([("baseline", found.compared[0][1]), (AGAIN, found.compared[0][1])])
+    found.review.notes.extend(f"note {number}" for number in range(20))
+    found.review.problems.extend(f"problem {number}" for number in range(20))
     page = summarise(found, folder).markdown().splitlines()
     assert len(page) <= 40
     assert "60 slower than the last 3 runs" in page[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from smembench.model.interrupts import held, interruptible
+from smembench.model.interrupts import deferred, interruptible
 
 SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.{})\ntime.sleep(0.1)\nwhole = 1"
 PROGRAM = """
@@ -43,17 +43,17 @@ def ctrl_c() -> None:
 
 def test_a_block_ends_before_it_is_raised_unless_it_is_taken() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), held(), held():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), deferred(), deferred():  # noqa: PT012
         ctrl_c()
         done.append(1)
-    with held() as hold:
+    with deferred() as hold:
         ctrl_c()
         assert hold.take()
     assert done == [1]
 
 
 def test_a_part_of_it_can_be_left() -> None:
-    with held(), held() as hold:
+    with deferred(), deferred() as hold:
         for early in (True, False):
             with pytest.raises(KeyboardInterrupt):  # noqa: PT012
                 if early:
@@ -68,7 +68,7 @@ def test_a_part_of_it_can_be_left() -> None:
 
 def test_who_ignores_it_goes_on_ignoring_it() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with held() as hold, interruptible():
+    with deferred() as hold, interruptible():
         ctrl_c()
         assert not hold.take()
 

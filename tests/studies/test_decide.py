@@ -15,7 +15,7 @@ from smembench.run.config import Config
 from smembench.store.load import load
 from smembench.studies import decide as module
 from smembench.studies.compare import CaseComparison, Rules, Verdict
-from smembench.studies.nightly.finish import Finished, Plan, finish, held
+from smembench.studies.nightly.finish import Finished, Plan, compare_stored, finish
 from smembench.studies.run import Outcome
 from smembench.views.nightly import summarise
 
@@ -74,13 +74,13 @@ def judged(night: Finished) -> dict[str, CaseComparison]:
 def test_what_a_noisy_night_left_open_is_decided_the_most_probable_first(
     nights: Nights, again: Again, tmp_path: Path
 ) -> None:
-    night = held("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
+    night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
     assert judged(night)[CASES[0]].verdict is Verdict.AMBIGUOUS
     asked = again({CASES[0]: 0.05})
     found = module.decide(night.compared[0][1], night.run, 3600.0, Rules())
-    assert found.found is not None
+    assert found.comparison is not None
     assert asked[0][0] == CASES[0]
-    verdicts = {case.case.id: case for case in found.found.cases}
+    verdicts = {case.case.id: case for case in found.comparison.cases}
     assert [case for case, one in verdicts.items() if one.verdict is Verdict.SLOWER] == [CASES[0]]
     assert 1.04 < (verdicts[CASES[0]].ratio or 0) < 1.06
     assert len(asked) <= module.LOOKS
@@ -116,7 +116,7 @@ def test_what_stays_open_says_from_which_slowdown_on_it_would_not(nights: Nights
 
 
 def test_time_for_few_cases_is_for_the_most_probable(nights: Nights, again: Again, tmp_path: Path) -> None:
-    night = held("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
+    night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
     asked = again({})
     found = module.decide(night.compared[0][1], night.run, 0.0, Rules())
     assert asked == [[CASES[0]]]

@@ -27,7 +27,7 @@ from smembench.model.case import Block
 from smembench.model.errors import SmembenchError
 from smembench.studies import lesson
 from smembench.studies.lesson import LESSONS, barrier, bounds, divergence, fence, reuse, scope
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson, load
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation, load
 from smembench.studies.lesson.run import SIMULATOR, isolated, results
 from smembench.toolchains import nvvm
 from smembench.toolchains.nvrtc import Nvrtc
@@ -132,14 +132,17 @@ def test_the_slides_own_listing_is_wrong_where_it_is_predicted(slides: Path, nx:
 
 def test_the_simulator_finds_what_is_predicted() -> None:
     found = [isolated("bounds", number, SIMULATOR, 1) for number in (1, 3)]
-    assert found == [Found("1024 of 2048 wrong", as_expected=True), Found("0 of 960 wrong", as_expected=True)]
+    assert found == [
+        Observation("1024 of 2048 wrong", as_expected=True),
+        Observation("0 of 960 wrong", as_expected=True),
+    ]
 
 
 @pytest.mark.slow
 def test_a_gpu_finds_what_is_predicted(fake_driver: FakeDriver, slides: Path) -> None:
     """With the slides' own listing in the place of the lesson's kernel."""
     out, _ = ended(fake_driver("smembench.studies.lesson.run", "bounds", 2, "cuda:0", 1, kernels=slides))
-    assert Found(**json.loads(out)) == Found("576 of 10000 wrong", as_expected=True)
+    assert Observation(**json.loads(out)) == Observation("576 of 10000 wrong", as_expected=True)
 
 
 # barrier, fence, divergence
@@ -147,7 +150,7 @@ def test_a_gpu_finds_what_is_predicted(fake_driver: FakeDriver, slides: Path) ->
 
 @pytest.mark.parametrize(("number", "text"), [(0, "wrong in 0 of 2 runs"), (1, "wrong in 2 of 2 runs")])
 def test_without_the_barrier_the_transpose_is_wrong(number: int, text: str) -> None:
-    assert isolated("barrier", number, SIMULATOR, 2) == Found(text, as_expected=True)
+    assert isolated("barrier", number, SIMULATOR, 2) == Observation(text, as_expected=True)
 
 
 @pytest.mark.usefixtures("ptx")
@@ -159,7 +162,7 @@ def test_what_is_compiled_has_the_barriers_and_fences_of_the_listings() -> None:
     ] == [1, 0]
     assert compiled(bounds.build(), array, array, index, index).count("bar.sync") == 1
     whole = types.int32[::1]
-    listings = (divergence.before_the_branch, divergence.in_each_branch, divergence.returned, divergence.waiting)
+    listings = (divergence.before_the_branch, divergence.in_both_branches, divergence.returned, divergence.waiting)
     assert [compiled(listing, whole, whole).count("bar.sync") for listing in listings] == [1, 2, 1, 2]
     for fences, before in ((fence.NONE, True), (fence.WRITER, True), (fence.BOTH, True), (fence.BOTH, False)):
         text = compiled(fence.build(fences, read_before=before), *[whole] * 4, types.int32)
@@ -178,9 +181,9 @@ def test_only_both_fences_forbid_an_old_message(fences: fence.Fences, found: tup
 def test_a_hang_is_a_row_and_the_simulator_shows_it() -> None:
     found = [isolated("divergence", number, SIMULATOR, 1) for number in (1, 2, 3)]
     assert found == [
-        Found("ends, 64 of 64 right", as_expected=True),
-        Found("ends, 64 of 64 right", as_expected=True),
-        Found("no end within 5 s: killed", as_expected=True),
+        Observation("ends, 64 of 64 right", as_expected=True),
+        Observation("ends, 64 of 64 right", as_expected=True),
+        Observation("no end within 5 s: killed", as_expected=True),
     ]
 
 
@@ -194,7 +197,7 @@ def test_reads_of_an_element_become_as_many_times_fewer_as_the_tile_is_wide() ->
 
 
 def test_variables_are_in_the_machine_code(ptx: Ptx) -> None:
-    assert load("symbols").experiments[0].run(1) == Found(
+    assert load("symbols").experiments[0].run(1) == Observation(
         "constData 1024, devData 4, devPointer 8 bytes", as_expected=True
     )
 
@@ -228,8 +231,8 @@ def test_what_needs_no_gpu_of_scope_is_shown_without_one(ptx: Ptx) -> None:
     assert all(each.as_expected for each in found.values())
     threads = [number for number, row in rows.values() if row.needs == "threads"]
     assert [isolated("scope", number, SIMULATOR, 1) for number in threads] == [
-        Found("1024 of 1024 right", as_expected=True),
-        Found("each once, 0 out of turn", as_expected=True),
+        Observation("1024 of 1024 right", as_expected=True),
+        Observation("each once, 0 out of turn", as_expected=True),
     ]
 
 
@@ -245,23 +248,23 @@ def test_blocks_fit_by_what_is_left_of_shared_memory() -> None:
 # the command
 
 
-def _raise(error: Exception) -> Callable[[int], Found]:
-    def run(runs: int) -> Found:
+def _raise(error: Exception) -> Callable[[int], Observation]:
+    def run(runs: int) -> Observation:
         raise error
 
     return run
 
 
 MADE: Mapping[str, Experiment] = {
-    "right": Experiment("right", "so", lambda runs: Found("so", as_expected=True), needs="nothing"),
+    "right": Experiment("right", "so", lambda runs: Observation("so", as_expected=True), needs="nothing"),
     "explained": Experiment(
-        "new", "so", lambda runs: Found("else", as_expected=False), needs="nothing", unless="newer"
+        "new", "so", lambda runs: Observation("else", as_expected=False), needs="nothing", unless="newer"
     ),
     "missing": Experiment("missing", "so", _raise(Refused("needs a compiler")), needs="nothing"),
     "gpu": Experiment("gpu", "so", _raise(AssertionError()), needs="gpu"),
-    "wrong": Experiment("wrong", "so", lambda runs: Found("else", as_expected=False), needs="nothing"),
+    "wrong": Experiment("wrong", "so", lambda runs: Observation("else", as_expected=False), needs="nothing"),
     "raises": Experiment("raises", "so", _raise(ValueError("no")), needs="nothing"),
-    "lost": Experiment("lost", "so", lambda runs: Found("so", as_expected=True)),
+    "lost": Experiment("lost", "so", lambda runs: Observation("so", as_expected=True)),
 }
 """``lost`` has to be run in a process of its own, which does not know a lesson that is made here."""
 
@@ -318,5 +321,5 @@ def test_rows_come_one_by_one(made: Callable[..., None]) -> None:
     made("right", "explained")
     begun: list[str] = []
     rows = results("made", "cpu", 1, lambda experiment: begun.append(experiment.what))
-    assert next(rows).found == Found("so", as_expected=True)
+    assert next(rows).observation == Observation("so", as_expected=True)
     assert begun == ["right"]

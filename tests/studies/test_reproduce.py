@@ -73,10 +73,10 @@ def test_claims_hold_only_where_intervals_are_apart(
 ) -> None:
     here = here_of(measured, slower, faster)
     ((judged),) = judge(here, [a_claim(published={"old": 1.1})])
-    assert isinstance(judged.found, Answer)
-    assert (judged.holds, judged.found.text) == (held, text)
-    assert judged.found.low <= judged.found.value <= judged.found.high
-    assert judged.found.beside == "–".join(map(two_digits, (judged.found.low, judged.found.high)))
+    assert isinstance(judged.answer, Answer)
+    assert (judged.holds, judged.answer.text) == (held, text)
+    assert judged.answer.low <= judged.answer.value <= judged.answer.high
+    assert judged.answer.beside == "–".join(map(two_digits, (judged.answer.low, judged.answer.high)))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_limit_that_never_was_one_and_a_ratio_beyond_the_claimed_are_told_apar
     found, wanted = Answer.exactly(228.0, "228 KiB", ""), Bounds(48, 48)
     limit = a_claim(measure=Limit(lambda capability: 228, "KiB"), holds_in=wanted, published={"": 48.0})
     assert holds(limit, found) is Holds.NO
-    assert holds(replace(limit, held="compute capability 3.5"), found) is Holds.NOT_ANY_MORE
+    assert holds(replace(limit, true_on="compute capability 3.5"), found) is Holds.NOT_ANY_MORE
     latency = a_claim(measure=Latency("global memory", over="shared memory"), holds_in=Bounds(20, 30))
     assert holds(latency, Answer(31.0, 30.1, 32.0, "31×", "")) is Holds.MORE
     assert holds(latency, Answer(31.0, 29.9, 32.0, "31×", "")) is Holds.UNDECIDED

@@ -1,4 +1,4 @@
-"""What a search goes along: commits of a git repository that is only read, or versions of a package.
+"""Candidates of a search: commits of a git repository that is only read, or versions of a package.
 
 Each is made ready in a folder of its own, and removed again.
 """
@@ -89,8 +89,8 @@ class Repository:
         except FileNotFoundError:
             raise UsageError("git is not installed") from None
         except subprocess.CalledProcessError as error:
-            said = (error.stderr.strip().splitlines() or ["it failed"])[-1]
-            raise UsageError(f"{self.top}: git {arguments[0]}: {said}") from None
+            message = (error.stderr.strip().splitlines() or ["it failed"])[-1]
+            raise UsageError(f"{self.top}: git {arguments[0]}: {message}") from None
         return done.stdout.strip()
 
 
@@ -114,8 +114,8 @@ class Package:
             options = ("--python", path / "bin/python", "install", "--quiet")
             made = run(module_command("pip", *options, f"{self.name}=={version}"))
         if made.returncode:
-            said = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise UsageError(f"{self.name} {version}: cannot be installed: {said}")
+            message = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise UsageError(f"{self.name} {version}: cannot be installed: {message}")
 
     def remove(self, path: Path) -> None:
         """Remove an environment."""

@@ -48,7 +48,7 @@ class Bisected:
 
 
 _AGAIN = 3
-"""How often a commit is tried again of which no time can be compared."""
+"""Retries of a commit without a comparable time."""
 Note = Callable[[str], None]
 
 
@@ -59,10 +59,10 @@ def bisect(folder: Path, note: Note) -> Bisected:
         UsageError: for a folder that holds no search.
         SmembenchError: if a run fails for a reason that is not the commit's.
     """
-    found = read_json(folder / BISECTION, State, "begin anew")
-    if found is None:
+    state = read_json(folder / BISECTION, State, "begin anew")
+    if state is None:
         raise UsageError(f"{folder}: holds no {BISECTION}; name the folder of a search that was cut off")
-    folder, state, rules = folder.resolve(), found, Rules(found.threshold)
+    folder, rules = folder.resolve(), Rules(state.threshold)
     source = state.source
     work = Path(state.worktrees)
     if not work.name.startswith(TEMPORARY):
@@ -102,13 +102,13 @@ def _clear(source: Repository | Package, work: Path) -> None:
 
 def _measured(state: State, runs: Mapping[int, Sequence[Run]]) -> Measured:
     """The times of the cases."""
-    found = {commit: [_times(run, state) for run in of_commit] for commit, of_commit in runs.items()}
-    return Measured(len(state.commits), found, frozenset(state.skipped))
+    times = {commit: [_times(run, state) for run in of_commit] for commit, of_commit in runs.items()}
+    return Measured(len(state.commits), times, frozenset(state.skipped))
 
 
 def _times(run: Run, state: State) -> Times:
-    found = timed(run)
-    return {case: found[case][0].centre for case in state.cases if case in found and not found[case][0].why}
+    timings = timed(run)
+    return {case: timings[case][0].centre for case in state.cases if case in timings and not timings[case][0].why}
 
 
 def _trial(state: State, folder: Path, worktrees: dict[int, Path], commit: int, note: Note) -> Trial:
@@ -146,10 +146,10 @@ def _trial(state: State, folder: Path, worktrees: dict[int, Path], commit: int, 
     missing = {case for case in state.cases if case not in _times(run, state)}
     if not missing:
         return Trial(commit=commit, run=made.name)
-    found = timed(run)
-    why = next((f"{case}: {found[case][0].why}" for case in missing if case in found), f"no case {min(missing)}")
+    timings = timed(run)
+    why = next((f"{case}: {timings[case][0].why}" for case in missing if case in timings), f"no case {min(missing)}")
     blank = len(list(takewhile(lambda one: not one.run, (one for one in state.trials[::-1] if one.commit == commit))))
-    again = not run.failed and missing <= found.keys() and blank < _AGAIN  # such as on a throttled GPU
+    again = not run.failed and missing <= timings.keys() and blank < _AGAIN  # such as on a throttled GPU
     return Trial(commit=commit) if again else Trial(commit=commit, skipped=why)
 
 
@@ -177,5 +177,5 @@ def _cause(
     runs: Mapping[int, Sequence[Run]], before: int, after: int, cases: Iterable[str], rules: Rules
 ) -> list[CaseComparison]:
     """The slower cases after a culprit, compared with those before it, with what may be why."""
-    found = compare_runs(runs[before], runs[after], rules)
-    return [case for case in found.cases if case.case.id in set(cases)]
+    comparison = compare_runs(runs[before], runs[after], rules)
+    return [case for case in comparison.cases if case.case.id in set(cases)]

@@ -1,4 +1,4 @@
-"""Which commits to measure next, and which made cases slower: a function of what was measured, so any state goes on.
+"""Choose the next commits to measure and find those that made cases slower, as a function of what was measured.
 
 Commits are numbered along the first parents, 0 the good one and the last the bad one. A round measures both ends and a
 commit between, one after another in processes of their own, each process a unit. A commit is slower than another by the
@@ -41,18 +41,18 @@ class Measured:
     skipped: frozenset[int] = frozenset()
 
     def rounds(self, commit: int) -> int:
-        """How often a commit was measured."""
+        """The number of measurements of a commit."""
         return len(self.times.get(commit, ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the search ended.
+    """Result of a search.
 
     Attributes:
         culprits: each as the last commit before the slowdown and the first after it; any between cannot be measured.
         undecided: ranges, in the same way, of which the noise does not say where in them the slowdown is.
-        refused: why nothing is told, "" if something is.
+        refused: the reason for no result; "" if there is one.
         cases: the cases that are slower.
     """
 
@@ -102,10 +102,10 @@ def slower_cases(measured: Measured, rules: Rules) -> list[str]:
 
 
 def is_slower(measured: Measured, before: int, after: int, cases: Sequence[str], rules: Rules) -> bool:
-    """Whether a commit is slower than another, for the mean of the cases."""
+    """True if a commit is slower than another, for the mean of the cases."""
     least = math.log1p(rules.threshold)
-    found = effect(measured, before, after, cases, rules, least)
-    return found.p <= CERTAIN and math.log(found.ratio) >= least
+    difference = effect(measured, before, after, cases, rules, least)
+    return difference.p <= CERTAIN and math.log(difference.ratio) >= least
 
 
 def effect(
@@ -124,7 +124,7 @@ def _evidence(measured: Measured, base: Sequence[float], new: Sequence[float], c
     freedom = sum(count for _, count in parts)
     return Evidence(
         effect=math.log(centre(new) / centre(base)),
-        variance=sum(found * count for found, count in parts) / freedom,
+        variance=sum(value * count for value, count in parts) / freedom,
         freedom=freedom,
         spread=centre_spread(len(base)) + centre_spread(len(new)),
     )
@@ -143,7 +143,7 @@ def _middle(between: Sequence[int], measured: Measured) -> int:
 
 
 def _drifted(measured: Measured, cases: Sequence[str]) -> str:
-    """Why the ends are not what they were when the search began; "" if they are."""
+    """The reason why the ends no longer measure as at the start of the search; "" if they do."""
     ends = 0, measured.count - 1
     whole = math.log(centre(_units(measured, ends[1], cases)) / centre(_units(measured, ends[0], cases)))
     for commit, name in zip(ends, ("good", "bad"), strict=True):

@@ -24,7 +24,7 @@ from smembench.studies.history.read import BISECTION
 
 _PACKAGE = Path(__file__).parents[3]
 TEMPORARY = "smembench-bisect-"
-"""How the name of a folder of worktrees begins; no other is ever removed."""
+"""Prefix of a folder of worktrees; no other folder is ever removed."""
 
 
 class Trial(BaseModel):
@@ -71,7 +71,7 @@ class State(BaseModel):
 
     @property
     def source(self) -> Repository | Package:
-        """What its commits or versions are of."""
+        """The repository of its commits, or the package of its versions."""
         return Package(self.package) if self.package else Repository(Path(self.top))
 
     @property
@@ -107,9 +107,9 @@ def begin(config: Config, path: Path, along: tuple[str, str] | str, case: str | 
         **start,
         name=config.name,
         threshold=Rules.of_percent(config.threshold).threshold,
-        cases=[each.id for each in followed],
+        cases=[item.id for item in followed],
         keys=keys,
-        sweeps=[as_sweep(each) for each in followed],
+        sweeps=[as_sweep(item) for item in followed],
         build=build,
         worktrees=str(Path(tempfile.mkdtemp(prefix=TEMPORARY)).resolve()),
     )
@@ -128,8 +128,8 @@ def _of_versions(text: str) -> dict[str, Any]:
 
 
 def _of_commits(path: Path, revisions: tuple[str, str], followed: Sequence[Case]) -> dict[str, Any]:
-    ours = not any(each.launch for each in followed)
-    if not ours and not all(each.launch for each in followed):
+    ours = not any(case.launch for case in followed)
+    if not ours and not all(case.launch for case in followed):
         raise UsageError("these cases are partly kernels of yours, partly the package's; choose one kind with --case")
     if ours and git_revision() is None:
         raise UsageError("the package's kernels can be bisected in a git checkout of it only")

@@ -1,4 +1,4 @@
-"""The stored runs beside two that are compared: they tell what lies between runs of that config on those devices."""
+"""The stored runs beside two compared ones: they show the variation between runs of that config on those devices."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def beside(base: Sequence[Run], new: Sequence[Run]) -> list[Run]:
         for other, path in runs_like(root, new[0].description)
         if other.run_id not in own and (path / CASES).is_file()
     }
-    found = []
+    runs = []
     for _, path in sorted(like.values())[-_ENOUGH:]:
         try:
-            found.append(load(path, shown=False))
+            runs.append(load(path, shown=False))
         except UsageError:
-            continue  # a damaged run tells nothing
-    return [run for run in found if alike(run, new[0])]
+            continue  # a damaged run is no evidence
+    return [run for run in runs if alike(run, new[0])]

@@ -1,4 +1,4 @@
-"""Why two measurements of a case cannot be compared, and how their environments differ."""
+"""Reasons why two measurements of a case cannot be compared, and differences of their environments."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from smembench.store.schema import Row
 from smembench.studies.compare.verdicts import MACHINE_CODE, Difference
 
 _LAUNCH = "time"
-"""The problem of the user's kernels, whose ids do not tell the launch."""
+"""The problem of the user's kernels, whose ids do not name the launch."""
 FACETS = ("device",)
-"""What must be the same on both sides, unless ``across`` lets it differ; all else is compared across, and named."""
+"""Facets that must match on both sides, unless ``across`` lets them differ; all else may differ, and is named."""
 _DEVICE = ("model", "compute_capability", "sm_count", "mig")
-"""The fields of run.json that tell devices apart, besides their identity."""
+"""The fields of run.json that distinguish devices, besides their identity."""
 _CLOCK_LIMITS = ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")
 OF_ROWS = (
     "code_hash",
@@ -40,7 +40,7 @@ OF_ROWS = (
     "predicted_occupancy",
     "cpu_governor",
 )
-"""The columns of cases.csv that tell why a case changed, by what they explain."""
+"""The columns of cases.csv that explain why a case changed, by what they explain."""
 NAMES = {
     "code_hash": MACHINE_CODE,
     "predicted_load_conflict": "wavefronts per shared load",
@@ -55,7 +55,7 @@ NAMES = {
     "registers": "registers per thread",
     "local_bytes": "local memory in bytes per thread",
 }
-"""What columns of cases.csv and fields of run.json are called."""
+"""Names of columns of cases.csv and fields of run.json in messages."""
 _LINES = {NAMES[f"predicted_{kind}_conflict"]: f"predicted_{kind}_line" for kind in ("load", "store")}
 _OF_LAUNCH = ("grid", "block", "cluster", "arg")
 _SHORT = 12
@@ -65,7 +65,7 @@ _ANOTHER_CLOCK = 0.005
 
 
 def fault(row: Row) -> str:
-    """Why a row's time cannot be compared with anything; "" if it can."""
+    """The reason why a row's time cannot be compared with anything; "" if it can."""
     return distrust(row.status, row.reason, row.throttle_reasons, row.cpu_waiting, verified=row.right)
 
 
@@ -84,23 +84,23 @@ def distrust(
     return ""
 
 
-def not_the_same_case(found: Sequence[tuple[Run, Row]]) -> str:
-    """Why the rows of a case are not of one case, whatever their ids say; "" if they are."""
-    launches = all(row.problem == _LAUNCH for _, row in found)
+def not_the_same_case(pairs: Sequence[tuple[Run, Row]]) -> str:
+    """The reason why rows with one id are of different cases; "" if they are of one."""
+    launches = all(row.problem == _LAUNCH for _, row in pairs)
     for name in ("dtype", "m", "n", "k", *(("bytes", "flops") if launches else ())):
-        if difference := _differing(name, [getattr(row, name) for _, row in found]):
+        if difference := _differing(name, [getattr(row, name) for _, row in pairs]):
             return f"not the same case: {difference}"
-    sweeps = [run.description.config.sweep for run, _ in found]
-    changed = launches and any(each != sweeps[0] for each in sweeps)  # else equal ids are equal launches
-    launched = [_launch(run.description, row) for run, row in found] if changed else []
+    sweeps = [run.description.config.sweep for run, _ in pairs]
+    changed = launches and any(sweep != sweeps[0] for sweep in sweeps)  # else equal ids are equal launches
+    launched = [_launch(run.description, row) for run, row in pairs] if changed else []
     for name in _OF_LAUNCH:
-        if difference := _differing(name, [each.get(name) for each in launched]):
+        if difference := _differing(name, [launch.get(name) for launch in launched]):
             return f"not the same case: {difference}"
     return ""
 
 
 def _launch(run: Description, row: Row) -> Mapping[str, str]:
-    """How a kernel of the user's was launched, by key of its sweep, with numbers for sizes; empty if unknown."""
+    """Launch of a user's kernel, by key of its sweep, with numbers for sizes; empty if unknown."""
     sizes = {"n": row.n, **dict(row.parameters)}
     for data in run.config.sweep:
         with suppress(ValidationError, UsageError):  # of another version
@@ -108,33 +108,33 @@ def _launch(run: Description, row: Row) -> Mapping[str, str]:
             given = {**sweep.sizes, **sweep.tune}.items()
             if row.kernel in sweep.labels and all(sizes.get(name) in values for name, values in given):
                 sides = ((name, getattr(sweep, name)) for name in ("grid", "block", "cluster"))
-                found = {name: as_text(dimensions_of(text, sizes, name)) if text else "none" for name, text in sides}
+                shape = {name: as_text(dimensions_of(text, sizes, name)) if text else "none" for name, text in sides}
                 # Without folders, and without the numbers behind dollar signs by which Python's own values go.
                 arguments = [re.sub(r"\S*/| \$\d+$", "", argument(text, sizes)) for text in sweep.arg]
-                return {**found, "arg": " ".join(arguments)}
+                return {**shape, "arg": " ".join(arguments)}
     return {}
 
 
-def device_reason(found: Sequence[tuple[Run, Row]]) -> str:
-    """Why a case's rows may be of several devices; "" if they are of one.
+def device_reason(pairs: Sequence[tuple[Run, Row]]) -> str:
+    """The reason why a case's rows may be of several devices; "" if they are of one.
 
     Facts that a run does not record do not differ, but which of several equal devices it was has to be known.
     """
-    devices = [run.description.device(row.device) for run, row in found]
+    devices = [run.description.device(row.device) for run, row in pairs]
     for name in _DEVICE:
         if difference := _differing(name, [_recorded(info, name) for info in devices]):
             return f"another device: {difference}"
-    what = "host" if found[0][1].device == "cpu" else "GPU"
-    told = [(run.id, run.description.identity(row.device)) for run, row in found]
-    untold = [run_id for run_id, identity in told if not identity]
-    if untold and len({run_id for run_id, _ in told}) > 1:
-        return f"{untold[0]} does not say which {what} it was measured on; if it is the same, add --across device"
-    difference = _differing(what, [identity or None for _, identity in told])
+    what = "host" if pairs[0][1].device == "cpu" else "GPU"
+    identities = [(run.id, run.description.identity(row.device)) for run, row in pairs]
+    unnamed = [run_id for run_id, identity in identities if not identity]
+    if unnamed and len({run_id for run_id, _ in identities}) > 1:
+        return f"{unnamed[0]} does not say which {what} it was measured on; if it is the same, add --across device"
+    difference = _differing(what, [identity or None for _, identity in identities])
     return f"another device: {difference}" if difference else ""
 
 
 def alike(one: Run, other: Run) -> bool:
-    """Whether the devices that two runs name alike are of one kind, as far as they are described."""
+    """True if devices with the same name in two runs are of the same kind, as far as they are described."""
     return not any(
         _differing(name, [_recorded(device, name), _recorded(other.description.device(device.name), name)])
         for device in one.description.devices
@@ -160,12 +160,12 @@ def _recorded(device: DeviceInfo | None, fact: str) -> object:
 
 def _differing(name: str, values: Sequence[object]) -> str:
     """``model H100, then H200`` if recorded values differ, even within a side; else ""."""
-    found = list(dict.fromkeys(value for value in values if value is not None))
-    return f"{NAMES.get(name, name)} {', then '.join(map(str, found))}" if len(found) > 1 else ""
+    distinct = list(dict.fromkeys(value for value in values if value is not None))
+    return f"{NAMES.get(name, name)} {', then '.join(map(str, distinct))}" if len(distinct) > 1 else ""
 
 
 class _Facts(NamedTuple):
-    """What of a run can change a figure, as text by name.
+    """Facts of a run that can change a figure, as text by name.
 
     Of a device and its host only what both sides record can differ; of the software a library may be absent.
     """
@@ -181,19 +181,19 @@ def environment(base: Sequence[Description], new: Sequence[Description]) -> list
 
 
 def causes(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> list[Difference]:
-    """What may be why a case changed: facts of its device and of the software that no run of the base shares."""
+    """Possible causes of a case's change: facts of its device and software that no run of the base shares."""
     described = [[pair for pair in side if pair[0].description.model_fields_set] for side in (base, new)]
     sides = [[_of_case(run.description, row) for run, row in side] for side in described]
-    found = [_difference(name, *values) for name, *values in _values(*sides) if values[0].isdisjoint(values[1])]
+    changes = [_difference(name, *values) for name, *values in _values(*sides) if values[0].isdisjoint(values[1])]
     rank = {NAMES[name]: place for place, name in enumerate(OF_ROWS)}
-    found.sort(key=lambda one: rank.get(one.what, len(rank)))
+    changes.sort(key=lambda one: rank.get(one.what, len(rank)))
     rows = [[row for _, row in side] for side in (base, new)]
     hashes = {row.code_hash for side in rows for row in side}
     if len(hashes) == 1 and None not in hashes:  # compilers made the same of it
         made = {name for side in described for run, _ in side for name in run.description.versions} - {"smembench"}
         (same,) = hashes
-        found = [Difference(MACHINE_CODE, str(same), str(same)), *(one for one in found if one.what not in made)]
-    return [*(_placed(one, rows[1]) for one in found), *_clocks(*rows)]
+        changes = [Difference(MACHINE_CODE, str(same), str(same)), *(one for one in changes if one.what not in made)]
+    return [*(_placed(one, rows[1]) for one in changes), *_clocks(*rows)]
 
 
 def _placed(cause: Difference, new: Sequence[Row]) -> Difference:
@@ -214,7 +214,7 @@ def _clocks(base: Sequence[Row], new: Sequence[Row]) -> list[Difference]:
 
 
 def clock_was_set(base: Sequence[tuple[Run, Row]], new: Sequence[tuple[Run, Row]]) -> bool:
-    """Whether a limit of clock or power is another than in every run of the base."""
+    """True if a clock or power limit differs from that in every run of the base."""
     for name in _CLOCK_LIMITS:
         before, after = (
             {_recorded(run.description.device(row.device), name) for run, row in side} - {None} for side in (base, new)
@@ -242,9 +242,9 @@ def _difference(name: str, base: Collection[str], new: Collection[str]) -> Diffe
 
 
 def _of_case(run: Description, row: Row) -> _Facts:
-    found = _facts(run, [device for device in run.devices if device.name == row.device])
+    facts = _facts(run, [device for device in run.devices if device.name == row.device])
     own = {NAMES[name]: _text(value) for name in OF_ROWS if (value := getattr(row, name)) is not None}
-    return _Facts({"compiler": row.compiler, **found.software}, {**found.machine, **own})
+    return _Facts({"compiler": row.compiler, **facts.software}, {**facts.machine, **own})
 
 
 def _text(value: object) -> str:
@@ -255,7 +255,7 @@ def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
     code = f" {run.code[:_SHORT]}" if run.code and not (run.git and run.git.revision and not run.git.dirty) else ""
     software = {"git revision": revision(run.git) + code, **run.versions, **run.deciding}
     software |= {"git revision of the kernels": revision(run.kernels_git)} if run.kernels_git else {}
-    software |= {f"kernel file {name}": found[:_SHORT] for name, found in run.kernels.items()}
+    software |= {f"kernel file {name}": digest[:_SHORT] for name, digest in run.kernels.items()}
     software |= {
         name.replace("_", " "): str(value)
         for name, value in run.config.data.items()

@@ -49,7 +49,7 @@ def compare_runs(
         base: one run or several, pooled.
         new: the same of the other side.
         across: which of ``comparability.FACETS`` may differ.
-        beside: other runs of the same config on the same devices, oldest first: they tell what lies between runs.
+        beside: other runs of the same config on the same devices, oldest first: they show the variation between runs.
 
     Raises:
         UsageError: for an unknown name in ``across``, and a side without runs.
@@ -70,7 +70,7 @@ class Judged(NamedTuple):
 
 
 def compared(base: Sequence[Run], new: Sequence[Run], judged: Judged, rules: Rules) -> Comparison:
-    """Verdicts with what stands around them."""
+    """Verdicts with their context."""
     cases = judged.cases
     rows = [{row.case_id: row.case for run in runs for row in run.rows} for runs in (base, new)]
     paired = {case.case.id for case in cases}
@@ -102,10 +102,10 @@ def smallest_seen(pairs: Sequence[Pair], rules: Rules, share: float) -> Floats:
     reach what the verdict asks for (``judge``; for a single discovery Benjamini and Hochberg's bound is the rate over
     the number of cases).
     """
-    told = [pair for pair in pairs if pair.evidence is not None]
-    noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
-    asked = noise.critical(rules.fdr / max(_as_many(len(told)), 1), _least(told, rules))
-    return np.maximum(asked, _MORE * np.array([pair.returned for pair in told])) + noise.rarely(1 - share)
+    with_evidence = [pair for pair in pairs if pair.evidence is not None]
+    noise = Noise([pair.evidence for pair in with_evidence if pair.evidence is not None])
+    asked = noise.critical(rules.fdr / max(_as_many(len(with_evidence)), 1), _least(with_evidence, rules))
+    return np.maximum(asked, _MORE * np.array([pair.returned for pair in with_evidence])) + noise.rarely(1 - share)
 
 
 def _as_many(cases: int) -> int:
@@ -126,14 +126,14 @@ def judge(pairs: Sequence[Pair], rules: Rules, known: Levels | None = None) -> J
     slower than runs whose noise is known stays so if the clock is the reason: a GPU whose clock is lower is slower. So
     does any for which a clock or power limit was changed.
     """
-    told = [pair for pair in pairs if pair.evidence is not None]
-    noise = Noise([pair.evidence for pair in told if pair.evidence is not None])
+    with_evidence = [pair for pair in pairs if pair.evidence is not None]
+    noise = Noise([pair.evidence for pair in with_evidence if pair.evidence is not None])
     half = noise.half_widths(rules.confidence)
     shared = _shared(pairs, known) if known is not None else {}
-    effects = noise.effects - np.array([shared.get(pair.case.device, 0.0) for pair in told])
-    in_cycles = effects + np.array([_clock_shift(pair) for pair in told])
-    by_time = _effects(noise, effects, half, told, rules)
-    judged = iter(zip(by_time, _effects(noise, in_cycles, half, told, rules), strict=True))
+    effects = noise.effects - np.array([shared.get(pair.case.device, 0.0) for pair in with_evidence])
+    in_cycles = effects + np.array([_clock_shift(pair) for pair in with_evidence])
+    by_time = _effects(noise, effects, half, with_evidence, rules)
+    judged = iter(zip(by_time, _effects(noise, in_cycles, half, with_evidence, rules), strict=True))
     cases = [
         _without_evidence(pair) if pair.evidence is None else _judged(pair, *next(judged), rules) for pair in pairs
     ]
@@ -148,7 +148,7 @@ def _shared(pairs: Sequence[Pair], known: Levels) -> dict[str, float]:
         if pair.evidence is not None and limit:
             effects.setdefault(pair.case.device, []).append(pair.evidence.effect)
             limits[pair.case.device] = limit
-    together = {device: median(found) for device, found in effects.items()}
+    together = {device: median(values) for device, values in effects.items()}
     return {device: by for device, by in together.items() if abs(by) <= limits[device]}
 
 
@@ -181,12 +181,12 @@ def _effects(noise: Noise, effects: Floats, half: Floats, pairs: Sequence[Pair],
 
 
 def _usual(pair: Pair, effect: float, width: float) -> str:
-    """Why an effect is one that nights show without a change; "" if it is not."""
-    if pair.habit is not None and (found := pair.habit.alternation(effect, _APART * width)):
+    """The reason why an effect is one that nights show without a change; "" if it is not."""
+    if pair.habit is not None and (alternation := pair.habit.alternation(effect, _APART * width)):
         apart = f"{100 * math.expm1(abs(effect)):.1f} %"
         return (
-            f"alternates between two levels {apart} apart, and was at another one on {found.off} of "
-            f"{found.off + found.at} nights: only {found.needed} nights in a row count"
+            f"alternates between two levels {apart} apart, and was at another one on {alternation.off} of "
+            f"{alternation.off + alternation.at} nights: only {alternation.needed} nights in a row count"
         )
     if abs(effect) <= _MORE * pair.returned:
         off = f"{100 * math.expm1(pair.returned):.1f} %"
@@ -237,16 +237,16 @@ def _chance(ratio: float, noise: float, rules: Rules) -> float:
 def _without_evidence(pair: Pair) -> CaseComparison:
     """A pair without evidence: not comparable, or a single time on each side."""
     if pair.reason:
-        said = CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
-        return replace(said, held_against=pair.runs, open=pair.open, other_device=pair.other_device)
+        comparison = CaseComparison(pair.case, Verdict.NOT_COMPARABLE, pair.reason, pair.base, pair.new)
+        return replace(comparison, held_against=pair.runs, open=pair.open, other_device=pair.other_device)
     assert pair.base.elapsed_ms is not None
     assert pair.new.elapsed_ms is not None
     ratio = pair.new.elapsed_ms / pair.base.elapsed_ms
     return CaseComparison(pair.case, Verdict.AMBIGUOUS, _ONE_UNIT, pair.base, pair.new, ratio)
 
 
-def _verdict(found: _Weighed, rules: Rules) -> Verdict:
-    effect, q, usual = found
+def _verdict(weighed: _Weighed, rules: Rules) -> Verdict:
+    effect, q, usual = weighed
     most = 1 + rules.threshold
     if not usual and q <= rules.fdr and max(effect.ratio, 1 / effect.ratio) >= most:
         return Verdict.SLOWER if effect.ratio > 1 else Verdict.FASTER

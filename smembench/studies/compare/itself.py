@@ -35,12 +35,12 @@ _THRESHOLDS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2
 
 @dataclass(frozen=True, slots=True)
 class SelfCase:
-    """One case over all pairs of runs.
+    """A case over all pairs of runs.
 
     ``pairs`` counts those in which it was comparable, ``false`` those with the verdict faster or slower, ``ambiguous``
     those with that verdict. ``largest`` is the largest ratio between two runs, 1 or more. ``seen`` is the smallest
     slowdown of this case alone, as a fraction, that is called slower with a probability of ``SEEN_IN`` at the noise of
-    ``SEEN_IN`` of the pairs. Both are None if no pair tells the noise. ``reason`` says why a pair is not comparable;
+    ``SEEN_IN`` of the pairs. Both are None if no pair shows the noise. ``reason`` says why a pair is not comparable;
     empty if all are.
     """
 
@@ -83,7 +83,7 @@ class SelfComparison:
     @property
     def classes(self) -> list[tuple[str, int, float]]:
         """By class of duration: its name, how many cases it has, and the slowdown seen in ``SEEN_IN`` of them."""
-        found = []
+        rows = []
         for (above, _), (below, name) in pairwise(_CLASSES):
             seen = [
                 case.seen
@@ -91,8 +91,8 @@ class SelfComparison:
                 if case.seen is not None and case.elapsed_ms is not None and above <= case.elapsed_ms < below
             ]
             if seen:
-                found.append((name, len(seen), float(np.quantile(seen, SEEN_IN, method="higher"))))
-        return found
+                rows.append((name, len(seen), float(np.quantile(seen, SEEN_IN, method="higher"))))
+        return rows
 
     @property
     def suggested(self) -> float | None:
@@ -110,12 +110,12 @@ class SelfComparison:
     @property
     def data(self) -> dict[str, JsonValue]:
         """Plain data for JSON; cases by their ids."""
-        found = TypeAdapter(SelfComparison).dump_python(self, mode="json", by_alias=True)
+        fields = TypeAdapter(SelfComparison).dump_python(self, mode="json", by_alias=True)
         classes: list[JsonValue] = [
             {"duration": name, "cases": count, "seen": seen} for name, count, seen in self.classes
         ]
-        found["suggested"] = self.suggested
-        return {**found, "judged": self.judged, "false": self.false, "classes": classes}
+        fields["suggested"] = self.suggested
+        return {**fields, "judged": self.judged, "false": self.false, "classes": classes}
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ def compare_with_itself(
 ) -> SelfComparison:
     """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
-    With three runs or more, all of them tell what lies between runs. ``step`` is called before each pair.
+    With three runs or more, all of them show the variation between runs. ``step`` is called before each pair.
 
     Raises:
         UsageError: for fewer than two runs.
@@ -166,7 +166,7 @@ def compare_with_itself(
     for number, (base, new) in enumerate(pairs, 1):
         step(f"{base.id}, {new.id}", number, len(pairs))
         paired, known = pair_up([base], [new], across, runs if len(runs) > 2 else ())
-        found_false = False
+        any_false = False
         for case in judge(paired, rules, known).cases:
             tally = tallies.setdefault(case.case.id, _Tally(case.case))
             if case.verdict is Verdict.NOT_COMPARABLE:
@@ -176,14 +176,14 @@ def compare_with_itself(
             tally.pairs += 1
             tally.false += false
             tally.ambiguous += case.verdict is Verdict.AMBIGUOUS
-            found_false |= false
+            any_false |= false
             if case.ratio is not None and case.q is not None and case.base.elapsed_ms is not None:
                 tally.elapsed_ms = case.base.elapsed_ms
                 if false:
                     largest_false = max(largest_false, abs(math.log(case.ratio)))
-        pairs_false += found_false
-        told = [pair for pair in paired if pair.evidence is not None]
-        for pair, seen in zip(told, smallest_seen(paired, rules, SEEN_IN).tolist(), strict=True):
+        pairs_false += any_false
+        with_evidence = [pair for pair in paired if pair.evidence is not None]
+        for pair, seen in zip(with_evidence, smallest_seen(paired, rules, SEEN_IN).tolist(), strict=True):
             assert pair.evidence is not None
             tallies[pair.case.id].effects.append(pair.evidence.effect)
             tallies[pair.case.id].seen.append(seen)

@@ -11,13 +11,7 @@ from smembench.studies.run import SILENT, Outcome, Storage, Watch, run
 
 
 def measured(
-    config: Config,
-    runs: int,
-    output: Path,
-    *,
-    anonymous: bool = False,
-    argv: Sequence[str] = (),
-    watch: Watch = SILENT,
+    config: Config, runs: int, output: Path, *, anonymous: bool = False, argv: Sequence[str] = (), watch: Watch = SILENT
 ) -> Iterator[Outcome]:
     """Measure a configuration several times, each run into a folder of its own inside a new one of ``output``."""
     folder = output / new_run_id(f"{config.name}-aa")

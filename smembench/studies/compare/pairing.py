@@ -1,8 +1,8 @@
-"""Pairs of cases from two sides: the centres of their runs, whether they are comparable, and what tells their noise.
+"""Pairs of cases from two sides: the centres of their runs, their comparability, and the evidence of their noise.
 
-A run's rounds share its process and its hour, so runs are the units wherever any two of them tell what lies between
+A run's rounds share its process and its hour, so runs are the units wherever two of them show the variation between
 runs: several on a side, or others beside them. With one run on each side and no others, the rounds are the units, and
-what lies between runs is unknown.
+the variation between runs is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from smembench.studies.compare.comparability import causes, clock_was_set, devic
 from smembench.studies.compare.verdicts import Difference, Side
 
 ALONE = {"cuda": 0.05, "cpu": 0.15}
-"""By kind of device the effect, as a fraction, that two runs must exceed where nothing tells what lies between runs
+"""By kind of device the effect, as a fraction, that two runs must exceed where the variation between runs is unknown
 (results/reference/notes/statistics.md)."""
 SHORT_MS = 0.03
 """Below this the clock makes most of a kernel's noise."""
@@ -42,7 +42,7 @@ _FLIP_MS = 0.65e-4
 
 @dataclass(frozen=True)
 class Timed:
-    """One case in one run; ``why`` is why its time cannot be compared, empty if it can."""
+    """A case in one run; ``why`` is the reason why its time cannot be compared, empty if it can."""
 
     run: Run
     row: Row
@@ -50,7 +50,7 @@ class Timed:
 
     @cached_property
     def case(self) -> Case:
-        """What the row is of."""
+        """The case of the row."""
         return self.row.case
 
     @cached_property
@@ -92,7 +92,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides.
+    """A case on both sides.
 
     ``reason`` says why it is not comparable, ``other_device`` whether that is for want of one device on both sides;
     ``evidence`` is None then, and if its noise is unknown. ``sides`` are the usable rows of both, also if it is not
@@ -120,32 +120,32 @@ class Pair:
 
     @property
     def causes(self) -> list[Difference]:
-        """What may be why the case changed."""
+        """Possible causes of the case's change."""
         return causes(*_measured(*self.sides))
 
     @property
     def clock_was_set(self) -> bool:
-        """Whether a limit of clock or power changed."""
+        """True if a clock or power limit changed."""
         return clock_was_set(*_measured(*self.sides))
 
 
 def by_case(runs: Sequence[Run]) -> dict[str, list[Timed]]:
     """All rows of the runs by case id, in the order of the files."""
-    found: dict[str, list[Timed]] = {}
+    cases: dict[str, list[Timed]] = {}
     for run in runs:
         for case, items in timed(run).items():
-            found.setdefault(case, []).extend(items)
-    return found
+            cases.setdefault(case, []).extend(items)
+    return cases
 
 
 def timed(run: Run) -> dict[str, list[Timed]]:
     """All rows of a run by case id; a case's samples are those of all its rows."""
-    found: dict[str, list[Timed]] = {}
+    cases: dict[str, list[Timed]] = {}
     for row in run.rows:
-        known, samples = found.setdefault(row.case_id, []), run.samples.get(row.case_id, {})
+        known, samples = cases.setdefault(row.case_id, []), run.samples.get(row.case_id, {})
         if not (known and samples):
             known.append(Timed(run, row, fault(row) or _no_times(samples)))
-    return found
+    return cases
 
 
 def _no_times(samples: Mapping[int, Sequence[float]]) -> str:
@@ -173,22 +173,22 @@ def pair_up(
     known = zip(shown.variance.tolist(), shown.freedom.tolist(), strict=True) if shown else repeat((math.nan, 0.0))
     return [
         replace(
-            pair(before[case], after[case], across, known=told, like=others[row]),
+            pair(before[case], after[case], across, known=noise, like=others[row]),
             returned=float(shown.returned[row]) if shown else 0.0,
             habit=Habit(shown.at[row], shown.off[row]) if shown else None,
         )
-        for row, (case, told) in enumerate(zip(cases, known, strict=False))
+        for row, (case, noise) in enumerate(zip(cases, known, strict=False))
     ], shown
 
 
 def on_one_device(one: Timed, other: Timed) -> bool:
-    """Whether two rows are of the same device, or neither says of which."""
+    """True if two rows are of the same device, or neither names one."""
     named = (item.run.description.identity(item.row.device) for item in (one, other))
     return len(set(named)) == 1
 
 
 def comparable(one: Timed, other: Timed) -> bool:
-    """Whether two rows are of one case on one device."""
+    """True if two rows are of one case on one device."""
     both = [(one.run, one.row), (other.run, other.row)]
     return not (not_the_same_case(both) or device_reason(both))
 
@@ -201,7 +201,7 @@ def levels_of(
     starts: NDArray[np.int64] | None = None,
     least: float = 0.0,
 ) -> Levels:
-    """The standing level of each case in runs; ``now`` tells which cases are alike."""
+    """The standing level of each case in runs; ``now`` decides which cases are alike."""
     devices = {name: number for number, name in enumerate(dict.fromkeys(item.row.device for item in now))}
     return levels(
         series_of(runs, cases),
@@ -217,8 +217,8 @@ def series_of(runs: Sequence[Run], cases: Sequence[Sequence[Timed]]) -> Floats:
     """Logarithms of the centres of cases in runs, shape (cases, runs); NaN where a run has no time for one."""
     places = {id(run): place for place, run in enumerate(runs)}
     series = np.full((len(cases), len(runs)), math.nan)
-    for row, found in enumerate(cases):
-        for item in found:
+    for row, items in enumerate(cases):
+        for item in items:
             series[row, places[id(item.run)]] = math.log(item.centre)
     return series
 
@@ -231,14 +231,14 @@ def pair(
     known: tuple[float, float] = (math.nan, 0.0),
     like: Sequence[Timed] = (),
 ) -> Pair:
-    """One case on both sides.
+    """Pair a case's rows of both sides.
 
     Args:
         base: its rows on one side.
         new: the same of the other side.
         across: see ``comparability``.
-        known: what other runs tell: the variance of a run in logarithms, and its degrees of freedom.
-        like: other runs, whose rounds tell what is usual.
+        known: from other runs: the variance of a run in logarithms, and its degrees of freedom.
+        like: other runs, whose rounds show the usual noise.
     """
     case = base[0].case
     before, after = ([item for item in side if not item.why] for side in (base, new))
@@ -268,7 +268,7 @@ def pair(
 def _between_runs(
     base: Sequence[Timed], new: Sequence[Timed], known: tuple[float, float], like: Sequence[Timed]
 ) -> Evidence | None:
-    """Evidence with runs as units; None if nothing tells what lies between runs."""
+    """Evidence with runs as units; None if the variation between runs is unknown."""
     sides = [[math.log(item.centre) for item in side] for side in (base, new)]
     parts = [known, *((variance(side), len(side) - 1.0) for side in sides)]
     freedom = sum(part[1] for part in parts)
@@ -288,7 +288,7 @@ def _between_runs(
     shortest = min(item.centre for item in (*base, *new))
     rounds = min(len(item.units) for item in (*base, *new))
     clock = _FLIP_MS / shortest if base[0].case.kind == "cuda" else 0.0
-    # A run is no quieter than its rounds let it be, however well a few runs agree; half, as few rounds tell it.
+    # A run is no quieter than its rounds let it be, however well a few runs agree; half of it, because rounds are few.
     least = max(clock, math.sqrt(own.usual / 2) if own is not None else 0.0) * math.sqrt(centre_spread(rounds))
     return Evidence(
         effect=math.log(centre([item.centre for item in new]) / centre([item.centre for item in base])),
@@ -311,10 +311,10 @@ def _measured(*sides: Sequence[Timed]) -> list[list[tuple[Run, Row]]]:
     return [[(item.run, item.row) for item in side] for side in sides]
 
 
-def _side(found: Sequence[Timed]) -> Side:
-    clocks = [item.row.sm_clock_mhz for item in found if item.row.sm_clock_mhz is not None]
-    elapsed = centre([item.centre for item in found]) if found else None
-    energies = [energy for item in found if (energy := item.row.energy_mj) is not None]
-    widest = max((width for item in found if (width := item.row.energy_uncertainty) is not None), default=None)
+def _side(items: Sequence[Timed]) -> Side:
+    clocks = [item.row.sm_clock_mhz for item in items if item.row.sm_clock_mhz is not None]
+    elapsed = centre([item.centre for item in items]) if items else None
+    energies = [energy for item in items if (energy := item.row.energy_mj) is not None]
+    widest = max((width for item in items if (width := item.row.energy_uncertainty) is not None), default=None)
     clock, energy = (median(values) if values else None for values in (clocks, energies))
-    return Side(elapsed, len(found), clock, energy, widest)
+    return Side(elapsed, len(items), clock, energy, widest)

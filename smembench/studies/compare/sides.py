@@ -18,17 +18,17 @@ def load_side(text: str) -> list[Run]:
     Raises:
         UsageError: for a path that cannot be read, or is given twice.
     """
-    found: dict[Path, Run] = {}
+    runs: dict[Path, Run] = {}
     for item in [text] if "," not in text or _there(text) else split(text):
         path = Path(item or text)
-        if resolved(path) in found:
+        if resolved(path) in runs:
             raise UsageError(f"{path}: is given twice on one side; give it once")
-        found[resolved(path)] = load(path, shown=False)
-    return list(found.values())
+        runs[resolved(path)] = load(path, shown=False)
+    return list(runs.values())
 
 
 def _there(text: str) -> bool:
-    """Whether a text is a path, not several: together those can be too long for one."""
+    """True if a text is one path: several together can be too long for a path."""
     try:
         return there(Path(text))
     except UsageError:

@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 
 
 class Verdict(StrEnum):
-    """How a case compares, the most important verdict first."""
+    """Verdicts on a case, the most important first."""
 
     SLOWER = "slower"
     AMBIGUOUS = "ambiguous"
@@ -34,11 +34,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One case on one side of a comparison.
+    """A case on one side of a comparison.
 
     ``elapsed_ms`` is the centre of its runs' centres (``stats.summary.centre``), a run's being that of its rounds'
-    medians. ``units`` is the number of runs, or of rounds where two runs are compared and nothing tells what lies
-    between runs. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if it was not recorded.
+    medians. ``units`` is the number of runs, or of rounds where two runs are compared and the variation between runs
+    is unknown. They are None and 0 if the side has no time; ``sm_clock_mhz`` is None if it was not recorded.
     ``energy_mj`` per launch is the median of its runs', which have loads of seconds, its relative 95 % half-width the
     largest of theirs.
     """
@@ -66,7 +66,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CaseComparison:
-    """One case on both sides.
+    """A case on both sides.
 
     ``ratio`` is new over base, over 1 is slower; ``low`` and ``high`` bound it at the comparison's confidence.
     ``p`` is the probability of a difference at least as large between identical distributions, ``q`` the smallest
@@ -76,7 +76,7 @@ class CaseComparison:
     slower by more than the threshold. ``noise`` is the standard deviation of the effect if nothing changed, as a
     fraction; None if it is unknown. ``held_against`` are the ids of the base's runs that the case was compared with, or
     would have been were it comparable, oldest first. ``alone`` is whether
-    nothing tells what lies between runs, so that only a large effect counts. ``open`` is whether newer runs than
+    the variation between runs is unknown, so that only a large effect counts. ``open`` is whether newer runs than
     these were off their level, so that the case was slower or faster before, too. ``hidden`` is whether it would be
     slower or faster had similar cases not been off their level on some nights, and come back. ``causes`` may be why a
     case is slower or faster: they differ from all runs that it was compared with. ``other_device`` is whether it is not
@@ -112,15 +112,15 @@ class CaseComparison:
 
     @property
     def cause(self) -> str:
-        """What may be why it changed, what explains most first, or that nothing is known to have; "" if it did not."""
+        """Possible causes of a change, the likeliest first, or that none is known; "" if it did not change."""
         if self.verdict not in (Verdict.SLOWER, Verdict.FASTER):
             return ""
-        said = list(map(str, self.causes))
-        if not said:
+        texts = list(map(str, self.causes))
+        if not texts:
             return "nothing that is recorded changed"
-        return (
-            f"{said[0]}; nothing else that is recorded changed" if said == [f"same {MACHINE_CODE}"] else "; ".join(said)
-        )
+        if texts == [f"same {MACHINE_CODE}"]:
+            return f"{texts[0]}; nothing else that is recorded changed"
+        return "; ".join(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ class Comparison:
     ``cases`` are sorted by verdict, in the order of ``Verdict``, then by effect, the largest first. ``base`` and
     ``new`` are run ids, ``only_base`` and ``only_new`` ids of cases the other side lacks; ``threshold``, ``fdr``
     and ``confidence`` are its ``Rules``. ``alone`` is by kind of device the effect that a change must exceed besides,
-    as a fraction, because nothing tells what lies between runs; empty if something does. ``shared`` is by device the
-    fraction by which all its cases together are slower, and which every ratio leaves out, since nights differ by as
-    much.
+    as a fraction, because the variation between runs is unknown; empty if it is known. ``shared`` is by device the
+    fraction by which all its cases together are slower, and which every ratio leaves out, because nights differ by
+    as much.
     """
 
     base: Sequence[str]
@@ -187,12 +187,12 @@ class Comparison:
 
     @property
     def judged(self) -> int:
-        """How many cases could be compared."""
+        """The number of cases that could be compared."""
         return len(self.cases) - self.counts[Verdict.NOT_COMPARABLE]
 
     @property
     def caution(self) -> str:
-        """What two runs without others cannot tell; else ""."""
+        """The limits of a comparison of two runs without others; else ""."""
         if not self.alone:
             return ""
         over = " and ".join(
@@ -205,9 +205,9 @@ class Comparison:
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict; every verdict is a key."""
-        found = Counter(case.verdict for case in self.cases)
-        return {verdict: found[verdict] for verdict in Verdict}
+        """The number of cases per verdict; every verdict is a key."""
+        tally = Counter(case.verdict for case in self.cases)
+        return {verdict: tally[verdict] for verdict in Verdict}
 
     @property
     def data(self) -> dict[str, JsonValue]:

@@ -1,1 +1,1 @@
-"""Whether everything needed is installed, and whether the timers agree with Nsight Compute."""
+"""Check the installation, and the timers against Nsight Compute."""

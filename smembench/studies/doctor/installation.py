@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and the command that fixes it."""
+"""Installed and missing parts, with the command that installs a missing one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from smembench.toolchains.settings import settings, unoptimised
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. ``fix`` is for one that is not ok; ``fatal`` if nothing can be measured without it."""
+    """Result of a check. ``fix`` is for a failed one; ``fatal`` if nothing can be measured without it."""
 
     what: str
     found: str
@@ -44,8 +44,8 @@ def _software() -> Iterator[Check]:
 
 def _libraries() -> Iterator[Check]:
     """NVIDIA's compiler libraries, without which no kernel is compiled for a GPU, nor explained with its registers."""
-    for name, found in cuda_libraries().items():
-        yield Check(name, found or "not found", bool(found), CUDA)
+    for name, library in cuda_libraries().items():
+        yield Check(name, library or "not found", bool(library), CUDA)
 
 
 def _settings() -> Iterator[Check]:
@@ -94,11 +94,11 @@ def _compilers() -> Iterator[Check]:
 
     major = checked(driver.cuDriverGetVersion()) // 1000
     fix = f"{extra(f'cu{major}')}, or install the CUDA {major} toolkit"
-    for toolchain in (each for each in compilers() if each.installed):
+    for toolchain in (compiler for compiler in compilers() if compiler.installed):
         reason = toolchain.unavailable()
-        found = reason or f"compiles {toolchain.language} kernels"
+        state = reason or f"compiles {toolchain.language} kernels"
         fatal = reason is not None and toolchain.name == default_compiler()
-        yield Check(f"compiler {toolchain.name}", found, reason is None, fix, fatal=fatal)
+        yield Check(f"compiler {toolchain.name}", state, reason is None, fix, fatal=fatal)
 
 
 def _cpu() -> Iterator[Check]:

@@ -1,7 +1,7 @@
 """The timers compared with Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
 A child process runs the same cases twice: under ``ncu``, and alone with the samples that every run takes. The arrays
-have the same addresses both times, since the time of some kernels depends on them. ``--cache-control none`` corresponds
+have the same addresses both times: the time of some kernels depends on them. ``--cache-control none`` corresponds
 to warm samples, ``all`` (every cache flushed and invalidated before each launch) to cold ones. Clocks are not changed.
 With cupti-python a further child takes the same samples, and CUPTI's kernel records of them in place of event times.
 """
@@ -24,7 +24,7 @@ from smembench.toolchains.settings import check_optimised
 
 METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 3.0, 0.7
-"""Either is enough for agreement, since event timing itself is off by a few tenths of a microsecond."""
+"""Either is enough for agreement, because event timing itself is off by a few tenths of a microsecond."""
 _LAUNCHES, _UNCOUNTED = 14, 4
 _SAMPLES, _SECONDS = 30, 5.0
 
@@ -62,7 +62,7 @@ CASES = tuple(replace(case, cache=cache) for cache in ("warm", "cold") for case 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One case in one cache mode, by both clocks, in µs; by CUPTI's kernel records where there are any."""
+    """A case in one cache mode, by both clocks, in µs; by CUPTI's kernel records where there are any."""
 
     case: Case
     ours_us: float
@@ -81,7 +81,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the difference is within either bound."""
+        """True if the difference is within either bound."""
         if self.percent is None or self.difference_us is None:
             return None
         return abs(self.percent) <= ALLOWED_PERCENT or abs(self.difference_us) <= ALLOWED_US
@@ -95,11 +95,11 @@ def cases_of(config: Config) -> list[Case]:
         DeviceUnavailable: as ``open_plan``.
     """
     with open_plan(config) as (plan, _, _):
-        found = [item.case for item in plan if item.case.device == "cuda:0" and not item.skip]
-    found = [case for case in found if case.kernel != PROBLEMS[case.problem].ceiling_kernel and case.cache != ROTATED]
-    if not found:
+        cases = [item.case for item in plan if item.case.device == "cuda:0" and not item.skip]
+    cases = [case for case in cases if case.kernel != PROBLEMS[case.problem].ceiling_kernel and case.cache != ROTATED]
+    if not cases:
         raise UsageError(f"{config.name}: has no case on cuda:0, which ncu could time")
-    return found
+    return cases
 
 
 def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iterator[Agreement]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def ask_hosts(
     client: Client, folder: str, devices: Sequence[str], *, anonymous: bool, limit: float, count: int
 ) -> list[Host]:
-    """What each host of a cluster says of itself, by name; one that does not answer is named by its address.
+    """Descriptions of a cluster's hosts, by name; a host that does not answer is named by its address.
 
     Waits ``limit`` seconds for ``count`` workers, one per host, and as long for the answers.
 
@@ -73,8 +73,8 @@ def _answer(place: str, future: Any, seconds: float, limit: float, anonymous: bo
     except Exception as error:
         future.cancel()
         slow = isinstance(error, TimeoutError)
-        said = type(error).__name__ if anonymous else one_line(error)
-        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {said}"
+        message = type(error).__name__ if anonymous else one_line(error)
+        reason = f"did not answer within {duration(limit)}" if slow else f"cannot be asked: {message}"
         name = (pseudonym(place) or "anonymous") if anonymous else place
         return Host(name, (Entry(host=name, reason=reason),))
     return host

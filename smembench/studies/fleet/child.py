@@ -1,4 +1,4 @@
-"""The process that measures one device of a fleet: a run as any other, told line by line on stdout.
+"""The process that measures one device of a fleet: a run as any other, reported line by line on stdout.
 
 Its argument is the device's folder; it reads a ``Job`` as JSON from stdin. Each line that it writes is JSON, too:
 ``{"done": 3, "of": 36, "what": "…"}`` when a trial begins, ``{}`` as another sign of life, and at the end
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Job(BaseModel):
-    """What to measure: a stored config whose sweeps name the device.
+    """A job: a stored config whose sweeps name the device.
 
     Attributes:
         force: resume even if the environment differs.
@@ -45,12 +45,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
     install()
     try:
-        said = {"failed": measure(Path(sys.argv[1]), Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
+        outcome = {"failed": measure(Path(sys.argv[1]), Job.model_validate_json(sys.stdin.buffer.read())), "error": ""}
     except BaseException as error:
         ignore()  # the fleet stops a child that SIGTERM has reached already
-        said = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
-    _tell(said)
-    sys.exit(1 if said["error"] else 0)
+        outcome = {"failed": 0, "error": one_line(error) if isinstance(error, Exception) else "interrupted"}
+    _tell(outcome)
+    sys.exit(1 if outcome["error"] else 0)
 
 
 def measure(folder: Path, job: Job) -> int:
@@ -89,7 +89,7 @@ def _begin(case: Case, number: int, of: int) -> None:
 
 
 def _tell(line: Mapping[str, object]) -> None:
-    with suppress(BrokenPipeError):  # whoever listened is gone, and this process will be
+    with suppress(BrokenPipeError):  # the listener is gone, and this process will be
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 

@@ -45,7 +45,7 @@ srun --cpu-bind=none {dask}_worker --scheduler-file "$file" --nthreads 16 --memo
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a fleet's Dask workers are: without an address, in this process.
+    """Location of a fleet's Dask workers: without an address, in this process.
 
     Attributes:
         scheduler: address of a running scheduler, or path of its scheduler file.
@@ -59,7 +59,7 @@ class Where:
 
     @property
     def here(self) -> bool:
-        """Whether all devices are this host's."""
+        """True if all devices are this host's."""
         return not self.scheduler
 
 
@@ -174,10 +174,10 @@ def security(where: Where) -> Security | None:
     if "cert" in files:  # with its own key, never with one from the configuration
         roles = [f"tls_{role}" for role in ("client", "scheduler", "worker")]
         given |= {f"{role}_{part}": files.get(part) for role in roles for part in ("cert", "key")}
-    found = Security(require_encryption=True, **given)
-    if not (found.tls_ca_file and found.tls_client_cert):
+    options = Security(require_encryption=True, **given)
+    if not (options.tls_ca_file and options.tls_client_cert):
         raise UsageError("TLS needs --tls-ca and --tls-cert, or distributed.comm.tls in Dask's own configuration")
-    return found
+    return options
 
 
 def check_installed() -> None:

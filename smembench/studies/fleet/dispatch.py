@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from smembench.model.errors import SmembenchError
-from smembench.model.interrupts import held, interruptible
+from smembench.model.interrupts import deferred, interruptible
 from smembench.model.text import one_line
 from smembench.run.config import Config
 from smembench.store.files import refused
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _LOST = SmembenchError("the scheduler of Dask was lost; what was measured is kept")
 _LOOK_SECONDS = 2.0
 _STALLED_SECONDS = 60.0
-"""How long a process may say nothing beside a trial: it starts, compiles and predicts."""
+"""Time that a process may be silent outside a trial: it starts, compiles and predicts."""
 _BACK_SECONDS = 30.0
-"""How long a host may be without a Dask worker: a nanny starts a killed one again."""
+"""Time that a host may be without a Dask worker: a nanny starts a killed one again."""
 _RESULT_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _MOST_STARTS = 3
-"""How often a device's task is sent to a host that lost all its workers."""
+"""Attempts per device's task on a host that lost all its workers."""
 
 
 @dataclass(slots=True)
@@ -67,13 +67,7 @@ class Dispatch:
     """
 
     def __init__(
-        self,
-        client: Client,
-        folder: Path,
-        content: FleetFile,
-        config: Config,
-        options: Options,
-        watch: Watch,
+        self, client: Client, folder: Path, content: FleetFile, config: Config, options: Options, watch: Watch
     ) -> None:
         self._client, self._folder, self._content = client, folder, content
         self._once, self._turn = at_once(config), in_turns(config)
@@ -82,7 +76,7 @@ class Dispatch:
         self._places: dict[str, _Place] = {}
         self._heard: Queue[Callable[[], SmembenchError | None]] = Queue()
         self._stopping = False
-        # Of this attempt: a worker that was told to stop the fleet must not refuse it when it is resumed.
+        # Of this attempt: a worker that was asked to stop the fleet must not refuse it when it is resumed.
         self._id = f"{content.fleet_id}-{secrets.token_hex(4)}"
         self._stalled = options.stalled or config.timeout + config.max_seconds + _STALLED_SECONDS
 
@@ -94,7 +88,7 @@ class Dispatch:
         """
         error: SmembenchError | KeyboardInterrupt | None = None
         self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
-        with held():
+        with deferred():
             self._client.subscribe_topic(self._id, lambda event: self._heard.put(partial(self._progress, event[1])))
             try:
                 for place in self._places.values():
@@ -164,7 +158,7 @@ class Dispatch:
         return None
 
     def _next(self, seconds: float) -> Callable[[], SmembenchError | None] | None:
-        """What was heard next, to be taken in by a call, which returns an error that ends the fleet."""
+        """The next message, as a call that handles it and returns an error that ends the fleet."""
         try:
             return self._heard.get(timeout=seconds)
         except Empty:

@@ -24,12 +24,12 @@ _LEVEL = 7
 _READ = 15
 """Newest earlier runs of a device that are read."""
 _DEPTHS = ("*/", "*/*/", "*/*/*/")
-"""Where runs may be, from the folder above the fleet's: beside it, in it, and in a folder per host or device."""
+"""Depths of runs below the folder above the fleet's: beside it, in it, and in a folder per host or device."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a device's earlier runs tell.
+    """A device's distance to its earlier runs.
 
     Attributes:
         distances: by metric, to the level of its earlier runs; ``p`` is of this question alone.
@@ -46,7 +46,7 @@ class History:
 
 
 def history(member: Member, before: Sequence[Member], rules: Rules) -> History:
-    """Hold a device against what it was in earlier runs, oldest first."""
+    """Compare a device with its earlier runs, oldest first."""
     new = _only(member, member.device)
     runs = [run for one in before if (run := _only(one, member.device))]
     if new is None or not runs:
@@ -54,14 +54,14 @@ def history(member: Member, before: Sequence[Member], rules: Rules) -> History:
     # A device that throttles is slow, whatever a comparison of kernels would make of it.
     awake = new.only([replace(row, throttle_reasons=None) for row in new.rows])
     names = {row.case_id: metric(row) for row in new.rows}
-    found, causes = {}, {}
+    distances, causes = {}, {}
     for case in compare_with_last(runs, awake, _LEVEL, CaseRules(rules.threshold)).cases:
         if case.ratio and case.low and case.high and case.p is not None:
             # The q-value of what has come and gone before is 1, whatever its p-value.
             p = case.p if case.ratio > 1 and case.q != 1 else 1.0
-            found[names[case.case.id]] = Distance(case.ratio - 1, case.low - 1, case.high - 1, p)
+            distances[names[case.case.id]] = Distance(case.ratio - 1, case.low - 1, case.high - 1, p)
             causes[names[case.case.id]] = case.causes
-    return History(found, causes, "" if found else "none of its cases is comparable with its earlier runs")
+    return History(distances, causes, "" if distances else "none of its cases is comparable with its earlier runs")
 
 
 def _only(member: Member, name: str) -> Run | None:
@@ -71,9 +71,9 @@ def _only(member: Member, name: str) -> Run | None:
     there = f"/{member.device}/", f"/{name}/"
     rows = [replace(row, device=name, case_id=row.case_id.replace(*there, 1)) for row in member.run.rows]
     samples = {
-        row.case_id.replace(*there, 1): found
+        row.case_id.replace(*there, 1): values
         for row in member.run.rows
-        if (found := member.run.samples.get(row.case_id)) is not None
+        if (values := member.run.samples.get(row.case_id)) is not None
     }
     devices = [member.info.model_copy(update={"name": name})] if member.info else []
     description = member.run.description.model_copy(update={"devices": devices})
@@ -86,7 +86,7 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
     They are looked for in the fleet's folder and in those beside it. What cannot be read is left out.
     """
     newest = {member.identity: member.run for member in fleet.members if member.run}
-    found: dict[str, list[Member]] = {identity: [] for identity in newest}
+    by_identity: dict[str, list[Member]] = {identity: [] for identity in newest}
     for folder in _folders(fleet.path.resolve(), newest):
         try:
             members = read_fleet(folder).members
@@ -95,8 +95,8 @@ def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
         for member in members:
             now = newest.get(member.identity)
             if now and member.run and member.run.complete and member.run.began < now.began:
-                found[member.identity].append(member)
-    return {identity: sorted(members, key=_started) for identity, members in found.items() if members}
+                by_identity[member.identity].append(member)
+    return {identity: sorted(members, key=_started) for identity, members in by_identity.items() if members}
 
 
 def _started(member: Member) -> datetime:
@@ -109,17 +109,17 @@ def _folders(path: Path, newest: Mapping[str, Run]) -> list[Path]:
     runs = [file.parent for depth in _DEPTHS for file in path.parent.glob(f"{depth}{RUN}")]
     alone = [folder for folder in runs if fleets.isdisjoint(folder.parents)]
     configs = {run.description.config.name for run in newest.values()}
-    count, found = Counter[str](), []
+    count, folders = Counter[str](), []
     for _, folder, config, devices in sorted(map(_described, [*fleets, *alone]), reverse=True):
         wanted = [one for one in devices if one in newest and count[one] <= _READ]
         if wanted and config in configs:
-            found.append(folder)
+            folders.append(folder)
             count.update(wanted)
-    return found
+    return folders
 
 
 def _described(folder: Path) -> tuple[str, Path, str, Sequence[str]]:
-    """When a fleet or a run began, its folder and config, and its devices by identity; none if it cannot be read."""
+    """Start, folder and config of a fleet or a run, and its devices by identity; none if it cannot be read."""
     try:
         if (folder / FLEET).is_file():
             fleet = read_fleet_file(folder)

@@ -24,7 +24,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a host says of itself.
+    """A host's description of itself.
 
     Attributes:
         name: its name, or a pseudonym.
@@ -32,7 +32,7 @@ class Host:
             them.
         visible: its CUDA_VISIBLE_DEVICES, which every process there is started with: Dask's workers on a host may
             differ in it, and cuda:0 would be another GPU for each.
-        boot: what tells two machines of the same name apart; it is not stored.
+        boot: distinguishes two machines of the same name; it is not stored.
         workers: addresses of its Dask workers.
     """
 
@@ -82,13 +82,13 @@ def _list_gpus(limit: float) -> tuple[list[dict[str, Any]], str]:
             stdin=subprocess.DEVNULL,
             check=False,
         )
-        found = json.loads(done.stdout)
+        listing = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return [], f"CUDA does not list its GPUs within {limit:g} s"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         return [], f"the GPUs cannot be listed: {visible(last)}"
-    return found["gpus"], found["reason"]
+    return listing["gpus"], listing["reason"]
 
 
 def main() -> None:

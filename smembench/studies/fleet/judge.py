@@ -50,28 +50,28 @@ def judge(fleet: Fleet, before: Mapping[str, Sequence[Member]] | None = None, ru
         rules: the threshold and the error rate.
     """
     timed = {member.identity: items for member in fleet.members if (items := _timed(member))}
-    held = {
+    past = {
         member.identity: history(member, before[member.identity], rules)
         for member in fleet.members
         if before and member.identity in before and member.identity in timed
     }
-    told = []
+    pairs = []
     for model in dict.fromkeys(member.model for member in fleet.members if member.identity in timed):
         members = [member for member in fleet.members if member.model == model and member.identity in timed]
-        told.append(_group(model, members, timed, held, rules))
-    groups = [group for group, _ in told]
-    slow = [one for group in groups for place in range(len(group.members)) if (one := _slow(group, place, held, rules))]
+        pairs.append(_group(model, members, timed, past, rules))
+    groups = [group for group, _ in pairs]
+    slow = [one for group in groups for place in range(len(group.members)) if (one := _slow(group, place, past, rules))]
     return Verdict(
         fleet,
         groups,
         sorted(slow, key=lambda one: -one.reasons[0].distance.size),
-        unknown(fleet, told, held, rules),
+        unknown(fleet, pairs, past, rules),
         rules,
     )
 
 
 def _timed(member: Member) -> dict[str, Timed]:
-    """What can be held against other devices: a throttled device is slow, one that waited for cores tells nothing."""
+    """Times to compare with other devices: a throttled device is slow, one that waited for cores is left out."""
     if member.run is None:
         return {}
     return {
@@ -85,19 +85,19 @@ def _group(
     model: str,
     members: Sequence[Member],
     timed: Mapping[str, Mapping[str, Timed]],
-    held: Mapping[str, History],
+    past: Mapping[str, History],
     rules: Rules,
 ) -> tuple[Group, Outliers]:
     """The devices of one model, and what is known of each metric."""
     names = list(dict.fromkeys(chain.from_iterable(timed[member.identity] for member in members)))
     times, noise = _arrays(names, [timed[member.identity] for member in members])
-    own = [held[member.identity].distances if member.identity in held else {} for member in members]
+    own = [past[member.identity].distances if member.identity in past else {} for member in members]
     questions = len(names) * max((len(members) >= FEWEST) + any(map(bool, own)), 1)
-    found = outliers(times, noise, math.log1p(rules.threshold), rules.false_alarms / questions)
+    result = outliers(times, noise, math.log1p(rules.threshold), rules.false_alarms / questions)
     figures = [
         _figures(
             [timed[member.identity].get(name) for name in names],
-            [_distance(found, noise, row, column) for row in range(len(names))],
+            [_distance(result, noise, row, column) for row in range(len(names))],
             [own[column].get(name) for name in names],
         )
         for column, member in enumerate(members)
@@ -106,13 +106,13 @@ def _group(
         Metric(
             name,
             float(np.exp(np.nanmedian(times[row]))),
-            _known(found.spread[row]),
-            _known(found.limit[row]),
+            _known(result.spread[row]),
+            _known(result.limit[row]),
             [one[row] for one in figures],
         )
         for row, name in enumerate(names)
     ]
-    return Group(model, members, metrics), found
+    return Group(model, members, metrics), result
 
 
 def _figures(
@@ -152,14 +152,14 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else math.expm1(value)
 
 
-def _distance(found: Outliers, noise: Floats, row: int, column: int) -> Distance | None:
-    if math.isnan(p := float(found.p[row, column])):
+def _distance(result: Outliers, noise: Floats, row: int, column: int) -> Distance | None:
+    if math.isnan(p := float(result.p[row, column])):
         return None
-    size, half = float(found.distance[row, column]), _HALF * float(noise[row, column])
+    size, half = float(result.distance[row, column]), _HALF * float(noise[row, column])
     return Distance(math.expm1(size), math.expm1(size - half), math.expm1(size + half), p)
 
 
-def _slow(group: Group, place: int, held: Mapping[str, History], rules: Rules) -> Slow | None:
+def _slow(group: Group, place: int, past: Mapping[str, History], rules: Rules) -> Slow | None:
     member = group.members[place]
     reasons = [
         Reason(one.name, against, distance)
@@ -173,7 +173,7 @@ def _slow(group: Group, place: int, held: Mapping[str, History], rules: Rules) -
         str(cause)
         for reason in reasons
         if reason.against is Against.HISTORY
-        for cause in held[member.identity].causes[reason.metric]
-        if cause.what != SM_CLOCK  # which is told beside the others'
+        for cause in past[member.identity].causes[reason.metric]
+        if cause.what != SM_CLOCK  # which is reported beside the others'
     ]
     return Slow(member, reasons, [*dict.fromkeys(changed), *seen(group, place)]) if reasons else None

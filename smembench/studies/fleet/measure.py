@@ -21,7 +21,7 @@ from smembench.studies.fleet.hosts import VISIBLE
 
 _LOOK_SECONDS = 0.5
 _TELL_SECONDS = 1.0
-"""How often a device's progress is told."""
+"""Seconds between reports of a device's progress."""
 _DIE_SECONDS = 10.0
 _LAST_BYTES = 4096
 
@@ -50,7 +50,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a device's process ended: the reason why its run is not complete, and the text of the error behind it.
+    """End of a device's process: the reason why its run is not complete, and the text of the error behind it.
 
     The text may name the machine, so an anonymous fleet does not store it.
     """
@@ -94,7 +94,7 @@ def stop(fleet: str) -> None:
 
 
 def measure(task: Task) -> Ended:
-    """Measure a device in a process of its own, and tell its progress as events of Dask.
+    """Measure a device in a process of its own, and report its progress as events of Dask.
 
     Whatever happens to that process is in what it returns: nothing is raised.
     """
@@ -111,13 +111,13 @@ def measure(task: Task) -> Ended:
                 child.stdin.write(task.job.encode())
                 child.stdin.close()
             last: Mapping[str, object] = {}
-            told = 0.0
+            reported = 0.0
             for line in _lines(child, task.stalled):
                 if line is None:
                     return Ended(_killed(child, f"no progress for {duration(task.stalled)}"))
                 last = line
-                if "done" in line and monotonic() - told >= _TELL_SECONDS:  # the scheduler hears of all devices
-                    told = monotonic()
+                if "done" in line and monotonic() - reported >= _TELL_SECONDS:  # the scheduler hears of all devices
+                    reported = monotonic()
                     worker.log_event(task.fleet, {"folder": task.folder, **line})
             if not _ended(child):
                 return Ended(_killed(child, "its output ended before it did"))
@@ -134,7 +134,7 @@ def measure(task: Task) -> Ended:
 
 
 def _lines(child: subprocess.Popen[bytes], stalled: float) -> Iterator[Mapping[str, object] | None]:
-    """What the child says until its output ends; None once it has said nothing for too long."""
+    """The child's messages until its output ends; None once it has been silent for too long."""
     assert child.stdout
     pending, heard = b"", monotonic()
     while True:
@@ -169,5 +169,5 @@ def _last_line(errors: IO[bytes]) -> str:
     """The last line on a child's stderr."""
     length = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, length - _LAST_BYTES))
-    said = errors.read().decode(errors="replace").strip().splitlines()
-    return visible(said[-1].strip()) if said else ""
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return visible(lines[-1].strip()) if lines else ""

@@ -34,7 +34,7 @@ class Member:
 
     @property
     def model(self) -> str:
-        """What the vendor calls the device: only devices of one model are compared. "" if unknown."""
+        """The vendor's name of the device: only devices of one model are compared. "" if unknown."""
         return self.info.model if self.info else ""
 
     @property
@@ -44,14 +44,14 @@ class Member:
 
     @property
     def failed(self) -> bool:
-        """Whether it was not measured, or not completely, or a case failed."""
+        """True if it was not measured, or not completely, or a case failed."""
         return self.run is None or bool(self.reason or self.run.failed)
 
     @property
     def identity(self) -> str:
-        """What stays the same from night to night: the UUID or its pseudonym, else host and device."""
-        found = self.uuid or f"{self.host}/{self.device}"
-        return f"{found}#{self.number}" if self.number else found
+        """Identity over nights: the UUID or its pseudonym, else host and device."""
+        name = self.uuid or f"{self.host}/{self.device}"
+        return f"{name}#{self.number}" if self.number else name
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ def json_lines(verdict: Verdict) -> str:
 def _lines(verdict: Verdict) -> Iterator[dict[str, object]]:
     slow = {one.member.identity: one for one in verdict.slow}
     for member in verdict.fleet.members:
-        found, run = slow.get(member.identity), member.run
+        finding, run = slow.get(member.identity), member.run
         yield {
             "host": member.host,
             "device": member.name,
@@ -41,12 +41,12 @@ def _lines(verdict: Verdict) -> Iterator[dict[str, object]]:
             "model": member.model,
             "run_id": run.id if run else None,
             "started_at_utc": run.description.started_at_utc if run else None,
-            "slow": found is not None,
+            "slow": finding is not None,
             "reasons": [
                 {"metric": reason.metric, "against": reason.against.value, "distance": reason.distance.size}
-                for reason in (found.reasons if found else ())
+                for reason in (finding.reasons if finding else ())
             ],
-            "seen": list(found.seen) if found else [],
+            "seen": list(finding.seen) if finding else [],
             "failed": {row.case_id: row.status for row in run.failed} if run else {},
             "reason": member.reason or None,
         }

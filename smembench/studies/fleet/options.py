@@ -1,4 +1,4 @@
-"""What of a fleet is measured and how, and who hears of it."""
+"""Options of a fleet: what is measured and how, and who is notified."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Devices:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a fleet is measured.
+    """Options for measuring a fleet.
 
     Attributes:
         where: its Dask workers.

@@ -10,16 +10,16 @@ from smembench.studies.fleet.hosts import Host
 
 
 def entries_of(host: Host, copies: int = 1) -> list[Entry]:
-    """The entries of a host; with several ``copies`` each CPU is there as often, numbered from 1."""
+    """The entries of a host; with several ``copies`` each CPU is listed that number of times, numbered from 1."""
     numbers: Sequence[int | None] = range(1, copies + 1) if copies > 1 else (None,)
-    return [_entry(host.name, found, number) for found in host.devices for number in numbers]
+    return [_entry(host.name, device, number) for device in host.devices for number in numbers]
 
 
-def _entry(host: str, found: Entry, number: int | None) -> Entry:
-    parts = (host, found.device.replace(":", ""), str(number or ""))
+def _entry(host: str, listed: Entry, number: int | None) -> Entry:
+    parts = (host, listed.device.replace(":", ""), str(number or ""))
     folder = re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(filter(None, parts)))
-    state = "failed" if found.reason else "waiting"
-    return found.model_copy(update={"host": host, "number": number, "folder": folder, "state": state})
+    state = "failed" if listed.reason else "waiting"
+    return listed.model_copy(update={"host": host, "number": number, "folder": folder, "state": state})
 
 
 def again(before: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:
@@ -27,12 +27,12 @@ def again(before: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:
 
     What was complete stays so. A host of which nothing was known before gives way to its devices.
     """
-    found = {_key(entry): entry for entry in now}
-    answered = {entry.host for entry in found.values() if entry.device}
+    current = {_key(entry): entry for entry in now}
+    answered = {entry.host for entry in current.values() if entry.device}
     kept = {_key(entry): entry for entry in before if entry.device or entry.host not in answered}
     return [
-        *(_going_on(entry, found.get(key)) for key, entry in kept.items()),
-        *(entry for key, entry in found.items() if key not in kept),
+        *(_going_on(entry, current.get(key)) for key, entry in kept.items()),
+        *(entry for key, entry in current.items() if key not in kept),
     ]
 
 

@@ -19,7 +19,7 @@ from smembench.studies.fleet.members import Fleet, Member
 def read_fleet(folder: Path) -> Fleet:
     """The devices of all runs below a folder; what counts of a device is the newest fleet or run.
 
-    A fleet.json tells of devices on which nothing was measured, too. A device has the cases of all its runs in a fleet.
+    A fleet.json also lists devices on which nothing was measured. A device has the cases of all its runs in a fleet.
 
     Raises:
         UsageError: for a folder without runs, and for damaged files.
@@ -27,16 +27,16 @@ def read_fleet(folder: Path) -> Fleet:
     fleets = dict.fromkeys(path.parent for path in sorted(folder.glob(f"**/{FLEET}")))
     alone = [path.parent for path in sorted(folder.glob(f"**/{RUN}")) if fleets.keys().isdisjoint(path.parents)]
     runs = [load(path, shown=False) for path in alone]
-    found = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
-    found += [pair for fleet in fleets for pair in _planned(fleet)]
-    members = {member.identity: member for _, member in sorted(found, key=lambda pair: began_by_now(pair[0]))}
+    dated = [(run.description.started_at_utc, member) for run in runs for member in _members(run)]
+    dated += [pair for fleet in fleets for pair in _planned(fleet)]
+    members = {member.identity: member for _, member in sorted(dated, key=lambda pair: began_by_now(pair[0]))}
     if not members:
         raise UsageError(f"{folder}: holds no run; give the folder of a fleet")
     return Fleet(folder, sorted(members.values(), key=_place))
 
 
 def began_by_now(started: str) -> str:
-    """When a fleet or a run began, as one sorts them; before all others if it claims to begin after now."""
+    """Start of a fleet or a run as a sort key; before all others if it claims to begin after now."""
     return "" if ahead(started) else started
 
 

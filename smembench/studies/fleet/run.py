@@ -35,13 +35,7 @@ class Finished:
 
 
 def begin(
-    root: Path,
-    config: Config,
-    devices: Devices,
-    options: Options,
-    watch: Watch,
-    *,
-    anonymous: bool = False,
+    root: Path, config: Config, devices: Devices, options: Options, watch: Watch, *, anonymous: bool = False
 ) -> Finished:
     """Measure a new fleet.
 
@@ -94,7 +88,7 @@ def ask_here(devices: Sequence[str], *, anonymous: bool, limit: float) -> Host:
         DeviceUnavailable: if it has no GPU, and none is named.
     """
     host = ask_host("", devices, anonymous, limit)
-    if any(found.device for found in host.devices):
+    if any(device.device for device in host.devices):
         return host
     raise DeviceUnavailable(
         f"no GPU is usable on this host: {host.devices[0].reason} (see: smembench doctor); "

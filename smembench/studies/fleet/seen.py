@@ -1,4 +1,4 @@
-"""What else was seen on a slow device: its state where it was slow, beside that of the others of its model."""
+"""Further observations on a slow device: its state where it was slow, beside that of the others of its model."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _COUNTS = (
 
 
 def seen(group: Group, place: int) -> list[str]:
-    """What a member shows and the others do not, the likeliest cause first."""
+    """Observations on a member that the others do not share, the likeliest cause first."""
     own = [figure.row for one in group.metrics if (figure := one.figures[place])]
     return [*_throttled(own), *_lower(group, place), *_hotter(group, place), *_of_device(group, place), *_counted(own)]
 
 
 def _throttled(own: Sequence[Row]) -> Iterator[str]:
     reasons = [row.throttle_reasons.split("+") for row in own if row.throttle_reasons not in (None, "none", "")]
-    if names := sorted({name for found in reasons for name in found}):
+    if names := sorted({name for parts in reasons for name in parts}):
         yield f"throttled ({', '.join(names)}) in {len(reasons)} of {len(own)} cases"
 
 
@@ -58,14 +58,14 @@ def _farthest(
     group: Group, place: int, name: str, differs: Callable[[float, float], bool]
 ) -> tuple[float, float] | None:
     """A column's value of a member and the median of the others, in the metric where they are farthest apart."""
-    found = []
+    pairs = []
     for one in group.metrics:
         values = [None if figure is None else getattr(figure.row, name) for figure in one.figures]
         others = [value for number, value in enumerate(values) if value is not None and number != place]
         own = values[place]
         if own is not None and others and differs(own, usual := median(others)):
-            found.append((float(own), float(usual)))
-    return max(found, key=lambda pair: abs(pair[0] - pair[1]), default=None)
+            pairs.append((float(own), float(usual)))
+    return max(pairs, key=lambda pair: abs(pair[0] - pair[1]), default=None)
 
 
 def _of_device(group: Group, place: int) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _of_device(group: Group, place: int) -> Iterator[str]:
     for name, words in _OTHER_OF_DEVICE:
         own, others = _facts(group.members, place, name)
         if own is not None and others and own not in others:
-            yield f"{words} {_said(own)}, the others' {_said(others[0])}"
+            yield f"{words} {_shown(own)}, the others' {_shown(others[0])}"
 
 
 def _facts(members: Sequence[Member], place: int, name: str) -> tuple[object, list[object]]:
@@ -86,7 +86,7 @@ def _facts(members: Sequence[Member], place: int, name: str) -> tuple[object, li
     return facts[place], [fact for number, fact in enumerate(facts) if fact is not None and number != place]
 
 
-def _said(fact: object) -> str:
+def _shown(fact: object) -> str:
     return {True: "on", False: "off"}[fact] if isinstance(fact, bool) else str(fact)
 
 

@@ -1,4 +1,4 @@
-"""What a verdict on a fleet cannot know, in sentences."""
+"""Limits of a verdict on a fleet, in sentences."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from smembench.studies.fleet.verdict import Group, Metric, Rules
 _NAMED = 8
 """Devices or metrics that a sentence names."""
 _BLIND = 0.05
-"""A metric in which a device must be slower by more to be told from the others is worth a word."""
+"""A metric in which only a larger slowdown is detectable is worth a word."""
 _FAR = 4.0
 """Standard errors by which two devices differ for sure."""
 
 
 def unknown(
-    fleet: Fleet, groups: Sequence[tuple[Group, Outliers]], held: Mapping[str, History], rules: Rules
+    fleet: Fleet, groups: Sequence[tuple[Group, Outliers]], past: Mapping[str, History], rules: Rules
 ) -> list[str]:
     """The sentences, of a whole device first."""
     return [
         *_silent(fleet, groups),
-        *(f"{member.label}: {why}" for member in fleet.members if (why := _left_out(member, held))),
-        *(sentence for group, found in groups for sentence in _of_group(group, found, held, rules)),
+        *(f"{member.label}: {why}" for member in fleet.members if (why := _left_out(member, past))),
+        *(sentence for group, outliers in groups for sentence in _of_group(group, outliers, past, rules)),
     ]
 
 
-def _left_out(member: Member, held: Mapping[str, History]) -> str:
-    return held[member.identity].left_out if member.identity in held else ""
+def _left_out(member: Member, past: Mapping[str, History]) -> str:
+    return past[member.identity].left_out if member.identity in past else ""
 
 
 def _silent(fleet: Fleet, groups: Sequence[tuple[Group, Outliers]]) -> Iterator[str]:
@@ -45,22 +45,22 @@ def _silent(fleet: Fleet, groups: Sequence[tuple[Group, Outliers]]) -> Iterator[
 
 
 def _without_figures(member: Member) -> str:
-    """Why a device whose run is complete has no figure to be held against others."""
+    """The reason why a device whose run is complete has no figure to compare with others."""
     rows = member.run.rows if member.run else []
     reasons = [distrust(row.status, row.reason, None, row.cpu_waiting, verified=row.right) for row in rows]
     return f"none of its figures can be used: {max(reasons, key=reasons.count)}" if reasons else "nothing was measured"
 
 
-def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules: Rules) -> Iterator[str]:
+def _of_group(group: Group, outliers: Outliers, past: Mapping[str, History], rules: Rules) -> Iterator[str]:
     what = group.model or "unknown model"
     if len(group.members) == 1:
-        if not held.get(group.members[0].identity):
+        if not past.get(group.members[0].identity):
             yield f"{group.members[0].label}: the only {what} and no earlier runs: nothing tells whether it is slow"
         return
     if len(group.members) < FEWEST:
-        yield from _of_two(group, held, rules)
+        yield from _of_two(group, past, rules)
         return
-    yield from _two_groups(group, found)
+    yield from _two_groups(group, outliers)
     if blind := {one.name: one.limit for one in group.metrics if one.limit is not None and one.limit > _BLIND}:
         ends = [f"{100 * limit:.0f}" for limit in (min(blind.values()), max(blind.values()))]
         reach = " to ".join(dict.fromkeys(ends))
@@ -70,9 +70,9 @@ def _of_group(group: Group, found: Outliers, held: Mapping[str, History], rules:
         )
 
 
-def _of_two(group: Group, held: Mapping[str, History], rules: Rules) -> Iterator[str]:
-    """Two devices that differ beyond the threshold, unless their own earlier runs tell."""
-    if all(held.get(member.identity) for member in group.members):
+def _of_two(group: Group, past: Mapping[str, History], rules: Rules) -> Iterator[str]:
+    """Two devices that differ beyond the threshold, unless their own earlier runs decide."""
+    if all(past.get(member.identity) for member in group.members):
         return
     apart = sorted(((_apart(one), one) for one in group.metrics), key=lambda pair: -abs(pair[0]))
     differing = [(size, one) for size, one in apart if abs(size) > math.log1p(rules.threshold)]
@@ -99,14 +99,14 @@ def _apart(one: Metric) -> float:
     return math.copysign(abs(size), size) if abs(size) > noise else 0.0
 
 
-def _two_groups(group: Group, found: Outliers) -> Iterator[str]:
+def _two_groups(group: Group, outliers: Outliers) -> Iterator[str]:
     """Groups of a similar number, by who is in the slower one."""
-    apart_in = np.flatnonzero(found.slower.any(axis=1)).tolist()
-    splits = grouped(apart_in, lambda row: tuple(np.flatnonzero(found.slower[row]).tolist()))
+    apart_in = np.flatnonzero(outliers.slower.any(axis=1)).tolist()
+    splits = grouped(apart_in, lambda row: tuple(np.flatnonzero(outliers.slower[row]).tolist()))
     for slower, rows in splits.items():
         apart = [
             float(np.nanmedian(values[list(slower)]) - np.nanmedian(np.delete(values, slower)))
-            for values in found.distance[rows]
+            for values in outliers.distance[rows]
         ]
         yield (
             f"two groups in {_some([group.metrics[row].name for row in rows])}: {len(slower)} of {len(group.members)} "

@@ -40,7 +40,7 @@ RULES = Rules()
 
 
 class Against(StrEnum):
-    """What a device is slower than."""
+    """References that a device can be slower than."""
 
     FLEET = "the fleet"
     HISTORY = "its own history"
@@ -48,7 +48,7 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far a device is from what it is held against, as a fraction: 0.03 is 3 % slower, below 0 is faster.
+    """Distance of a device from its reference, as a fraction: 0.03 is 3 % slower, below 0 is faster.
 
     ``low`` and ``high`` are its 95 % interval: against the fleet what the noise of its own rounds leaves, against its
     history also that between runs. ``p`` is adjusted over all tests of the device, each metric against the fleet and
@@ -63,7 +63,7 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One metric of one device.
+    """A metric of one device.
 
     Attributes:
         row: what was measured, with the state of the device.
@@ -78,7 +78,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric of a group.
+    """A metric of a group.
 
     Attributes:
         name: as ``members.metric`` gives it.

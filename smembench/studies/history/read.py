@@ -58,7 +58,7 @@ class Timed(NamedTuple):
 class Night:
     """A run: when it began, its run.json, the times that can be compared, and why others cannot.
 
-    With a ``revision`` it stands for all ``runs`` of one (``history.revisions``).
+    With a ``revision`` it represents all ``runs`` of one (``history.revisions``).
     """
 
     path: Path
@@ -209,11 +209,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
         row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
         if why := distrust(
-            status,
-            reason,
-            throttled or None,
-            float(waiting) if waiting else None,
-            verified=flag(verified),
+            status, reason, throttled or None, float(waiting) if waiting else None, verified=flag(verified)
         ):
             unusable[key] = why
         else:

@@ -35,7 +35,8 @@ def _point(name: str, runs: Sequence[Night]) -> Night:
         runs=runs,
         started=runs[0].started,
         times={
-            key: found[-1]._replace(elapsed_ms=median(one.elapsed_ms for one in found)) for key, found in times.items()
+            key: timings[-1]._replace(elapsed_ms=median(one.elapsed_ms for one in timings))
+            for key, timings in times.items()
         },
         unusable={key: why for key, why in newest.unusable.items() if key not in times},
     )

@@ -26,11 +26,11 @@ from smembench.studies.compare.comparability import NAMES, OF_ROWS, environment
 from smembench.studies.history.read import Device, Night, Timed
 
 SHORTEST_SERIES = 2 * SHORTEST
-"""Runs from which on a change can be told: two levels of ``SHORTEST``."""
+"""Runs needed to detect a change: two levels of ``SHORTEST``."""
 
 
 class Newest(StrEnum):
-    """How the newest level of a series compares with those before, in the order in which it matters."""
+    """Relation of a series' newest level to those before, in the order in which it matters."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -54,7 +54,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One case on one device over the runs in which its time can be compared, oldest first.
+    """A case on one device over the runs in which its time can be compared, oldest first.
 
     ``case_id`` is that of the newest run, ``times`` are medians in ms, ``threshold`` is the smallest relative change of
     level. ``unusable`` says why the newest run that the case is in gives no such time; empty if it does.
@@ -90,7 +90,7 @@ class Series:
 
     @property
     def newest(self) -> Newest:
-        """How the newest level compares with those before."""
+        """Relation of the newest level to those before."""
         if not self.turns:
             return Newest.SAME if len(self.times) >= SHORTEST_SERIES else Newest.SHORT
         if self.slowed:
@@ -131,7 +131,8 @@ def series_of(
             ids.setdefault(key, {})[case_id] = None
             unusable.pop(key, None)
         unusable |= {(metric(case_id), device): why for (case_id, device), why in night.unusable.items()}
-    environments = cache(lambda before, after: tuple(_environment(nights[before], nights[after])))
+    described = [[night.description] for night in nights]
+    environments = cache(lambda before, after: tuple(map(str, environment(described[before], described[after]))))
 
     def turns_of(
         key: tuple[str, Device], where: Sequence[int], states: Sequence[Timed], times: Sequence[float]
@@ -150,7 +151,7 @@ def series_of(
             for change in changes(times[begun:], threshold):
                 yield Turn(replace(change, index=change.index + begun), nights[where[begun + change.index]], ())
 
-    found = []
+    series = []
     for number, (key, known) in enumerate(times_of.items(), 1):
         *_, case_id = ids[key]
         step(case_id, number, len(times_of))
@@ -159,8 +160,8 @@ def series_of(
             times = [timed.elapsed_ms for timed in states]
             turns = list(turns_of(key, where, states, times))
             of_series = [nights[place] for place in where]
-            found.append(Series(case_id, key[1], of_series, times, turns, threshold, unusable.get(key, "")))
-    return sorted(found, key=_weight)
+            series.append(Series(case_id, key[1], of_series, times, turns, threshold, unusable.get(key, "")))
+    return sorted(series, key=_weight)
 
 
 def _metric(case_id: str) -> str:
@@ -170,7 +171,7 @@ def _metric(case_id: str) -> str:
 
 
 def _is_of(change: Change, times: Sequence[float], accepted: int) -> bool:
-    """Whether the accepted run shows a change: it is at or after it, or its time is nearer to the level after it."""
+    """True if the accepted run shows a change: it is at or after it, or its time is nearer to the level after it."""
     if change.index <= accepted:
         return True
     near = change.index - accepted < SHORTEST and not change.drift
@@ -181,21 +182,16 @@ def _weight(series: Series) -> tuple[int, float, str]:
     return list(Newest).index(series.newest), -max(series.ratio, 1 / series.ratio), series.case_id
 
 
-def _environment(before: Night, after: Night) -> list[str]:
-    """Differences in run.json: versions and revision, devices with driver and clocks, sampling."""
-    return list(map(str, environment([before.description], [after.description])))
-
-
 def _state(before: Timed, after: Timed) -> list[str]:
     """Differences of the device's state while this case was measured."""
-    found = []
+    texts = []
     if before.sm_clock_mhz != after.sm_clock_mhz:
-        found.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")
+        texts.append(f"SM clock was {before.sm_clock_mhz or 'unknown'}, is {after.sm_clock_mhz or 'unknown'} MHz")
     if before.throttle_reasons != after.throttle_reasons:
-        found.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
-    found += [
+        texts.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
+    texts += [
         f"{NAMES[name]} was {was}, is {now}"
         for name, was, now in zip(OF_ROWS, before.other, after.other, strict=True)
         if was and now and was != now
     ]
-    return found
+    return texts

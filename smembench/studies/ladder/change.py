@@ -1,4 +1,4 @@
-"""What a step of the ladder changes from the step before it: functions, machine code and predicted counters."""
+"""Changes from one step of the ladder to the next: functions, machine code and predicted counters."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class Change:
         known = {part.name: part for part in reversed(self.before.parts)}
         kernel, *others = self.after.parts
         pairs = [(self.before.parts[0], kernel), *((known[part.name], part) for part in others if part.name in known)]
-        found: dict[str, tuple[str, str]] = {}
+        changed: dict[str, tuple[str, str]] = {}
         for old, new in pairs:
             for name in old.constants.keys() & new.constants.keys():
                 if old.constants[name] != new.constants[name]:
-                    found.setdefault(name, (old.constants[name], new.constants[name]))
-        return dict(sorted(found.items()))
+                    changed.setdefault(name, (old.constants[name], new.constants[name]))
+        return dict(sorted(changed.items()))
 
     @property
     def instructions(self) -> dict[str, tuple[int, int]]:
@@ -82,12 +82,12 @@ class Change:
 
     def sweeps(self, device: str, **axes: object) -> list[dict[str, object]]:
         """The sweeps of a config that measures both steps, in the blocks shown; ``axes`` are other keys."""
-        found = []
+        sweeps = []
         for step in (self.before, self.after):
             kernel, block = step.kernel, step.explained.case.block
             own = {"kernel": kernel.name, "block": str(block) if block else None}
-            found += climb.sweeps(kernel.problem, device, **{**axes, **own})
-        return found
+            sweeps += climb.sweeps(kernel.problem, device, **{**axes, **own})
+        return sweeps
 
     def measured(self, run: Run) -> Run:
         """The cases of a run that both steps have in common but for their blocks: in the blocks shown, or else in any.
@@ -121,7 +121,7 @@ def change(
     b_layout: str | None = None,
     target: Target = UNKNOWN,
 ) -> Change:
-    """What a step changes, each kernel in the first of its blocks.
+    """The change that a step makes, each kernel in the first of its blocks.
 
     Args:
         problem: one that has a ladder.
@@ -150,10 +150,10 @@ def change(
             later = next((f"; give {name} or a later one" for name in taking if name in names[place + 1 :]), "")
             raise UsageError(f"--diff {step}: is the first step of the ladder in {first}{later}")
         chosen = (lower[-1], *chosen)
-    found = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, device=target.device) for name in chosen]
-    if any(len(each) > 1 for each in found):
+    by_step = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, device=target.device) for name in chosen]
+    if any(len(of_step) > 1 for of_step in by_step):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
-    before, after = (_step(kernels[case.kernel], case, target.capability) for (case,) in found)
+    before, after = (_step(kernels[case.kernel], case, target.capability) for (case,) in by_step)
     return Change(before, after)
 
 

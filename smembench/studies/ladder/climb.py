@@ -31,7 +31,7 @@ class Rung:
 
     @property
     def loses(self) -> bool:
-        """Whether the step is slower than the best one before it."""
+        """True if the step is slower than the best one before it."""
         return self.gain is not None and self.gain.differs and self.gain.value < 1
 
 
@@ -61,15 +61,10 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     dtypes = wanted or PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
-        found = _steps(problem, _kind(device))
-        return ",".join(k.name for k in found if any(k.takes(dtype) for dtype in dtypes)) or found[0].name
+        of_problem = steps(problem, _kind(device)) or steps(problem, "cuda")  # the plan says that they need a GPU
+        return ",".join(k.name for k in of_problem if any(k.takes(dtype) for dtype in dtypes)) or of_problem[0].name
 
     return [{"problem": problem, "kernel": chosen(name), "device": name, **given} for name in split(device)]
-
-
-def _steps(problem: str, kind: str) -> tuple[Kernel, ...]:
-    """The steps on a kind of device; where there are none those on a GPU, which is what the plan will say."""
-    return steps(problem, kind) or steps(problem, "cuda")
 
 
 def check(problem: str) -> None:

@@ -35,7 +35,7 @@ def parts(kernel: Callable[..., None]) -> list[Part]:
 
     Among the constants are the functions that it calls by another name than their own.
     """
-    found: list[Part] = []
+    listed: list[Part] = []
     shown: set[tuple[CodeType, str]] = set()
     functions: list[Callable[..., object]] = [kernel]
     for function in functions:  # grows by what each calls
@@ -47,10 +47,10 @@ def parts(kernel: Callable[..., None]) -> list[Part]:
             again = any(code is other for other, _ in shown)
             source = f"def {function.__name__}: as above" if again else dedent(inspect.getsource(function))
             file = Path(code.co_filename).name
-            found.append(Part(function.__name__, file, constants, tuple(source.splitlines())))
+            listed.append(Part(function.__name__, file, constants, tuple(source.splitlines())))
             shown.add((code, str(constants)))
         functions += dict.fromkeys(value for value in known.values() if _is_shown(value) and value not in functions)
-    return found
+    return listed
 
 
 def listing(kernel: Iterable[Part]) -> list[str]:
@@ -70,5 +70,5 @@ def _text(value: object) -> str:
 
 
 def _is_shown(value: object) -> TypeGuard[Callable[..., object]]:
-    """Whether a value is a function that is a part of the kernel, and no intrinsic."""
+    """True if a value is a function that is a part of the kernel, and no intrinsic."""
     return isinstance(value, FunctionType) and not value.__module__.startswith((intrinsics.__name__, "numba"))

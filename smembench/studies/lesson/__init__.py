@@ -1,6 +1,6 @@
-"""What the documents' listings do, their mistakes included: each is run, and held to what it should do.
+"""Run the documents' listings, mistakes included, and compare what they do with what they should do.
 
-A lesson is a module of this package with a ``LESSON``; its name and what it shows stand here, for help and lists.
+A lesson is a module of this package with a ``LESSON``; its name and subject are here, for help and lists.
 """
 
 LESSONS = {

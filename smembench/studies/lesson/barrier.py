@@ -15,7 +15,7 @@ from smembench.kernels.common.grids import covering
 from smembench.kernels.numba_cuda import SIMULATED, cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation, launcher
 
 _SIDE = 32 if SIMULATED else 1024
 _MANY, _ONE = Block(32, 32), Block(8, 4)
@@ -72,9 +72,9 @@ def build(block: Block, *, barrier: bool, of_warp: bool = False) -> Callable[...
 def _experiment(
     what: str, block: Block, *, right: bool, barrier: bool = False, of_warp: bool = False, **more: Any
 ) -> Experiment:
-    """How many runs give a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
+    """Count runs with a wrong transpose. Each has other numbers, or leftovers of the last would pass for results."""
 
-    def run(runs: int) -> Found:
+    def run(runs: int) -> Observation:
         launch = launcher(build(block, barrier=barrier, of_warp=of_warp), covering(_SIDE, _SIDE, block), block)
         wrong = 0
         for run in range(runs):
@@ -82,7 +82,7 @@ def _experiment(
             out = np.full(inp.size, np.nan, np.float32)
             launch(out, inp.ravel(), np.uint32(_SIDE), np.uint32(_SIDE))
             wrong += not np.array_equal(out.reshape(inp.shape), inp.T)
-        return Found(f"wrong in {wrong} of {runs} runs", (wrong == 0) == right)
+        return Observation(f"wrong in {wrong} of {runs} runs", (wrong == 0) == right)
 
     return Experiment(f"blocks of {block}, {what}", "never wrong" if right else "wrong at times", run, **more)
 

@@ -1,7 +1,7 @@
 """The slides' transposeSmem, statement by statement: right for square matrices of whole blocks, and for no others.
 
 Its boundary test comes after ``ix`` and ``iy`` have become the coordinates of the output, an nx × ny matrix, and still
-compares them with nx and ny, the bounds of the input. The loads and the barrier stand inside it. So
+compares them with nx and ny, the bounds of the input. The loads and the barrier are inside it. So
 
 - whole blocks beyond the smaller side write nothing;
 - at the edges a thread loads only if its *output* is inside: elements of the tile stay unwritten, others come from the
@@ -23,7 +23,7 @@ from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block
 from smembench.studies.lesson import barrier
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation, launcher
 
 _BLOCK = Block(16, 16)
 _SIZES = ((64, 64), (64, 32), (100, 100))
@@ -74,7 +74,7 @@ def build() -> Callable[..., None]:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What the listing does to a matrix.
+    """Predicted effects of the listing on a matrix.
 
     Attributes:
         wrong: elements of the output.
@@ -115,24 +115,24 @@ def predicted(nx: int, ny: int) -> Predicted:
 def _experiment(what: str, kernel: Callable[..., None], nx: int, ny: int, wrong: int) -> Experiment:
     """The wrong elements of a launch; behind the input there are numbers that it does not have."""
 
-    def run(runs: int) -> Found:
+    def run(runs: int) -> Observation:
         grid, count = covering(nx, ny, _BLOCK), nx * ny
         inp = np.full(grid[1] * _BLOCK.y * nx + grid[0] * _BLOCK.x, -1, np.float32)
         inp[:count] = np.arange(count)
         out = np.full(count, np.nan, np.float32)
         launch = launcher(kernel, grid, _BLOCK)
         launch(out, inp, np.uint32(nx), np.uint32(ny))
-        found = int(np.count_nonzero(out.reshape(nx, ny) != inp[:count].reshape(ny, nx).T))
-        return Found(f"{found} of {count} wrong", found == wrong)
+        errors = int(np.count_nonzero(out.reshape(nx, ny) != inp[:count].reshape(ny, nx).T))
+        return Observation(f"{errors} of {count} wrong", errors == wrong)
 
     return Experiment(f"{nx}×{ny}, {what}", f"{wrong} of {nx * ny} wrong", run)
 
 
 def _as_written(nx: int, ny: int) -> Experiment:
-    told, (blocks_x, blocks_y) = predicted(nx, ny), covering(nx, ny, _BLOCK)
-    diverge = f", a divergent barrier in {told.divergent} of {blocks_x * blocks_y} blocks" if told.divergent else ""
-    beyond = f", {told.beyond} loads beyond the input" if told.beyond else ""
-    return _experiment(f"as written{diverge}{beyond}", build(), nx, ny, told.wrong)
+    counts, (blocks_x, blocks_y) = predicted(nx, ny), covering(nx, ny, _BLOCK)
+    diverge = f", a divergent barrier in {counts.divergent} of {blocks_x * blocks_y} blocks" if counts.divergent else ""
+    beyond = f", {counts.beyond} loads beyond the input" if counts.beyond else ""
+    return _experiment(f"as written{diverge}{beyond}", build(), nx, ny, counts.wrong)
 
 
 LESSON = Lesson(

@@ -14,7 +14,7 @@ import numpy as np
 
 from smembench.kernels.numba_cuda import cuda, number
 from smembench.kernels.types import Array
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation, launcher
 
 _THREADS = 64
 _SECONDS = 5.0
@@ -25,7 +25,7 @@ Listing = Callable[[Array, Array], None]
 
 
 def before_the_branch(out: Array, inp: Array) -> None:
-    """The barrier stands before the branch."""
+    """The barrier is before the branch."""
     tile = cuda.shared.array(_THREADS, _INT)
     t = cuda.threadIdx.x
     tile[t] = inp[t]
@@ -36,7 +36,7 @@ def before_the_branch(out: Array, inp: Array) -> None:
         out[t] = inp[_THREADS - 1 - t]
 
 
-def in_each_branch(out: Array, inp: Array) -> None:
+def in_both_branches(out: Array, inp: Array) -> None:
     """The document's listing: threads part, and each part has a barrier of its own."""
     tile = cuda.shared.array(_THREADS, _INT)
     t = cuda.threadIdx.x
@@ -78,9 +78,9 @@ def waiting(out: Array, inp: Array) -> None:
 
 
 def _experiment(what: str, listing: Listing, *, hangs: bool = False, unless: str = "") -> Experiment:
-    """Whether the listing ends, and how many elements are right after so many launches if it does."""
+    """Run the listing, and count right elements over the launches if it ends."""
 
-    def run(runs: int) -> Found:
+    def run(runs: int) -> Observation:
         launch = launcher(listing, 1, _THREADS)
         right = 0
         for run in range(runs):
@@ -89,7 +89,7 @@ def _experiment(what: str, listing: Listing, *, hangs: bool = False, unless: str
             launch(out, inp)
             right += int(np.count_nonzero(out == inp[::-1]))
         all_right = right == runs * _THREADS
-        return Found(f"ends, {right} of {runs * _THREADS} right", all_right and not hangs)
+        return Observation(f"ends, {right} of {runs * _THREADS} right", all_right and not hangs)
 
     expected = "waits for ever" if hangs else "ends, all right"
     return Experiment(what, expected, run, unless=unless, hangs=hangs, seconds=_SECONDS)
@@ -102,7 +102,7 @@ LESSON = Lesson(
     document="slides, explicit barrier",
     experiments=(
         _experiment("the barrier before the branch", before_the_branch),
-        _experiment("a barrier in each branch, as in the document", in_each_branch, unless=_BEFORE_VOLTA),
+        _experiment("a barrier in each branch, as in the document", in_both_branches, unless=_BEFORE_VOLTA),
         _experiment("odd threads return before the barrier", returned, unless=_BEFORE_VOLTA),
         _experiment("odd threads wait for what comes after the barrier", waiting, hangs=True),
     ),

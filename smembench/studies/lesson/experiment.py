@@ -19,8 +19,8 @@ Needs = Literal["gpu", "threads", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What an experiment showed, and whether that is what was expected; None if it cannot be run here."""
+class Observation:
+    """Outcome of an experiment, and whether it was the expected one; None if it cannot be run here."""
 
     text: str
     as_expected: bool | None
@@ -33,7 +33,7 @@ class Experiment:
     Attributes:
         what: what is run.
         expected: what it should show: what the document says, or what was computed.
-        run: runs it as often as it is told to, in a process of its own; a device is selected there.
+        run: runs it the given number of times, in a process of its own; a device is selected there.
         unless: why it may show something else, such as newer hardware than the document's; without a reason that is
             a failure.
         hangs: whether it is expected never to end.
@@ -42,7 +42,7 @@ class Experiment:
 
     what: str
     expected: str
-    run: Callable[[int], Found]
+    run: Callable[[int], Observation]
     needs: Needs = "threads"
     unless: str = ""
     hangs: bool = False

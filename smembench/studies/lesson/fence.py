@@ -1,7 +1,7 @@
 """A message from one block to another through global memory: written, announced by a flag, and read.
 
 Without ``__threadfence`` threads of other blocks may see a thread's accesses to global memory in another order. The
-writer's fence stands between the message and the flag, the reader's between the flag and the message. Which orders are
+writer's fence is between the message and the flag, the reader's between the flag and the message. Which orders are
 allowed is counted here. What happens only a GPU shows: Numba's simulator runs one block after another.
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from smembench.kernels.numba_cuda import cuda, device
 from smembench.kernels.types import Array, Index
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation, launcher
 
 
 class Fences(NamedTuple):
-    """Which side has a fence."""
+    """The sides that have a fence."""
 
     writer: bool
     reader: bool
@@ -33,7 +33,7 @@ class Fences(NamedTuple):
 
     @property
     def expected(self) -> str:
-        """What is read."""
+        """The expected reads."""
         return "never old" if all(self) else "old at times"
 
 
@@ -113,19 +113,19 @@ def orders(fences: Fences) -> tuple[int, int]:
 
 
 def _allowed(fences: Fences) -> Experiment:
-    """Whether an old message may be read."""
+    """Check all allowed orders for one that reads an old message."""
 
-    def run(runs: int) -> Found:
+    def run(runs: int) -> Observation:
         stale, allowed = orders(fences)
-        return Found(f"old in {stale} of {allowed}", (stale == 0) == all(fences))
+        return Observation(f"old in {stale} of {allowed}", (stale == 0) == all(fences))
 
     return Experiment(f"all orders, {fences.named}", fences.expected, run, needs="nothing")
 
 
 def _seen(fences: Fences, *, read_before: bool, unless: str = "") -> Experiment:
-    """How many messages a GPU reads as they were before."""
+    """Count the messages that a GPU reads as they were before."""
 
-    def run(runs: int) -> Found:
+    def run(runs: int) -> Observation:
         launch = launcher(build(fences, read_before=read_before), 2 * _PAIRS, _LANES)
         message = cuda.to_device(np.zeros(_WORDS * _COUNT * _APART, np.int32))
         stale = 0
@@ -134,7 +134,7 @@ def _seen(fences: Fences, *, read_before: bool, unless: str = "") -> Experiment:
             seen = cuda.device_array((_WORDS, _COUNT), np.int32)
             launch(seen.ravel(), message, ready, sent, np.int32(number))
             stale += int(np.count_nonzero((seen.copy_to_host() != number).any(axis=0)))
-        return Found(f"old in {stale} of {runs * _COUNT}", (stale == 0) == all(fences))
+        return Observation(f"old in {stale} of {runs * _COUNT}", (stale == 0) == all(fences))
 
     what = f"messages, {fences.named}{', read before' if read_before else ''}"
     return Experiment(what, fences.expected, run, needs="gpu", unless=unless)

@@ -1,4 +1,4 @@
-"""How often threads read an element of A or B, from global memory and from a tile, counted in traces of the kernels.
+"""Reads per element of A or B, from global memory and from a tile, counted in traces of the kernels.
 
 The blog's example is a product of 4×4 matrices in tiles of 2×2: each element of a tile is used twice, and in its kernel
 with tiles of 32×32 it is used 32 times. The programming guide: without tiles A is read B.width times, with them
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from smembench.explain.analysis import explain
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation
 
 _ITEMSIZE = 4
 Element = tuple[str, int]
@@ -21,17 +21,17 @@ Element = tuple[str, int]
 
 
 def _accesses(kernel: str, side: int, space: str, kind: str) -> Counter[Element]:
-    """How often all threads access each element, in a product of matrices of 2×2 blocks of side × side threads."""
+    """Accesses of all threads per element, in a product of matrices of 2×2 blocks of side × side threads."""
     n = 2 * side
     case = Case("matmul", kernel, "cuda:0", "float32", n, n, n, Block(side, side), 0 if kernel == "tiled" else None)
-    found: Counter[Element] = Counter()
+    counts: Counter[Element] = Counter()
     for request in explain(case).trace.requests:
         site = request.site
         if (site.space, site.kind) == (space, kind):
             begins = (address for address in request.addresses if address is not None)
             for address in (at for begin in begins for at in range(begin, begin + site.width, _ITEMSIZE)):
-                found[site.array, address] += request.weight
-    return found
+                counts[site.array, address] += request.weight
+    return counts
 
 
 def global_reads(kernel: str, side: int) -> dict[Element, float]:
@@ -46,14 +46,14 @@ def uses(kernel: str, side: int) -> dict[Element, float]:
 
 
 def _experiment(what: str, times: int, elements: int, counted: Callable[[], dict[Element, float]]) -> Experiment:
-    def run(runs: int) -> Found:
+    def run(runs: int) -> Observation:
         try:
             counts = counted()
         except UsageError as error:  # the compilers are missing
-            return Found(str(error), None)
-        found = sorted(set(counts.values()))
-        text = f"{' or '.join(f'{count:g}' for count in found)} times each of {len(counts)}"
-        return Found(text, (found, len(counts)) == ([times], elements))
+            return Observation(str(error), None)
+        distinct = sorted(set(counts.values()))
+        text = f"{' or '.join(f'{count:g}' for count in distinct)} times each of {len(counts)}"
+        return Observation(text, (distinct, len(counts)) == ([times], elements))
 
     return Experiment(what, f"{times} times each of {elements}", run, needs="nothing")
 

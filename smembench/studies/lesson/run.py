@@ -19,7 +19,7 @@ from smembench.model.errors import DeviceUnavailable
 from smembench.model.text import one_line
 from smembench.run.environment import versions
 from smembench.run.session import locked
-from smembench.studies.lesson.experiment import Experiment, Found, load
+from smembench.studies.lesson.experiment import Experiment, Observation, load
 from smembench.toolchains.registry import Refused
 
 SIMULATOR = "simulator"
@@ -42,12 +42,12 @@ class Result:
 
     experiment: Experiment
     on: str
-    found: Found
+    observation: Observation
 
     @property
     def failed(self) -> bool:
-        """Whether it shows what nothing explains."""
-        return self.found.as_expected is False and not self.experiment.unless
+        """True for an unexpected outcome without an explanation."""
+        return self.observation.as_expected is False and not self.experiment.unless
 
 
 def where(device: str) -> Where:
@@ -75,7 +75,7 @@ def results(name: str, device: str, runs: int, begin: Callable[[Experiment], Non
         name: of the lesson.
         device: as ``Where`` names it.
         runs: how often a GPU repeats each; the simulator does not.
-        begin: told of each experiment before it is run.
+        begin: called with each experiment before it is run.
 
     Raises:
         UsageError: for an unknown lesson.
@@ -86,26 +86,26 @@ def results(name: str, device: str, runs: int, begin: Callable[[Experiment], Non
         for number, experiment in enumerate(lesson.experiments):
             begin(experiment)
             if experiment.needs == "nothing":
-                yield Result(experiment, CPU, _found(experiment, runs))
+                yield Result(experiment, CPU, _observed(experiment, runs))
             elif device != CPU:
                 yield Result(experiment, device, isolated(name, number, device, runs))
             elif experiment.needs == "threads":
                 yield Result(experiment, SIMULATOR, isolated(name, number, SIMULATOR, 1))
             else:
-                yield Result(experiment, "", Found("needs a GPU", None))
+                yield Result(experiment, "", Observation("needs a GPU", None))
 
 
-def _found(experiment: Experiment, runs: int) -> Found:
+def _observed(experiment: Experiment, runs: int) -> Observation:
     try:
         return experiment.run(runs)
     except Refused as missing:
-        return Found(str(missing), None)
+        return Observation(str(missing), None)
     except Exception as error:
-        return Found(one_line(error), as_expected=False)
+        return Observation(one_line(error), as_expected=False)
 
 
-def isolated(name: str, number: int, device: str, runs: int) -> Found:
-    """What a lesson's experiment of that number shows in a process of its own, on a GPU or in the simulator."""
+def isolated(name: str, number: int, device: str, runs: int) -> Observation:
+    """Run an experiment of a lesson, by number, in a process of its own, on a GPU or in the simulator."""
     experiment = load(name).experiments[number]
     simulated = {"NUMBA_ENABLE_CUDASIM": "1" if device == SIMULATOR else "0"}
     try:
@@ -118,12 +118,12 @@ def isolated(name: str, number: int, device: str, runs: int) -> Found:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Found(f"its process did not start within {_START_S:g} s", as_expected=False)
+        return Observation(f"its process did not start within {_START_S:g} s", as_expected=False)
     if ended.returncode == -signal.SIGALRM:
-        return Found(f"no end within {experiment.seconds:g} s: killed", experiment.hangs)
+        return Observation(f"no end within {experiment.seconds:g} s: killed", experiment.hangs)
     if ended.returncode:
-        return Found(f"its process ended with {ended.returncode} {ended.stderr[-200:]}".strip(), as_expected=False)
-    return Found(**json.loads(ended.stdout))
+        return Observation(f"its process ended with {ended.returncode} {ended.stderr[-200:]}".strip(), False)
+    return Observation(**json.loads(ended.stdout))
 
 
 def main() -> None:
@@ -135,7 +135,7 @@ def main() -> None:
 
         Device(int(device.partition(":")[2])).set_current()
     signal.setitimer(signal.ITIMER_REAL, experiment.seconds)
-    print(json.dumps(asdict(_found(experiment, int(runs)))), flush=True)
+    print(json.dumps(asdict(_observed(experiment, int(runs)))), flush=True)
     os._exit(0)  # without the clean-up, in which a broken CUDA context can hang
 
 

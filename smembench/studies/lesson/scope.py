@@ -1,7 +1,7 @@
-"""Where variables live: which threads see them, for how long, and what a kernel may count on between blocks.
+"""Scope and lifetime of variables, and the order of blocks that a kernel may rely on.
 
-Shared memory at file scope, textures and the slides' setRowReadColDyn are in CUDA C, since Numba has neither the first
-nor textures; NVRTC compiles them.
+Shared memory at file scope, textures and the slides' setRowReadColDyn are in CUDA C, compiled by NVRTC,
+because Numba has neither the first nor textures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from smembench.explain.occupancy import occupancy
 from smembench.kernels.numba_cuda import SIMULATED, cuda
 from smembench.kernels.program import CudaCKernel
 from smembench.kernels.types import Array
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson, launcher
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation, launcher
 from smembench.studies.lesson.symbols import PROGRAM, Listing
 from smembench.toolchains import nvrtc
 from smembench.toolchains.loaded import Loaded
@@ -66,41 +66,41 @@ _CAPABILITY = "9.0"
 
 
 def _launched(entry: str, grid: int, block: tuple[int, int], out: Any, *scalars: Any, dynamic_bytes: int = 0) -> Array:
-    """What a kernel of the source writes, on the current GPU."""
+    """The output of a kernel of the source, on the current GPU."""
     listing = Listing()
     program = CudaCKernel(SOURCE, entry, grid=(grid, 1), block=block, dynamic_bytes=dynamic_bytes)
     major, minor = listing.stream.device.compute_capability
     loaded: Loaded[CudaCKernel] = Loaded(nvrtc.compiled(program, f"{major}.{minor}"), entry)
     loaded.launcher(program, listing.handle, scalars)(out)
     listing.stream.sync()
-    found: Array = out.copy_to_host()
-    return found
+    values: Array = out.copy_to_host()
+    return values
 
 
-def _right(found: Any, expected: Any) -> Found:
-    right = int(np.count_nonzero(found == expected))
-    return Found(f"{right} of {found.size} right", right == found.size)
+def _right(values: Any, expected: Any) -> Observation:
+    right = int(np.count_nonzero(values == expected))
+    return Observation(f"{right} of {values.size} right", right == values.size)
 
 
-def _file_scope(runs: int) -> Found:
-    """Whether every block has its own."""
+def _file_scope(runs: int) -> Observation:
+    """Check that every block has its own copy."""
     from smembench.kernels.device_memory import device_array
 
-    found = _launched("share", _BLOCKS, (_THREADS, 1), device_array(_BLOCKS * _THREADS, np.int32))
-    return _right(found, np.repeat(np.arange(_BLOCKS), _THREADS))
+    values = _launched("share", _BLOCKS, (_THREADS, 1), device_array(_BLOCKS * _THREADS, np.int32))
+    return _right(values, np.repeat(np.arange(_BLOCKS), _THREADS))
 
 
-def _set_row_read_col(runs: int) -> Found:
+def _set_row_read_col(runs: int) -> Observation:
     """The slides' listing with its launch."""
     from smembench.kernels.device_memory import device_array
 
     words = _SIDE * _SIDE
     out = device_array(words, np.int32)
-    found = _launched("setRowReadColDyn", 1, (_SIDE, _SIDE), out, dynamic_bytes=4 * words)
-    return _right(found, np.arange(words).reshape(_SIDE, _SIDE).T.ravel())
+    values = _launched("setRowReadColDyn", 1, (_SIDE, _SIDE), out, dynamic_bytes=4 * words)
+    return _right(values, np.arange(words).reshape(_SIDE, _SIDE).T.ravel())
 
 
-def _conflicts(runs: int) -> Found:
+def _conflicts(runs: int) -> Observation:
     """The conflicts of the same, in a trace."""
     from smembench.explain.any_kernel import explain_any
     from smembench.launches.arguments import in_order_and_named
@@ -115,10 +115,10 @@ def _conflicts(runs: int) -> Found:
     launch = Launch((1,), (_SIDE, _SIDE), arguments, named, 4 * words)
     costs = explain_any(RawKernel(SOURCE, "setRowReadColDyn", ()), launch, capability=_CAPABILITY)
     store, load = costs.worst("store"), costs.worst("load")
-    return Found(f"stores {store:g}-way, loads {load:g}-way", (store, load) == (1, _SIDE))
+    return Observation(f"stores {store:g}-way, loads {load:g}-way", (store, load) == (1, _SIDE))
 
 
-def _texture(runs: int) -> Found:
+def _texture(runs: int) -> Observation:
     """A matrix through a texture, with what lies beside its rows."""
     from cuda.bindings import driver
 
@@ -137,13 +137,13 @@ def _texture(runs: int) -> Found:
     texture.addressMode = [driver.CUaddress_mode.CU_TR_ADDRESS_MODE_CLAMP] * 3
     made = checked(driver.cuTexObjectCreate(resource, texture, None))
     out = device_array(_SIDE * (_SIDE + 2), np.float32)
-    found = _launched("readTexture", _SIDE, (_SIDE + 2, 1), out, np.uint64(int(made)))
+    values = _launched("readTexture", _SIDE, (_SIDE + 2, 1), out, np.uint64(int(made)))
     checked(driver.cuTexObjectDestroy(made))
     listing.stream.sync()
-    return _right(found, np.pad(matrix, ((0, 0), (1, 1)), mode="edge").ravel())
+    return _right(values, np.pad(matrix, ((0, 0), (1, 1)), mode="edge").ravel())
 
 
-def _constants(runs: int) -> Found:
+def _constants(runs: int) -> Observation:
     """Two launches find what was filled once, and a third what was filled then."""
     listing = Listing()
     for name in listing.values:
@@ -160,7 +160,7 @@ def _constants(runs: int) -> Found:
         product = listing.values["constData"] * listing.values["devData"]
         right += int(np.count_nonzero(listing.pointed.copy_to_host() == product))
     count = 3 * listing.pointed.size
-    return Found(f"{right} of {count} right", right == count)
+    return Observation(f"{right} of {count} right", right == count)
 
 
 def neighbours(out: Array, memory: Array) -> None:
@@ -178,19 +178,19 @@ def tickets(out: Array, counter: Array) -> None:
         out[cuda.blockIdx.x] = cuda.atomic.add(counter, 0, 1)
 
 
-def _visible(runs: int) -> Found:
+def _visible(runs: int) -> Observation:
     places = np.arange(_BLOCKS * _THREADS).reshape(_BLOCKS, _THREADS)
     out, memory = (np.full(places.size, -1, np.int32) for _ in range(2))
     launcher(neighbours, _BLOCKS, _THREADS)(out, memory)
     return _right(out, np.roll(places, -1, axis=1).ravel())
 
 
-def _any_order(runs: int) -> Found:
+def _any_order(runs: int) -> Observation:
     out, counter = np.full(_BLOCKS, -1, np.int32), np.zeros(1, np.int32)
     launcher(tickets, _BLOCKS, 32)(out, counter)
     numbers = np.arange(_BLOCKS)
     moved = int(np.count_nonzero(out != numbers))
-    return Found(f"each once, {moved} out of turn", np.array_equal(np.sort(out), numbers))
+    return Observation(f"each once, {moved} out of turn", np.array_equal(np.sort(out), numbers))
 
 
 def resident(capability: str = _CAPABILITY) -> list[int]:
@@ -198,12 +198,12 @@ def resident(capability: str = _CAPABILITY) -> list[int]:
     return [occupancy(capability, _THREADS, 1024 * kib, None).blocks for kib in KIB]
 
 
-def _resident(runs: int) -> Found:
-    found = resident()
-    return Found(", ".join(map(str, found)), found == sorted(found, reverse=True) and found[0] > found[-1])
+def _resident(runs: int) -> Observation:
+    counts = resident()
+    return Observation(", ".join(map(str, counts)), counts == sorted(counts, reverse=True) and counts[0] > counts[-1])
 
 
-def _resident_here(runs: int) -> Found:
+def _resident_here(runs: int) -> Observation:
     """The driver's count beside the package's."""
     from cuda.bindings import driver
 
@@ -215,8 +215,8 @@ def _resident_here(runs: int) -> Found:
     loaded: Loaded[CudaCKernel] = Loaded(nvrtc.compiled(program, f"{major}.{minor}"), program.entry)
     count = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
     loaded.set_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", 100)
-    found = [int(checked(count(loaded.function(0), _THREADS, 1024 * kib))) for kib in KIB]
-    return Found(", ".join(map(str, found)), found == resident(f"{major}.{minor}"))
+    counts = [int(checked(count(loaded.function(0), _THREADS, 1024 * kib))) for kib in KIB]
+    return Observation(", ".join(map(str, counts)), counts == resident(f"{major}.{minor}"))
 
 
 _SIZES = f"blocks of {_THREADS} threads with {', '.join(map(str, KIB))} KiB of shared memory each, per SM"

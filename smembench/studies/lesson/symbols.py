@@ -2,7 +2,7 @@
 
 cudaMemcpyToSymbol, cudaMemcpyFromSymbol, cudaGetSymbolAddress and cudaGetSymbolSize know the symbols of a host program
 that nvcc compiled. Here NVRTC compiles the listing's variables, and the driver finds them by name. They are in CUDA C,
-since Numba declares none.
+because Numba declares none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from smembench.devices.buffers import new_stream
 from smembench.kernels.device_memory import to_device
 from smembench.kernels.program import CudaCKernel
-from smembench.studies.lesson.experiment import Experiment, Found, Lesson
+from smembench.studies.lesson.experiment import Experiment, Lesson, Observation
 from smembench.toolchains import cubin, nvrtc
 from smembench.toolchains.loaded import Loaded, pointer
 from smembench.toolchains.registry import Refused
@@ -65,26 +65,26 @@ class Listing:
         self.stream.sync()
 
     def read(self, name: str) -> Array:
-        """What a variable holds."""
+        """Read the contents of a variable."""
         back = np.zeros_like(self.values[name])
         copy_from_symbol(self.code.handle, name, back, self.handle)
         self.stream.sync()
         return back
 
 
-def _copied(name: str, runs: int) -> Found:
+def _copied(name: str, runs: int) -> Observation:
     """Address and size of a variable, and whether it holds what is copied to it."""
     listing = Listing()
     address, size = symbol(listing.code.handle, name)
     listing.fill(name)
     back, values = listing.read(name), listing.values[name]
     same = int(np.count_nonzero(back == values))
-    found = f"{size} bytes at {address:#x}, {same} of {len(values)} the same"
-    return Found(found, (size, same) == (SIZES[name], len(values)))
+    text = f"{size} bytes at {address:#x}, {same} of {len(values)} the same"
+    return Observation(text, (size, same) == (SIZES[name], len(values)))
 
 
-def _read_by_a_kernel(runs: int) -> Found:
-    """Whether a kernel finds all three filled."""
+def _read_by_a_kernel(runs: int) -> Observation:
+    """Check that a kernel reads all three variables as filled."""
     listing = Listing()
     for name in SIZES:
         listing.fill(name)
@@ -93,15 +93,15 @@ def _read_by_a_kernel(runs: int) -> Found:
     listing.stream.sync()
     product = listing.values["constData"] * listing.values["devData"]
     right = int(np.count_nonzero(listing.pointed.copy_to_host() == product))
-    return Found(f"{right} of {_COUNT} right", right == _COUNT)
+    return Observation(f"{right} of {_COUNT} right", right == _COUNT)
 
 
-def _compiled(runs: int) -> Found:
+def _compiled(runs: int) -> Observation:
     """The variables' sizes in the object file."""
     if reason := nvrtc.TOOLCHAIN.unavailable():
         raise Refused(f"needs NVRTC: {reason}")
     sizes = cubin.variables(bytes(nvrtc.compiled(PROGRAM, "9.0").code))
-    return Found(_bytes(sizes), sizes == SIZES)
+    return Observation(_bytes(sizes), sizes == SIZES)
 
 
 def _bytes(sizes: dict[str, int]) -> str:

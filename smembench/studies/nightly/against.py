@@ -1,4 +1,4 @@
-"""What a night's run is compared with: the runs before it, the pinned baseline, or a named run."""
+"""Compare a night's run with the runs before it, the pinned baseline, or a named run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def never_pruned(root: Path) -> list[Path]:
 
 
 def is_named(text: str) -> bool:
-    """Whether a text means earlier runs, ``last``, ``last:N`` or ``baseline``, rather than a path."""
+    """True if a text means earlier runs, ``last``, ``last:N`` or ``baseline``, rather than a path."""
     return text == BASELINE or text.partition(":")[0] == LAST
 
 
@@ -70,7 +70,7 @@ def count_of(compare_to: str) -> int:
 
 
 @dataclass(slots=True)
-class Held:
+class Review:
     """Comparisons of a run, each with the name of what it is compared with, and lines about them.
 
     Attributes:
@@ -85,43 +85,43 @@ class Held:
     nothing: list[str] = field(default_factory=list)
 
 
-def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = unseen) -> Held:
+def compare(compare_to: str, root: Path, new: Run, rules: Rules, step: Step = unseen) -> Review:
     """Compare a run with others.
 
     ``last`` is the previous run, ``last:N`` the previous N, each case's those on its device. If a baseline is pinned,
-    both compare with that too, since a slow drift never shows from one run to the next. With ``last:N`` the newest N
+    both compare with that too, because a slow drift never shows from one run to the next. With ``last:N`` the newest N
     runs, including this one, are compared with the baseline. A case whose change is accepted is compared with the runs
     from the accepted one on. ``step`` is called before each run is read.
     """
     count = count_of(compare_to)
-    held = Held()
+    review = Review()
     meant = for_run(accepted(root), new) if is_named(compare_to) else {}
     fresh = {case for case, one in meant.items() if one.started_at_utc == began(new)}
     newest = [new]
     if compare_to != BASELINE:
-        before = _readable(_meant(compare_to, root, new), compare_to, held, step)
+        before = _readable(_meant(compare_to, root, new), compare_to, review, step)
         judge = (
             partial(_with_last, before, new, count, meant, rules) if count else partial(_with_named, before, new, rules)
         )
         if before and not fresh.issuperset(row.case_id for row in new.rows):
-            _add(held, compare_to, judge)
-        _absent(before, new, held)
+            _add(review, compare_to, judge)
+        _absent(before, new, review)
         newest = [*before, new][-max(count, 1) :]
         if count:
-            _left_out(compare_to, count, root, new, before, held)
+            _left_out(compare_to, count, root, new, before, review)
     pinned = baselines(root).get(new.description.config.name) if is_named(compare_to) else None
     if pinned is not None and [run.path for run in newest[:-1]] != [pinned]:
-        for base in _readable([pinned], BASELINE, held):
+        for base in _readable([pinned], BASELINE, review):
             if compare_to == BASELINE:
-                _absent([base], new, held)
+                _absent([base], new, review)
             elif began(base) >= began(new):  # pinned since, so no run before it
                 continue
-            _add(held, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
+            _add(review, BASELINE, partial(_with_baseline, root, base, newest, meant, rules))
     if fresh:
-        held.notes.append(f"accepted from this run on, {number_of(len(fresh), 'case')}: {meant[min(fresh)].reason}")
-    elif not held.compared and not held.problems:
-        held.notes.append("there is no run before it to compare with")
-    return held
+        review.notes.append(f"accepted from this run on, {number_of(len(fresh), 'case')}: {meant[min(fresh)].reason}")
+    elif not review.compared and not review.problems:
+        review.notes.append("there is no run before it to compare with")
+    return review
 
 
 def _meant(compare_to: str, root: Path, new: Run) -> list[Path]:
@@ -131,51 +131,53 @@ def _meant(compare_to: str, root: Path, new: Run) -> list[Path]:
     return without_left_over(runs_before(root, new.description, READ), never_pruned(root))
 
 
-def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run], held: Held) -> None:
+def _left_out(asked: str, count: int, root: Path, new: Run, before: Sequence[Run], review: Review) -> None:
     """Name the earlier runs that are not compared with; if there are no others, nothing could be compared."""
-    lines = held.notes if before else held.nothing
+    lines = review.notes if before else review.nothing
     lines += set_aside(root, new.description)
-    found, names = unlike(root, new.description), [device.name for device in new.description.devices]
-    if len(before) < count and found.unnamed:
+    others, names = unlike(root, new.description), [device.name for device in new.description.devices]
+    if len(before) < count and others.unnamed:
         lines.append(
-            f"{asked}: left out {number_of(len(found.unnamed), 'run')} without the device it was measured on, such "
-            f"as {found.unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
+            f"{asked}: left out {number_of(len(others.unnamed), 'run')} without the device it was measured on, such "
+            f"as {others.unnamed[-1]}; two runs can be compared with: smembench compare BASE NEW --across device"
         )
     if gpu_run := on_a_gpu(root, new.description):
-        held.problems.append(
+        review.problems.append(
             f"{asked}: no GPU was measured, unlike in {gpu_run}; smembench doctor says what is missing"
         )
-    if not before and not any(map(new.description.identity, names)) and (found.elsewhere or found.unnamed):
+    if not before and not any(map(new.description.identity, names)) and (others.elsewhere or others.unnamed):
         lines.append(f"{asked}: {new.id} does not say on which device it was measured, so no run is compared with it")
-    elif not before and found.elsewhere:
+    elif not before and others.elsewhere:
         lines.append(
-            f"{asked}: {number_of(len(found.elsewhere), 'other run')} of this config, such as {found.elsewhere[-1]}: "
+            f"{asked}: {number_of(len(others.elsewhere), 'other run')} of this config, such as {others.elsewhere[-1]}: "
             "of other devices, or of the same ones by other names; each device is compared with itself alone"
         )
-    if not before and found.unfinished:
+    if not before and others.unfinished:
         lines.append(
-            f"{asked}: {number_of(len(found.unfinished), 'run')} not complete, such as {found.unfinished[-1]}; "
-            f"continue it with: {resume_command(found.unfinished[-1])}"
+            f"{asked}: {number_of(len(others.unfinished), 'run')} not complete, such as {others.unfinished[-1]}; "
+            f"continue it with: {resume_command(others.unfinished[-1])}"
         )
 
 
-def _add(held: Held, what: str, judge: Callable[[], Comparison]) -> None:
+def _add(review: Review, what: str, judge: Callable[[], Comparison]) -> None:
     try:
-        found = judge()
+        result = judge()
     except SmembenchError as error:
-        held.nothing.append(f"not compared: {what}: {error}")
+        review.nothing.append(f"not compared: {what}: {error}")
         return
-    held.compared.append((what, found))
-    (held.problems if found.judged else held.nothing).extend(f"{what}: {problem}" for problem in not_judged(found))
+    review.compared.append((what, result))
+    (review.problems if result.judged else review.nothing).extend(
+        f"{what}: {problem}" for problem in not_judged(result)
+    )
 
 
-def not_judged(found: Comparison) -> Iterator[str]:
-    """What a comparison cannot tell though it should: of a whole device, and of cases that had changed before."""
-    if not found.cases:
+def not_judged(comparison: Comparison) -> Iterator[str]:
+    """Gaps in a comparison: a whole device without a verdict, and unresolved changes of earlier runs."""
+    if not comparison.cases:
         yield "nothing could be compared: no case is in both"
-    missed = [case for case in found.cases if case.verdict is Verdict.NOT_COMPARABLE]
+    missed = [case for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE]
     for device in dict.fromkeys(case.case.device for case in missed):
-        cases = [case for case in found.cases if case.case.device == device]
+        cases = [case for case in comparison.cases if case.case.device == device]
         if all(case in missed for case in cases):
             yield f"nothing on {device} could be compared: {cases[0].reason}"
     if changed := [case for case in missed if case.open]:
@@ -184,7 +186,7 @@ def not_judged(found: Comparison) -> Iterator[str]:
         yield f"not compared, though changed before: {some}: {first.reason}"
 
 
-def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
+def _absent(before: Sequence[Run], new: Run, review: Review) -> None:
     """Name the cases of earlier runs, oldest first, of which a run has no row, or one that was skipped.
 
     One that its config still plans is a problem; the others are named in the first run without them.
@@ -195,16 +197,16 @@ def _absent(before: Sequence[Run], new: Run, held: Held) -> None:
     planned = [case for case in gone if _still_planned(*newest[case], new)]
     left = [case for case in gone if case not in planned and newest[case][0] is before[-1]]
     if planned:
-        held.problems.append(
+        review.problems.append(
             f"without a result, although the config is unchanged: {_folded(planned, newest)}; to stop measuring a "
             "case, remove it from the config"
         )
     if left:
-        held.notes.append(f"no longer measured, because the config or the code changed: {_folded(left, newest)}")
+        review.notes.append(f"no longer measured, because the config or the code changed: {_folded(left, newest)}")
 
 
 def _still_planned(before: Run, device: str, new: Run) -> bool:
-    """Whether nothing that run.json records explains why a case on a device is no longer measured."""
+    """True if nothing that run.json records explains why a case on a device is no longer measured."""
     was, now = before.description, new.description
     if not was.config.sweep or _in_any_order(was.config.sweep) != _in_any_order(now.config.sweep):
         return False
@@ -260,7 +262,7 @@ def _without(run: Run, cases: Container[str]) -> Run:
     return run.only([row for row in run.rows if row.case_id not in cases])
 
 
-def _readable(paths: Sequence[Path], what: str, held: Held, step: Step = unseen) -> list[Run]:
+def _readable(paths: Sequence[Path], what: str, review: Review, step: Step = unseen) -> list[Run]:
     """The runs that can be read."""
     runs, damaged = [], []
     for number, path in enumerate(paths, 1):
@@ -269,7 +271,7 @@ def _readable(paths: Sequence[Path], what: str, held: Held, step: Step = unseen)
             runs.append(_load(path, what))
         except UsageError as error:
             damaged.append(f"not compared: {error}")
-    (held.notes if runs else held.nothing).extend(damaged)
+    (review.notes if runs else review.nothing).extend(damaged)
     return runs
 
 

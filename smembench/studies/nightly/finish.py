@@ -18,7 +18,7 @@ from smembench.studies.accept import accepted
 from smembench.studies.compare import Comparison, Rules, Verdict
 from smembench.studies.decide import decide, unsure
 from smembench.studies.nightly import against
-from smembench.studies.nightly.against import Held
+from smembench.studies.nightly.against import Review
 from smembench.studies.nightly.monitoring import Compared, json_line, open_metrics
 from smembench.studies.nightly.runs import prune, surplus
 from smembench.studies.run import SILENT, Watch
@@ -29,8 +29,8 @@ AGAIN = "measured again"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do with a run other than storing it: compare it with ``last``, ``last:N``, ``baseline`` or a folder; keep
-    the newest ``keep`` runs alone; write files for a monitoring system.
+    """Steps after a run: compare it with ``last``, ``last:N``, ``baseline`` or a folder; keep only the newest ``keep``
+    runs; write files for a monitoring system.
     """
 
     compare_to: str | None = None
@@ -57,18 +57,18 @@ class Finished:
     """A night's run, what came of its comparisons, and what it was to be compared with."""
 
     run: Run
-    held: Held
+    review: Review
     compare_to: str | None
 
     @property
     def compared(self) -> Compared:
         """The comparisons."""
-        return self.held.compared
+        return self.review.compared
 
     @property
     def problems(self) -> list[str]:
-        """What could not be compared or done."""
-        return [*self.held.nothing, *self.held.problems]
+        """Lines on what could not be compared or done."""
+        return [*self.review.nothing, *self.review.problems]
 
     @property
     def exit_code(self) -> int:
@@ -81,9 +81,9 @@ class Finished:
     @property
     def without_verdicts(self) -> int:
         """The exit code of a night in which no case is slower."""
-        if self.run.failed or self.held.problems:
+        if self.run.failed or self.review.problems:
             return FAILED
-        return INCOMPARABLE if self.held.nothing else 0
+        return INCOMPARABLE if self.review.nothing else 0
 
     @property
     def data(self) -> dict[str, JsonValue]:
@@ -93,12 +93,14 @@ class Finished:
             "exit_code": self.exit_code,
             "failed": {row.case_id: row.status for row in self.run.failed},
             "compared": [{"with": asked, **comparison.data} for asked, comparison in self.compared],
-            "notes": list[JsonValue](self.held.notes),
+            "notes": list[JsonValue](self.review.notes),
             "problems": list[JsonValue](self.problems),
         }
 
 
-def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], step: Step = unseen) -> Finished:
+def compare_stored(
+    compare_to: str, folder: Path, rules: Callable[[float | None], Rules], step: Step = unseen
+) -> Finished:
     """Compare a complete run with those before it in its folder.
 
     Args:
@@ -113,43 +115,43 @@ def held(compare_to: str, folder: Path, rules: Callable[[float | None], Rules], 
     folder = folder.resolve()
     run = load(folder)
     against.check(compare_to, folder.parent, run.description.config.name)
-    found = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold), step)
-    return Finished(run, found, compare_to)
+    review = against.compare(compare_to, folder.parent, run, rules(run.description.config.threshold), step)
+    return Finished(run, review, compare_to)
 
 
 def finish(plan: Plan, root: Path, folder: Path, step: Step = unseen, watch: Watch = SILENT) -> Finished:
     """Compare a complete run, decide ambiguous cases as its config asks, and remove runs beyond the number to keep."""
     run = load(folder)
-    found = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else Held()
+    review = against.compare(plan.compare_to, root, run, plan.rules, step) if plan.compare_to else Review()
     if run.description.config.decide:
-        _decide(run, found, plan.rules, watch)
+        _decide(run, review, plan.rules, watch)
     pinned = against.never_pruned(root)
-    if plan.keep is not None and (found.problems or found.nothing):
+    if plan.keep is not None and (review.problems or review.nothing):
         if surplus(root, run.description, folder, plan.keep, pinned):
-            found.notes.append(f"--keep {plan.keep}: nothing is removed, as not everything could be compared")
+            review.notes.append(f"--keep {plan.keep}: nothing is removed, as not everything could be compared")
     elif plan.keep is not None:
-        series = [comparison for asked, comparison in found.compared if asked != against.BASELINE]
-        held_against = {run_id for comparison in series for run_id in _alarmed(comparison)}
-        said, failed = prune(root, run.description, folder, plan.keep, pinned, held_against)
-        found.notes += said
-        found.problems += failed
-    return Finished(run, found, plan.compare_to)
+        series = [comparison for asked, comparison in review.compared if asked != against.BASELINE]
+        alarmed = {run_id for comparison in series for run_id in _alarmed(comparison)}
+        notes, failed = prune(root, run.description, folder, plan.keep, pinned, alarmed)
+        review.notes += notes
+        review.problems += failed
+    return Finished(run, review, plan.compare_to)
 
 
-def _decide(run: Run, held: Held, rules: Rules, watch: Watch) -> None:
+def _decide(run: Run, review: Review, rules: Rules, watch: Watch) -> None:
     """Measure the ambiguous cases of the first comparison again; what comes of it is a comparison of its own."""
-    for _, comparison in held.compared[:1]:
+    for _, comparison in review.compared[:1]:
         if not unsure(comparison):
             continue
         try:
             result = decide(comparison, run, run.description.config.decide, rules, watch)
         except SmembenchError as error:
-            held.problems.append(f"not measured again: {error}")
+            review.problems.append(f"not measured again: {error}")
             continue
-        held.problems += [f"measured again in part: {result.error}"] if result.error else []
-        held.notes += [f"no time to measure {number_of(result.left, 'ambiguous case')} again"] if result.left else []
-        if result.found is not None:
-            held.compared.append((AGAIN, result.found))
+        review.problems += [f"measured again in part: {result.error}"] if result.error else []
+        review.notes += [f"no time to measure {number_of(result.left, 'ambiguous case')} again"] if result.left else []
+        if result.comparison is not None:
+            review.compared.append((AGAIN, result.comparison))
 
 
 def _alarmed(comparison: Comparison) -> Iterator[str]:

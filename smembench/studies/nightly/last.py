@@ -17,11 +17,7 @@ from smembench.studies.compare.verdicts import Comparison, Rules
 
 
 def compare_with_last(
-    before: Sequence[Run],
-    new: Run,
-    count: int,
-    rules: Rules,
-    accepted: Mapping[str, str] | None = None,
+    before: Sequence[Run], new: Run, count: int, rules: Rules, accepted: Mapping[str, str] | None = None
 ) -> Comparison:
     """Compare each case of a run with the newest ``count`` runs before it that are at the case's standing level.
 
@@ -39,7 +35,7 @@ def compare_with_last(
     known: dict[tuple[object, ...], bool] = {}
 
     def like(item: Timed, now: Timed) -> bool:
-        """Whether they are comparable; of one case only the run and the device decide it."""
+        """True if they are comparable; of one case only the run and the device decide it."""
         key = (id(item.run), item.row.device)
         if key not in known:
             known[key] = comparable(item, now)
@@ -49,30 +45,30 @@ def compare_with_last(
     place = {run.id: number for number, run in enumerate(before)}
     starts = np.array([place.get((accepted or {}).get(case, ""), -1) for case in cases], dtype=np.int64)
     now = [after[case][0] for case in cases]
-    found = levels_of(before, usable, now, count, starts, math.log1p(rules.threshold))
-    held = [_held(before, items, found.at[row], count) for row, items in enumerate(usable)]
+    levels = levels_of(before, usable, now, count, starts, math.log1p(rules.threshold))
+    at_level = [_at_level(before, items, levels.at[row], count) for row, items in enumerate(usable)]
     pairs = [
         replace(
             pair(
-                held[row] or earlier[case],
+                at_level[row] or earlier[case],
                 after[case],
-                known=(float(found.variance[row]), float(found.freedom[row])),
-                like=usable[row] if len(held[row]) == 1 else (),  # of one run no rounds are the usual ones
+                known=(float(levels.variance[row]), float(levels.freedom[row])),
+                like=usable[row] if len(at_level[row]) == 1 else (),  # of one run no rounds are the usual ones
             ),
-            open=bool(found.open[row]),
-            returned=float(found.returned[row]),
-            habit=Habit(found.at[row, -RECENT:], found.off[row, -RECENT:]),
+            open=bool(levels.open[row]),
+            returned=float(levels.returned[row]),
+            habit=Habit(levels.at[row, -RECENT:], levels.off[row, -RECENT:]),
         )
         for row, case in enumerate(cases)
     ]
-    used = {id(item.run) for items in held for item in items}
+    used = {id(item.run) for items in at_level for item in items}
     base = [run for run in before if id(run) in used] or before[-count:]
-    result = compared(base, [new], judge(pairs, rules, found), rules)
+    result = compared(base, [new], judge(pairs, rules, levels), rules)
     previous = {row.case_id for run in before[-1:] for row in run.rows}
     return replace(result, only_base=[case for case in result.only_base if case in previous])
 
 
-def _held(runs: Sequence[Run], usable: Sequence[Timed], at: Sequence[bool], count: int) -> list[Timed]:
+def _at_level(runs: Sequence[Run], usable: Sequence[Timed], at: Sequence[bool], count: int) -> list[Timed]:
     """The newest times of a case that are at its level."""
     standing = {id(run) for run, is_at in zip(runs, at, strict=True) if is_at}
     return [item for item in usable if id(item.run) in standing][-count:]

@@ -69,7 +69,7 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
     done = [row for row in run.rows if row.ok]
     labels = {row.case_id: {**of_run, **_labels(row, run.description)} for row in run.rows}
     moment = run.description.started_at_utc
-    held = [({**of_run, "compared_with": asked}, found) for asked, found in compared]
+    comparisons = [({**of_run, "compared_with": asked}, comparison) for asked, comparison in compared]
     devices = {
         device.name: {**of_run, **_of_device(run.description, device.name)} for device in run.description.devices
     }
@@ -85,12 +85,12 @@ def open_metrics(run: Run, compared: Compared, exit_code: int) -> str:
         "smembench_case_ok": [(labels[row.case_id], float(row.ok)) for row in run.rows],
         "smembench_failed_cases": [(of_run, float(len(run.failed)))],
         "smembench_slower_cases": [
-            ({**labelled, **of_device}, float(sum(case.case.device == name for case in found.regressions)))
-            for labelled, found in held
+            ({**labelled, **of_device}, float(sum(case.case.device == name for case in comparison.regressions)))
+            for labelled, comparison in comparisons
             for name, of_device in devices.items()
         ],
         "smembench_throttled_cases": [(of_device, float(throttled[name])) for name, of_device in devices.items()],
-        "smembench_compared_cases": [(labelled, float(found.judged)) for labelled, found in held],
+        "smembench_compared_cases": [(labelled, float(comparison.judged)) for labelled, comparison in comparisons],
         "smembench_run_started_timestamp_seconds": began,
         "smembench_run_exit_code": [(of_run, float(exit_code))],
     }
@@ -119,7 +119,7 @@ def _labels(row: Row, run: Description) -> dict[str, str]:
 
 
 def _of_device(run: Description, name: str) -> dict[str, str]:
-    """Labels that tell a device from all others, by a GPU's UUID or in an anonymous run its pseudonym."""
+    """Labels of a device: its name, model, and a GPU's UUID, or in an anonymous run its pseudonym."""
     device = run.device(name)
     return {"device": name, "uuid": (device.uuid if device else None) or "", "model": device.model if device else ""}
 

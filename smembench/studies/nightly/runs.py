@@ -28,14 +28,14 @@ def runs_like(root: Path, run: Description) -> list[tuple[Description, Path]]:
     """Complete runs directly in ``root`` of the same config name that share a device with this one, oldest first.
 
     run.json alone is enough, so the next removal finishes one that was cut off. A link and a run that is being written
-    do not count; nor does an unfinished one, since it would change verdicts that were given when it is resumed.
+    do not count; nor does an unfinished one, because it would change verdicts that were given when it is resumed.
     """
-    found = []
+    runs = []
     for other, path in _of_config(root, run):
         if _alike(other, run) and not path.is_symlink():
             with unwritten(path / JOURNAL) as free:
-                found += [(other, path)] if free else []
-    return sorted(found, key=lambda one: (one[0].started_at_utc, one[1]))
+                runs += [(other, path)] if free else []
+    return sorted(runs, key=lambda one: (one[0].started_at_utc, one[1]))
 
 
 def _of_config(root: Path, run: Description, *, complete: bool = True) -> Iterator[tuple[Description, Path]]:
@@ -66,19 +66,18 @@ def set_aside(root: Path, run: Description) -> list[str]:
         like = other.config.name == run.config.name and _alike(other, run) and other.run_id != run.run_id
         if like and (why := ahead(other.started_at_utc)):
             late.append(f"{path}: {why}")
-    return [_folded(found) for found in (damaged, late) if found]
+    return [_folded(lines) for lines in (damaged, late) if lines]
 
 
-def _folded(found: Sequence[str]) -> str:
-    more = f" (and {len(found) - 1} more such runs)" if len(found) > 1 else ""
-    return f"left out {found[0]}{more}"
+def _folded(lines: Sequence[str]) -> str:
+    more = f" (and {len(lines) - 1} more such runs)" if len(lines) > 1 else ""
+    return f"left out {lines[0]}{more}"
 
 
 def _alike(other: Description, run: Description) -> bool:
-    """Whether a run has a device of another by the same name; cases on its other devices are compared with none."""
+    """True if a run shares a device name with another; cases on its other devices are compared with none."""
     theirs = devices_of(other)
-    shared = (device.id and theirs.get(name) == device for name, device in devices_of(run).items())
-    return any(shared)
+    return any(device.id and theirs.get(name) == device for name, device in devices_of(run).items())
 
 
 class Unlike(NamedTuple):
@@ -119,7 +118,7 @@ def on_a_gpu(root: Path, run: Description) -> str:
 
 
 def _order(run: Description) -> tuple[str, str]:
-    """What runs are sorted by: when they began, then their ids."""
+    """Sort key of a run: its start, then its id."""
     return run.started_at_utc, run.run_id
 
 
@@ -164,23 +163,23 @@ def prune(
     See ``surplus``. ``alarmed`` are the ids of runs that cases off their level are compared with. While there are any,
     they stay, and so do the two runs before them, as the first level is the median of three, and all after them: the
     cases that are at their level would else seem to have jumped where runs are missing. The two are looked for among
-    all runs, since the oldest run of an alarm may be pinned or among those to keep, and still needs the two before it.
+    all runs, because the oldest run of an alarm may be pinned or among those to keep, and still needs these two.
     """
-    said, failed = [], []
+    notes, failed = [], []
     paths = surplus(root, run, folder, keep, pinned)
     like = runs_like(root, run)
     stand = next((place for place, (other, _) in enumerate(like) if other.run_id in alarmed), len(like) + 2)
     standing = {path for _, path in like[max(stand - 2, 0) :]}
     if stay := [path for path in paths if path in standing]:
         more = f" and {len(stay) - 1} later runs" if len(stay) > 1 else ""
-        said.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
+        notes.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
     for path in paths[: len(paths) - len(stay)]:
         try:
             reason = remove(path)
-            said.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
+            notes.append(f"removed {path}" if reason is None else f"kept {path}: {reason}")
         except OSError as error:
             failed.append(f"{path}: cannot be removed ({error.strerror})")
-    return said, failed
+    return notes, failed
 
 
 def remove(folder: Path) -> str | None:

@@ -104,26 +104,26 @@ def figures(bench: Bench) -> Iterator[Figure]:
 def targets(contention: str, threads: int) -> Array:
     """The word that each thread adds to."""
     thread = np.arange(threads, dtype=np.uint32)
-    found = {"own words": thread, "one bank": thread % 32 * 32 + thread // 32, "one word": 0 * thread}
-    return found[contention]
+    words = {"own words": thread, "one bank": thread % 32 * 32 + thread // 32, "one word": 0 * thread}
+    return words[contention]
 
 
 def shared_cycles(bench: Bench, bits: int, contention: str) -> float:
     """Cycles per request in shared memory, median of the SMs."""
     words, rounds = targets(contention, _THREADS), _ROUNDS[contention]
-    found = bench.launch(_kernel(bench, f"shared{bits}"), words, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
-    for block in found[bench.sms :].reshape(bench.sms, -1):
+    output = bench.launch(_kernel(bench, f"shared{bits}"), words, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
+    for block in output[bench.sms :].reshape(bench.sms, -1):
         _check(block, words, bits, rounds)
-    return _per_request(found[: bench.sms], rounds)
+    return _per_request(output[: bench.sms], rounds)
 
 
 def global_cycles(bench: Bench, bits: int, contention: str) -> float:
     """Cycles per request in global memory with all SMs at work, median of the SMs."""
     words, rounds = targets(contention, bench.sms * _THREADS), _LONGER * _ROUNDS[contention]
     memory = to_device(np.zeros(words.size, f"uint{bits}"))
-    found = bench.launch(_kernel(bench, f"global{bits}"), memory, words, rounds, out=(np.int64, bench.sms))
+    cycles = bench.launch(_kernel(bench, f"global{bits}"), memory, words, rounds, out=(np.int64, bench.sms))
     _check(memory.copy_to_host(), words, bits, rounds)
-    return _per_request(found, rounds)
+    return _per_request(cycles, rounds)
 
 
 def _kernel(bench: Bench, entry: str) -> CudaCKernel:
@@ -131,7 +131,7 @@ def _kernel(bench: Bench, entry: str) -> CudaCKernel:
 
 
 def _check(memory: Any, words: Array, bits: int, rounds: int) -> None:
-    """Check every sum: thread i added i + 1, so many times."""
+    """Check every sum: thread i added i + 1 in every round."""
     dtype = np.dtype(f"uint{bits}")
     sums = np.zeros(memory.size, dtype)
     np.add.at(sums, words, np.arange(1, words.size + 1).astype(dtype) * dtype.type(rounds * _STEPS))

@@ -83,7 +83,7 @@ ENTRY(stores32, 1, true) ENTRY(stores64, 2, true) ENTRY(stores128, 4, true)
 )
 
 _THREADS, _WORDS, _STEPS = 1024, 8, 8
-"""As in the source."""
+"""Constants of the source."""
 _BYTES = 2**16
 """Bytes per thread and launch that are timed on the SM; by events several times as many, as a launch takes longer."""
 _LONGER = 8
@@ -109,9 +109,9 @@ def figures(bench: Bench) -> Iterator[Figure]:
 def bytes_per_clock(bench: Bench, what: str, bits: int) -> float:
     """Bytes that an SM loads or stores per clock."""
     kernel, rounds = _kernel(bench, what, bits, _BYTES)
-    found = bench.launch(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
-    _check(found[bench.sms :], what, bits, rounds)
-    cycles = median(map(int, found[: bench.sms]))
+    output = bench.launch(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
+    _check(output[bench.sms :], what, bits, rounds)
+    cycles = median(map(int, output[: bench.sms]))
     at_least("the cycles", cycles, _BYTES * _THREADS / _PEAK)
     return _BYTES * _THREADS / cycles
 
@@ -120,13 +120,13 @@ def terabytes_per_second(bench: Bench, what: str, bits: int) -> float:
     """Terabytes that all SMs load or store per second."""
     size = _LONGER * _BYTES
     kernel, rounds = _kernel(bench, what, bits, size)
-    seconds, found = bench.seconds(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
-    _check(found[bench.sms :], what, bits, rounds)
+    seconds, output = bench.seconds(kernel, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
+    _check(output[bench.sms :], what, bits, rounds)
     return size * _THREADS * bench.sms / seconds / 1e12
 
 
 def _kernel(bench: Bench, what: str, bits: int, size: int) -> tuple[CudaCKernel, int]:
-    """The kernel with a block per SM, and its rounds for so many bytes per thread."""
+    """The kernel with a block per SM, and its rounds for ``size`` bytes per thread."""
     shared = 4 * _WORDS * _THREADS
     kernel = CudaCKernel(SOURCE, f"{what}{bits}", grid=(bench.sms, 1), block=(_THREADS, 1), dynamic_bytes=shared)
     return kernel, size // (bits // 8) // _STEPS

@@ -107,8 +107,8 @@ class Bench:
         config.gridDimZ = config.blockDimZ = 1
         config.sharedMemBytes = kernel.dynamic_bytes
         function = self._compile(kernel).function(kernel.dynamic_bytes)
-        found = driver.cuOccupancyMaxActiveClusters(function, config)
-        return 0 if found[0] == driver.CUresult.CUDA_ERROR_INVALID_CLUSTER_SIZE else int(checked(found))
+        result = driver.cuOccupancyMaxActiveClusters(function, config)
+        return 0 if result[0] == driver.CUresult.CUDA_ERROR_INVALID_CLUSTER_SIZE else int(checked(result))
 
     def trials(self, one: Callable[[], float]) -> list[float]:
         """Samples of a measurement, after one that compiles and warms up."""

@@ -47,7 +47,7 @@ extern "C" __global__ void stay(long long *out, unsigned words, unsigned cycles)
 """
 
 _CYCLES = 200_000
-"""How long a block stays: much longer than it takes to launch those that fit."""
+"""Cycles that a block runs: many more than the launch of all blocks that fit takes."""
 _SIZES = (0, 8, 16, 32, 64, 100)
 """KiB per block; the most that a block can have comes on top."""
 _PREFERRING = 16

@@ -192,7 +192,7 @@ def _verified(out: Array) -> Array:
 
 
 def _program(bench: Bench, kernel: str, size: int, threads: int = 1) -> CudaCKernel:
-    """As many clusters as the device holds at once, which may be none; each block has an SM to itself."""
+    """A program with all clusters that the device holds at once, which may be none; each block has an SM to itself."""
     alone = bench.shared_bytes // 2 + 1024
     program = CudaCKernel(SOURCE, f"{kernel}_{size}", grid=(size, 1), block=(threads, 1), dynamic_bytes=alone)
     if size > _PORTABLE:

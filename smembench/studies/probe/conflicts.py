@@ -74,8 +74,8 @@ def costs(bench: Bench) -> list[float]:
 def words(n: int) -> Array:
     """By lane, the word that it loads: n lanes each from one bank and different rows, the last bank has fewer."""
     lanes = np.arange(32, dtype=np.uint32)
-    found: Array = lanes % n * 32 + lanes // n
-    return found
+    by_lane: Array = lanes % n * 32 + lanes // n
+    return by_lane
 
 
 def cycles_per_load(bench: Bench, n: int) -> float:
@@ -84,11 +84,11 @@ def cycles_per_load(bench: Bench, n: int) -> float:
     shared = 4 * _STEPS * _CHUNK
     kernel = CudaCKernel(SOURCE, "conflicts", grid=(bench.sms, 1), block=(_THREADS, 1), dynamic_bytes=shared)
     loaded = words(n).astype(np.uint32)
-    found = bench.launch(kernel, loaded, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
+    output = bench.launch(kernel, loaded, rounds, out=(np.int64, bench.sms * (1 + _THREADS)))
     memory = np.arange(_STEPS * _CHUNK, dtype=np.uint32) * np.uint32(2654435761)
     lanes = memory.reshape(_STEPS, _CHUNK)[:, loaded].sum(axis=0, dtype=np.uint32) * np.uint32(rounds)
-    wrong = int((found[bench.sms :].reshape(-1, 32) != lanes).sum())
+    wrong = int((output[bench.sms :].reshape(-1, 32) != lanes).sum())
     verify(f"the number of threads whose {n}-way loads add up to something else", wrong, 0)
-    cycles = median(map(int, found[: bench.sms])) / (rounds * _STEPS * _THREADS // 32)
+    cycles = median(map(int, output[: bench.sms])) / (rounds * _STEPS * _THREADS // 32)
     at_least("the cycles of a request", cycles, n)
     return cycles

@@ -26,7 +26,7 @@ extern "C" { __constant__ unsigned links[16384]; }
 
 // The array is all of constant memory and so begins at its address 0, which is added for there to be a reference to it.
 // The first address comes from memory: if it were the same for all threads, the compiler would make a uniform load.
-// The blocks take turns, since SMs share the second cache.
+// The blocks take turns, because SMs share the second cache.
 extern "C" __global__ void follow_constant(long long *out, const unsigned *first, volatile unsigned *turn,
                                            unsigned warm, unsigned loads)
 {
@@ -70,23 +70,23 @@ def figures(bench: Bench) -> Iterator[Figure]:
 
 
 def _size(name: str, sizes: range, edges: list[int | None], published: str) -> Figure:
-    found = [size for size in edges if size is not None]
-    if len(found) < len(edges):
+    known = [size for size in edges if size is not None]
+    if len(known) < len(edges):
         return Figure.missing(name, Status.SKIPPED, f"no edge up to {sizes[-1]} bytes")
     method = f"{_CHAIN}: the largest with the latency of smaller ones, by steps of {sizes.step}"
-    return Figure.of(name, "bytes", found, method, published)
+    return Figure.of(name, "bytes", known, method, published)
 
 
 def constant_latency(bench: Bench, size: int) -> float:
-    """Cycles of a dependent load from constant memory over an array of so many bytes."""
+    """Cycles of a dependent load from constant memory over an array of ``size`` bytes."""
     order = shuffled(size // _LINE, _LINE)
     links = np.zeros(_WORDS, np.uint32)
     links[order // 4] = np.roll(order, -1)
     warm = -(-order.size // 32) * 32
     kernel = CudaCKernel(source=SOURCE, entry="follow_constant", grid=(bench.sms, 1), block=(1, 1))
     out = (np.int64, 2 * bench.sms)
-    found = bench.launch(kernel, order[:1], np.zeros(1, np.uint32), warm, _LOADS, out=out, constant=("links", links))
-    return float(np.median(per_load(found, order[np.newaxis], warm, _LOADS)))
+    output = bench.launch(kernel, order[:1], np.zeros(1, np.uint32), warm, _LOADS, out=out, constant=("links", links))
+    return float(np.median(per_load(output, order[np.newaxis], warm, _LOADS)))
 
 
 def edge(latencies: Mapping[int, float]) -> int | None:
@@ -97,7 +97,4 @@ def edge(latencies: Mapping[int, float]) -> int | None:
     """
     sizes = list(latencies)
     limit = _RISE * latencies[sizes[0]]
-    for before, size in pairwise(sizes):
-        if latencies[size] > limit:
-            return before
-    return None
+    return next((before for before, size in pairwise(sizes) if latencies[size] > limit), None)

@@ -28,7 +28,7 @@ _BULK = (9, 0)
 """The least compute capability with copies in bulk."""
 _KIB = 1024
 _RING, _STAGE = 64 * _KIB, 16 * _KIB
-"""As in the source, in bytes."""
+"""Sizes of the source, in bytes."""
 _THREADS = 1024
 _VECTOR, _PER_THREAD = 16, {"async4": 4, "async8": 8}
 """Bytes that a thread copies at once, and where it copies fewer."""
@@ -87,7 +87,7 @@ def figures(bench: Bench) -> Iterator[Figure]:
 
 
 def _latency(bench: Bench, source: Any, way: str, size: int) -> float:
-    """Cycles of a copy of so many bytes; the mean over a launch's copies.
+    """Cycles of a copy of the given bytes; the mean over a launch's copies.
 
     Raises:
         Unverified: if other data arrived than were copied.

@@ -16,7 +16,7 @@ class Unverified(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One property of a device.
+    """A property of a device.
 
     Attributes:
         name: what was measured, unique in its family.
@@ -50,21 +50,21 @@ class Figure:
         return cls(name, status=status, reason=reason)
 
 
-def verify(what: str, found: object, expected: object) -> None:
+def verify(what: str, actual: object, expected: object) -> None:
     """Check what a measurement returned beside its time.
 
     Raises:
         Unverified: if it is not what was expected.
     """
-    if found != expected:
-        raise Unverified(f"{what} is {found}, not {expected}")
+    if actual != expected:
+        raise Unverified(f"{what} is {actual}, not {expected}")
 
 
-def at_least(what: str, found: float, least: float) -> None:
+def at_least(what: str, value: float, least: float) -> None:
     """Check a measurement against what the hardware can do at best.
 
     Raises:
         Unverified: if it is less, so that not all of the work was done.
     """
-    if found < least:
-        raise Unverified(f"{what} are {found:.4g}, less than the {least:g} that the hardware takes")
+    if value < least:
+        raise Unverified(f"{what} are {value:.4g}, less than the {least:g} that the hardware takes")

@@ -158,19 +158,19 @@ def figures(bench: Bench) -> Iterator[Figure]:
 def register_latency(bench: Bench) -> float:
     """Cycles of a multiply-add whose operands are registers, one of them the result before."""
     given = (_FACTOR, _SUMMAND, _NODES, _LOADS)
-    found = bench.launch(_kernel("follow_registers", bench.sms), *given, out=(np.int64, 2 * bench.sms))
+    output = bench.launch(_kernel("follow_registers", bench.sms), *given, out=(np.int64, 2 * bench.sms))
     end = 0
     for _ in range(_NODES + 3 * _LOADS):
         end = (end * _FACTOR + _SUMMAND) % 2**32
-    return float(np.median(per_load(found, np.full((1, 1), end), 0, _LOADS)))
+    return float(np.median(per_load(output, np.full((1, 1), end), 0, _LOADS)))
 
 
 def shared_latency(bench: Bench) -> float:
     """Cycles of a dependent load from shared memory."""
     chain = shuffled(_NODES)
     kernel = _kernel("follow_shared", bench.sms, shared=4 * _NODES)
-    found = bench.launch(kernel, chain, _NODES, _NODES, _LOADS, out=(np.int64, 2 * bench.sms))
-    return float(np.median(per_load(found, chain[np.newaxis], _NODES, _LOADS)))
+    output = bench.launch(kernel, chain, _NODES, _NODES, _LOADS, out=(np.int64, 2 * bench.sms))
+    return float(np.median(per_load(output, chain[np.newaxis], _NODES, _LOADS)))
 
 
 def global_latency(bench: Bench) -> float:
@@ -206,19 +206,19 @@ def partitions(latencies: Array) -> list[Array]:
 
 
 def _apart(low: Array, high: Array) -> bool:
-    """Whether two groups are two, and not the halves of one."""
+    """True if two groups are two, and not the halves of one."""
     within = np.concatenate([low - low.mean(), high - high.mean()]).std()
     return bool(high.mean() - low.mean() > _SEPARATE * within)
 
 
 def _l2(bench: Bench) -> Iterator[Figure]:
-    """A figure for each partition, or one if no two are told apart in every trial."""
+    """A figure for each partition, or one if no two differ in every trial."""
     places = np.arange(_ADDRESSES, dtype=np.uint32)[:, np.newaxis] * np.uint32(_APART)
     memory = _linked(bench, places, device_array(places.size * _APART, np.uint64))
 
     def trial() -> list[Array]:
-        found = _followed(bench, "follow_l2", memory, np.tile(places, (bench.sms, 1)), 64, 256)
-        return partitions(found.reshape(bench.sms, -1))
+        cycles = _followed(bench, "follow_l2", memory, np.tile(places, (bench.sms, 1)), 64, 256)
+        return partitions(cycles.reshape(bench.sms, -1))
 
     trials = [trial() for _ in range(TRIALS)]
     two = all(len(groups) == 2 for groups in trials)
@@ -235,8 +235,8 @@ def _kernel(entry: str, grid: int, *, block: int = 1, shared: int = 0) -> CudaCK
 def _clocked(bench: Bench) -> float:
     """Cycles between two readings of the clock around a load from shared memory, mean of many."""
     kernel = _kernel("clock_shared", bench.sms, shared=12 * _NODES + 4)
-    found = bench.launch(kernel, _NODES, out=(np.int64, 2 * bench.sms))
-    return float(np.median(per_load(found, np.zeros((1, 1)), 0, _NODES)))
+    output = bench.launch(kernel, _NODES, out=(np.int64, 2 * bench.sms))
+    return float(np.median(per_load(output, np.zeros((1, 1)), 0, _NODES)))
 
 
 def _linked(bench: Bench, chains: Array, memory: Any) -> Any:
@@ -252,5 +252,5 @@ def _followed(bench: Bench, entry: str, memory: Any, chains: Array, warm: int, l
     first = np.resize(chains[:, 0], max(bench.sms, len(chains)))
     per_block = first.size // bench.sms
     kernel = _kernel(entry, bench.sms)
-    found = bench.launch(kernel, memory, first, per_block, warm, loads, out=(np.int64, 2 * first.size))
-    return per_load(found, chains, warm, loads)
+    output = bench.launch(kernel, memory, first, per_block, warm, loads, out=(np.int64, 2 * first.size))
+    return per_load(output, chains, warm, loads)

@@ -264,7 +264,7 @@ def _throughput(bench: Bench, instruction: str, form: str, pitch: int) -> Figure
 
 
 def _cycles(bench: Bench, kernel: str, form: str, pitch: int, warps: int = 1) -> list[float]:
-    """Cycles per instruction of a block of so many warps; a latency takes two sets of rows."""
+    """Cycles per instruction of a block of that number of warps; a latency takes two sets of rows."""
     shared = max(warps, 2) * _matrices(form) * _ROWS * pitch
     entry = f"{kernel}_{form.replace('.', '_')}"
     program = CudaCKernel(SOURCE, entry, grid=(1, 1), block=(WARP * warps, 1), dynamic_bytes=shared)

@@ -32,7 +32,7 @@ IN_RUN = "probe.json"
 
 
 class Sheet(BaseModel):
-    """What ``smembench probe --json`` writes. The device has no UUID: a sheet is of a model, not of one GPU."""
+    """Output of ``smembench probe --json``. The device has no UUID: a sheet is of a model, not of one GPU."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -54,11 +54,11 @@ def chosen(families: str) -> list[str]:
     Raises:
         UsageError: for an unknown one.
     """
-    found = split(families)
-    for name in found:
+    names = split(families)
+    for name in names:
         if name not in FAMILIES:
             raise UsageError(f"{name!r}: {unknown(name, list(FAMILIES), 'family')}")
-    return found
+    return names
 
 
 def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None] = lambda figure: None) -> Sheet:
@@ -84,16 +84,13 @@ def measured(device: str, families: Iterable[str], seen: Callable[[Figure], None
 
         gpu = CudaDevice(int(name.partition(":")[2]))
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        found = []
+        figures = []
         for figure in probe(Bench(gpu), families):
             seen(figure)
-            found.append(figure)
+            figures.append(figure)
     info = {name: value for name, value in gpu.info.known.items() if name != "uuid"}
     return Sheet(
-        measured_at_utc=began,
-        device=DeviceInfo.model_validate(info),
-        versions=versions(cuda=True),
-        figures=found,
+        measured_at_utc=began, device=DeviceInfo.model_validate(info), versions=versions(cuda=True), figures=figures
     )
 
 
@@ -109,7 +106,9 @@ def repeated(
     """
     sheet = measured(device, families, seen)
     others = [_in_a_process(sheet.device.name, families) for _ in range(processes - 1)]
-    alike = grouped((figure for each in others for figure in each.figures), lambda figure: (figure.family, figure.name))
+    alike = grouped(
+        (figure for other in others for figure in other.figures), lambda figure: (figure.family, figure.name)
+    )
     figures = [_over([figure, *alike.get((figure.family, figure.name), ())]) for figure in sheet.figures]
     return sheet.model_copy(update={"figures": figures, "processes": processes})
 
@@ -128,11 +127,11 @@ def _in_a_process(device: str, families: Sequence[str]) -> Sheet:
 
 
 def _over(figures: Sequence[Figure]) -> Figure:
-    """One figure of several processes, as the first describes it; one that is missing in any is missing."""
-    if missing := [each for each in figures if each.value is None]:
+    """The figure over several processes, as the first describes it; missing if it is missing in any."""
+    if missing := [figure for figure in figures if figure.value is None]:
         return missing[0]
-    ends = [end for each in figures for end in (each.low, each.high) if end is not None]
-    value = median(each.value for each in figures if each.value is not None)
+    ends = [end for figure in figures for end in (figure.low, figure.high) if end is not None]
+    value = median(figure.value for figure in figures if figure.value is not None)
     return replace(figures[0], value=value, low=min(ends, default=None), high=max(ends, default=None))
 
 

@@ -1,4 +1,4 @@
-"""How probes time themselves: CUDA C that their sources begin with, for chains of dependent loads and whole blocks."""
+"""CUDA C with which the probes time themselves: chains of dependent loads, and whole blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 CHAIN = r"""
-// One thread follows a chain of addresses in three stretches of so many loads, which 32 divides: LOAD replaces `at` by
+// One thread follows a chain of addresses in three stretches of loads, multiples of 32: LOAD replaces `at` by
 // what it points to. The same code times all three, and `cycles` of `loads` loads is what the third, twice as long,
 // takes more than the second, without any overhead.
 #define FOLLOW(LOAD)                                                                   \
@@ -51,16 +51,16 @@ def shuffled(count: int, step: int = 1) -> Array:
     return np.random.default_rng(1).permutation(count).astype(np.uint32) * np.uint32(step)
 
 
-def per_load(found: Array, chains: Array, warm: int, loads: int) -> Array:
+def per_load(output: Array, chains: Array, warm: int, loads: int) -> Array:
     """Cycles per load of what each chain returned: the cycles of ``loads`` loads, and the node at which it ended.
 
     Args:
         chains: the nodes of each chain in its order, a row per chain, or one row for all.
 
     Raises:
-        Unverified: if that is not where so many loads lead.
+        Unverified: if that is not where that number of loads leads.
     """
-    cycles, ends = found.reshape(-1, 2).T
+    cycles, ends = output.reshape(-1, 2).T
     right = chains[:, (warm + 3 * loads) % chains.shape[1]]
     verify("the number of chains with a wrong end", int((ends != right).sum()), 0)
     return cycles / loads

@@ -1,4 +1,4 @@
-"""What the blog post claims with a number or a comparison.
+"""Claims of the blog post with a number or a comparison.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
 tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
@@ -22,8 +22,8 @@ _REUSE = "A tile's side is how often an element that a block has read is used fr
 
 def _kib(capability: str, place: int) -> float | None:
     """KiB of shared memory of an SM (0), or the most that a block gets (1)."""
-    found = shared_memory(capability)
-    return None if found is None else found[place] / 1024
+    limits = shared_memory(capability)
+    return None if limits is None else limits[place] / 1024
 
 
 def _limit(place: str, says: str, limit: Limit, documented: float, why: str) -> Claim:
@@ -112,7 +112,7 @@ CLAIMS: tuple[Claim, ...] = (
             64,
             "48 KiB without asking; up to the SM's own amount as dynamic shared memory, if the launch opts in.",
         ),
-        held="compute capability 7.5",
+        true_on="compute capability 7.5",
     ),
     replace(
         _limit(
@@ -122,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
             48,
             "48 KiB is what a block gets without opting in to more; an SM has had more since compute capability 5.0.",
         ),
-        held="compute capability 3.5",
+        true_on="compute capability 3.5",
     ),
     _limit(
         "1. Basics of CUDA Memory",
@@ -185,13 +185,7 @@ CLAIMS: tuple[Claim, ...] = (
         "240 minutes are 4 hours.",
         exactly(4),
     ),
-    Claim(
-        "5.3 Reusing Data",
-        "in 2x2 tiles each element is reused twice",
-        Reuse(Block(2, 2), 4),
-        _REUSE,
-        exactly(2),
-    ),
+    Claim("5.3 Reusing Data", "in 2x2 tiles each element is reused twice", Reuse(Block(2, 2), 4), _REUSE, exactly(2)),
     Claim(
         "5.4 Talk is Cheap",
         "in 32x32 tiles each value is reused 32 times",

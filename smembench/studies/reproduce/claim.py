@@ -1,4 +1,4 @@
-"""A claim of a document: what it says, what it is held against, and where the answer has to lie."""
+"""A documented claim: the statement, the measured quantity, and the accepted range."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smembench.studies.reproduce.measures import Measure, Pick, Times, rounded_f
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a value has to lie for a claim to hold, ends included."""
+    """The range of values for which a claim holds, ends included."""
 
     low: float
     high: float = math.inf
@@ -20,7 +20,7 @@ class Bounds:
 FASTER = Bounds(math.nextafter(1.0, 2.0))
 """Of a ratio of times: more than 1, by however little."""
 MUCH_FASTER = Bounds(2.0)
-"""What "much" has to mean, since documents do not say: twice."""
+"""The meaning of "much", which documents leave open: twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Claim:
     Attributes:
         place: the slide's title, or the section.
         says: in our words, with the document's numbers.
-        measure: what the claim is held against.
+        measure: the measurement that decides the claim.
         why: what decides the answer, in a sentence.
         holds_in: where the answer has to lie.
         published: the document's own answers by device, in the order of its columns.
         assumed: what the document leaves open.
-        held: of a limit of the hardware, where it was the documented one; "" if it never was.
+        true_on: of a limit of the hardware, where it was the documented one; "" if it never was.
     """
 
     place: str
@@ -45,7 +45,7 @@ class Claim:
     holds_in: Bounds = FASTER
     published: Mapping[str, float] = field(default_factory=dict)
     assumed: str = ""
-    held: str = ""
+    true_on: str = ""
 
 
 def printed(figure: str) -> Bounds:
@@ -62,7 +62,7 @@ BANDWIDTH = Times(Pick("transpose", "memcpy"), Pick("access", "setRowReadRow"))
 """The bandwidth of shared memory without conflicts over that of the memory: both count bytes read and bytes written."""
 
 BANKS = "An SM's banks deliver 128 bytes per clock; the memory is as fast as the copy that reads and writes it."
-"""Why that is what it is."""
+"""The reason for that ratio."""
 
 BROADCAST = Times(Pick("constant", "globalUniform"), Pick("constant", "constantUniform"))
 """Global memory where all lanes of a warp read one address, over constant memory where they do."""

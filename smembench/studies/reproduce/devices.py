@@ -25,20 +25,20 @@ def devices(run: Run) -> list[Here]:
         UsageError: for a damaged data sheet.
     """
     names = sorted({row.device for row in run.rows if row.device != "cpu"}) or ["cpu"]
-    found = [Here(run, name) for name in names]
+    places = [Here(run, name) for name in names]
     sheet = of_run(run)
-    return [_with_latency(here, sheet) if sheet and here.is_gpu else here for here in found]
+    return [_with_latency(here, sheet) if sheet and here.is_gpu else here for here in places]
 
 
 def probed(run: Run) -> list[Here]:
     """The same for a run on this machine: latencies are measured now, if they can be."""
-    found = []
+    places = []
     for here in devices(run):
         if here.is_gpu:
             with suppress(SmembenchError):  # the claims on latency then say that they need a probe
                 here = _with_latency(here, repeated(here.device, ["latency"], _PROCESSES))
-        found.append(here)
-    return found
+        places.append(here)
+    return places
 
 
 def _with_latency(here: Here, sheet: Sheet) -> Here:
@@ -46,13 +46,13 @@ def _with_latency(here: Here, sheet: Sheet) -> Here:
 
     The interval of one process leaves out what differs between processes and cards.
     """
-    found = _latencies(sheet)
+    latencies = _latencies(sheet)
     for other in _stored(sheet.device.model):
         for name, (_, low, high) in _latencies(other).items():
-            if name in found:
-                value, least, most = found[name]
-                found[name] = value, min(least, low), max(most, high)
-    return replace(here, latency=found)
+            if name in latencies:
+                value, least, most = latencies[name]
+                latencies[name] = value, min(least, low), max(most, high)
+    return replace(here, latency=latencies)
 
 
 def _latencies(sheet: Sheet) -> dict[str, Interval]:

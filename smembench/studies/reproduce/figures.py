@@ -18,7 +18,7 @@ class Document(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One time of a document: ms, and GB/s if the document gives it."""
+    """A time of a document: ms, and GB/s if the document gives it."""
 
     source: Document
     device: str
@@ -55,7 +55,7 @@ ASSUMED = {
     "are their 128.07 GB/s. The block cannot be inferred. Their K40 is also a K40C. ECC was off on both devices",
     "matmul": "The blog names neither its CPU nor its GPU",
 }
-"""What the documents leave open, by problem."""
+"""Assumptions that the documents leave open, by problem."""
 
 
 def transpose_gb_s(elapsed_ms: float) -> float:
@@ -74,12 +74,12 @@ def figure_of(problem: str, kernel: str, device: str) -> Figure | None:
 
 
 def ratio(problem: str, slower: str, faster: str, device: str) -> float | None:
-    """How many times as fast the documents found ``faster`` on a device."""
+    """Speed-up of ``faster`` over ``slower`` on a device, as the documents measured it."""
     slow, fast = figure_of(problem, slower, device), figure_of(problem, faster, device)
     return slow.elapsed_ms / fast.elapsed_ms if slow and fast else None
 
 
 def ratios(problem: str, slower: str, faster: str) -> dict[str, float]:
     """The same on each of the documents' devices, in the order of the documents' columns."""
-    found = {device: ratio(problem, slower, faster, device) for device in devices_of(problem)}
-    return {device: value for device, value in found.items() if value is not None}
+    by_device = {device: ratio(problem, slower, faster, device) for device in devices_of(problem)}
+    return {device: value for device, value in by_device.items() if value is not None}

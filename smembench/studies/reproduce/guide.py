@@ -1,4 +1,4 @@
-"""What the programming guide claims with a number or a comparison, in sections of any of its versions.
+"""Claims of the programming guide with a number or a comparison, in sections of any of its versions.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
 tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.

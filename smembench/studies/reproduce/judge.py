@@ -1,4 +1,4 @@
-"""Whether the documents' claims hold on a device."""
+"""Judge the documents' claims on a device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLAIMS: Mapping[Document, tuple[Claim, ...]] = {
 
 
 class Holds(StrEnum):
-    """Whether a claim holds on a device."""
+    """Verdict on a claim on a device."""
 
     YES = "yes"
     NO = "no"
@@ -33,20 +33,20 @@ class Judged:
     """A claim with its answer and whether it holds; without an answer, why there is none."""
 
     claim: Claim
-    found: Answer | Missing
+    answer: Answer | Missing
     holds: Holds | None
 
 
 def judge(here: Here, claims: Iterable[Claim]) -> list[Judged]:
     """Claims on one device."""
-    found = ((claim, claim.measure.on(here)) for claim in claims)
+    answers = ((claim, claim.measure.on(here)) for claim in claims)
     return [
         Judged(claim, answer, None if isinstance(answer, Missing) else holds(claim, answer, on_gpu=here.is_gpu))
-        for claim, answer in found
+        for claim, answer in answers
     ]
 
 
-def holds(claim: Claim, found: Answer, *, on_gpu: bool = True) -> Holds:
+def holds(claim: Claim, answer: Answer, *, on_gpu: bool = True) -> Holds:
     """Yes if all of the interval is where it has to be, undecided if a part of it is.
 
     Two figures that a document prints agree if anything rounds to both. ``more`` is a ratio beyond what is claimed.
@@ -54,12 +54,12 @@ def holds(claim: Claim, found: Answer, *, on_gpu: bool = True) -> Holds:
     limit which it names was one.
     """
     bounds = claim.holds_in
-    if bounds.low <= found.low and found.high <= bounds.high:
+    if bounds.low <= answer.low and answer.high <= bounds.high:
         return Holds.YES
-    if found.high >= bounds.low and found.low <= bounds.high:
+    if answer.high >= bounds.low and answer.low <= bounds.high:
         return Holds.YES if isinstance(claim.measure, Sum) else Holds.UNDECIDED
-    if found.low > bounds.high and isinstance(claim.measure, Latency) and claim.measure.over:
+    if answer.low > bounds.high and isinstance(claim.measure, Latency) and claim.measure.over:
         return Holds.MORE
     then = [bounds.low <= value <= bounds.high for value in claim.published.values()]
-    held = bool(claim.held) if isinstance(claim.measure, Limit) else bool(then) and all(then)
-    return Holds.NOT_ANY_MORE if on_gpu and held else Holds.NO
+    was_true = bool(claim.true_on) if isinstance(claim.measure, Limit) else bool(then) and all(then)
+    return Holds.NOT_ANY_MORE if on_gpu and was_true else Holds.NO

@@ -23,7 +23,7 @@ _ONE: Interval = (1.0, 1.0, 1.0)
 
 
 class Missing(StrEnum):
-    """Why there is no answer."""
+    """Reasons for a missing answer."""
 
     NEEDS_GPU = "needs a GPU"
     NOT_IN_RUN = "not in this run"
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """One device of a run, for which claims are judged.
+    """A device of a run, for which claims are judged.
 
     ``latency`` are the cycles of a dependent load by memory, with their interval, if they were measured.
     """
@@ -70,17 +70,17 @@ class Here:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it is a GPU."""
+        """True if it is a GPU."""
         return self.device != "cpu"
 
     @property
     def info(self) -> DeviceInfo | None:
-        """What run.json says of the device."""
+        """The device's description in run.json."""
         return self.run.description.device(self.device)
 
 
 class Measure(Protocol):
-    """What a claim is held against."""
+    """The measurement that decides a claim."""
 
     def on(self, here: Here) -> Answer | Missing:
         """The answer for a device."""
@@ -112,7 +112,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How many times as long ``slower`` takes per byte as ``faster``: of one problem, the ratio of the times."""
+    """Time per byte of ``slower`` over that of ``faster``: of one problem, the ratio of the times."""
 
     slower: Pick
     faster: Pick
@@ -134,7 +134,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """How often the threads of an m×k by k×n product read each element of ``matrix``, A or B, from global memory."""
+    """Reads per element of ``matrix``, A or B, from global memory, in an m×k by k×n product."""
 
     kernel: str
     block: Block
@@ -146,15 +146,15 @@ class Reads:
     def on(self, here: Here) -> Answer | Missing:
         """Counted in a trace, which needs no device."""
         try:
-            found = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
+            count = reads(self.kernel, self.block, self.m, self.n, self.k)["AB".index(self.matrix)]
         except UsageError:
             return Missing.NEEDS_COMPILERS
-        return Answer.exactly(found, f"{found:g} times", "counted in a trace")
+        return Answer.exactly(count, f"{count:g} times", "counted in a trace")
 
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """How many of naive's reads of global memory one read of tiled stands for."""
+    """Reads of global memory by naive per read by tiled."""
 
     block: Block
     n: int
@@ -181,7 +181,7 @@ def reads(kernel: str, block: Block, m: int, n: int, k: int) -> tuple[float, flo
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Cycles of a load that depends on the one before it, or how many times those of another memory."""
+    """Cycles of a load that depends on the one before it, or their ratio to those of another memory."""
 
     memory: str
     over: str = ""
@@ -210,15 +210,15 @@ class Limit:
         capability = here.info.compute_capability if here.info else None
         if not here.is_gpu:
             return Missing.NEEDS_GPU
-        found = self.of(capability) if capability else None
-        if found is None:
+        limit = self.of(capability) if capability else None
+        if limit is None:
             return Missing.NOT_MEASURED
-        return Answer.exactly(found, f"{found:g} {self.unit}", f"compute capability {capability}")
+        return Answer.exactly(limit, f"{limit:g} {self.unit}", f"compute capability {capability}")
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Arithmetic on figures that a document prints; each with a decimal point stands for all that round to it."""
+    """Arithmetic on figures that a document prints; one with a decimal point is the range that rounds to it."""
 
     formula: str
     function: Callable[..., float]
@@ -242,7 +242,7 @@ def rounded_from(figure: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No measurement of smembench's tells."""
+    """Not measured by smembench."""
 
     def on(self, here: Here) -> Answer | Missing:
         """Never an answer."""

@@ -1,4 +1,4 @@
-"""What the slides claim with a number or a comparison.
+"""Claims of the slides with a number or a comparison.
 
 The numbers in ``says`` are the document's own, as it prints them; ``SMEMBENCH_DOCUMENTS=FOLDER pytest
 tests/studies/test_reproduce_documents.py`` looks each of them up in the document's text.
@@ -45,7 +45,7 @@ _PARALLEL, _SERIAL, _BROADCAST = (Pick("access", f"{name}Access") for name in ("
 
 
 def _parallelism(capability: str) -> float | None:
-    """How many times as many blocks of 128 threads an SM holds with 1 KiB of shared memory each as with 48 KiB."""
+    """Blocks of 128 threads per SM with 1 KiB of shared memory each, over those with 48 KiB."""
     if shared_memory(capability) is None:
         return None
     few, many = (occupancy(capability, 128, 1024 * kib, None).blocks for kib in (48, 1))

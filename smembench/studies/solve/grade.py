@@ -38,7 +38,7 @@ class Grade:
 
     @property
     def solved(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.faults
 
 
