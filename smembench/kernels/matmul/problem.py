@@ -70,7 +70,7 @@ class Matmul(Problem):
         return {"n": case.n, "m": case.m, "k": case.depth}
 
     def unsupported(self, case: Case) -> str | None:
-        """Why a stride is too short for the longest row, or None."""
+        """The reason that a stride is too short for the longest row, or None."""
         least = max(case.depth, case.n)
         if case.stride is None or case.stride >= least:
             return None
@@ -131,17 +131,17 @@ class Matmul(Problem):
         return reference_of(case, a, b if case.b_layout == BY_ROWS else b.T)
 
     def check(self, case: Case, reference: Any, output: Array) -> Verification:
-        """As the reference says; and what lies around C must still be poison."""
+        """Check C against the reference, and that the padding around C is untouched."""
         import numpy as np
 
-        found: Verification = reference.check(widened(_matrix(case, output, case.n), produced(case.dtype), "float64"))
+        result: Verification = reference.check(widened(_matrix(case, output, case.n), produced(case.dtype), "float64"))
         written = output.view(f"i{output.itemsize}") != _POISON
         _matrix(case, written, case.n)[:] = False
-        if not found.passed or not written.any():
-            return found
+        if not result.passed or not written.any():
+            return result
         row, column = divmod(int(np.argmax(written)), _leading_dimensions(case)[2])
         where = f"the first in row {row} at {column} of the wider matrix"
-        return Verification(False, found.error, f"{np.count_nonzero(written)} elements around C were written, {where}")
+        return Verification(False, result.error, f"{np.count_nonzero(written)} elements around C were written, {where}")
 
     def column_step(self, case: Case) -> int:
         """From one row of B to the next; 0 where its columns follow each other."""

@@ -1,4 +1,4 @@
-"""Which products the kernels with warp groups take, in which tiles, and in which order blocks compute these.
+"""Products that the kernels with warp groups take, their tiles, and the order in which blocks compute these.
 
 Nothing here is compiled: the host asks for a tile by its cycles, and a persistent grid for as many blocks as it needs.
 """
@@ -27,7 +27,7 @@ SLOWDOWN = 1.05
 
 
 def step_cycles(tile: Tile) -> int:
-    """How long a step along k takes, by what is counted, not timed.
+    """Counted cycles of a step along k.
 
     The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
     the columns of B once, and each instruction of a consumer reads 64 of those rows and its part of the columns, or of
@@ -44,7 +44,7 @@ def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
 
 
 def cycles_in_clusters(tile: Tile, case: Case, cluster: int) -> float:
-    """How long a multiprocessor's tiles take per step along k: ``step_cycles``, and what was timed.
+    """Cycles of a multiprocessor's tiles per step along k: ``step_cycles``, with factors fitted to times.
 
     A block copies its rows of A and its part of B's. Where those of a tile begin at multiples of fewer than 128 bytes
     most of them, 128 bytes each, lie in two lines.
@@ -79,7 +79,7 @@ def shared_elements(tile_of: Callable[[Case], Tile]) -> Callable[[Case], int]:
 
 
 def unsupported(case: Case, *, stored: bool = False) -> str | None:
-    """Why the TMA cannot copy rows of A, or rows or columns of B, or why rows of C are odd; None if a case suits.
+    """The reason that the TMA cannot copy A or B, or that rows of C are odd; None if a case suits.
 
     With ``stored`` (the TMA writes the results) rows of C must be aligned as well.
     """

@@ -36,7 +36,7 @@ class Stages(NamedTuple):
 
 
 class PipelineState(NamedTuple):
-    """Where a producer or consumer is in the ring of stages: a stage, and the parity of the phase of its barriers."""
+    """The place of a producer or consumer in the ring of stages: a stage, and the parity of its barriers' phase."""
 
     stage: Index
     phase: Index
@@ -123,7 +123,7 @@ class Tile:
 
     @property
     def after_stages(self) -> int:
-        """Where buffers begin in shared memory, in elements of C."""
+        """The place of the buffers in shared memory, in elements of C."""
         return self.stages * self.elements * ITEMSIZE[self.dtype] // ITEMSIZE[produced(self.dtype)]
 
     def tile_elements(self, case: Case) -> int:
@@ -178,7 +178,7 @@ def products_of(tile: Tile) -> DeviceFunction:
 
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
-    """As ``products_of``, of one of the tile's ``column_parts``; ``fresh`` ones overwrite the accumulators."""
+    """``products_of`` one of the tile's ``column_parts``; ``fresh`` ones overwrite the accumulators."""
     count, swapped, a_elements, own = tile.column_parts, tile.swapped, tile.a_elements, ROWS * tile.depth
     side = tile.rows if swapped else tile.columns // count
     start = products(side, tile.dtype, tile.b_layout, part * (side // 2), swapped=swapped, fresh=fresh)

@@ -47,7 +47,7 @@ ENOUGH_BLOCKS = 3 * SM90_MULTIPROCESSORS // 2
 
 
 class Form(NamedTuple):
-    """What of a case chooses between compiled functions.
+    """The choice between compiled functions.
 
     Attributes:
         groups: of 8 rows of A, one or two.
@@ -90,7 +90,7 @@ def build(case: Case) -> NumbaKernel:
     float32, word = number("float32"), number("uint32")
     zero = float32(0)
     multiply, narrow = multiply_matrices(case.dtype, tiles, groups), narrowed(case.dtype)
-    held_b, held_a = steps * b_words, steps * a_words
+    b_staged_words, a_staged_words = steps * b_words, steps * a_words
     b_registers, a_registers = A_REGISTERS * tiles, B_REGISTERS * groups
 
     @device
@@ -146,8 +146,8 @@ def build(case: Case) -> NumbaKernel:
         A, B = Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
         shared = cuda.shared.array(all_sums, float32, alignment=ALIGNMENT)  # (warps, columns, 8 rows and 1)
         total = cuda.local.array(sums, float32, alignment=ALIGNMENT)  # (tiles, groups, 4 sums)
-        b_held = cuda.local.array(held_b, word, alignment=ALIGNMENT)  # (steps, loads, 4 words)
-        a_held = cuda.local.array(held_a, word, alignment=ALIGNMENT)  # (steps, groups, words)
+        b_staged = cuda.local.array(b_staged_words, word, alignment=ALIGNMENT)  # (steps, loads, 4 words)
+        a_staged = cuda.local.array(a_staged_words, word, alignment=ALIGNMENT)  # (steps, groups, words)
         left = cuda.local.array(b_registers, word, alignment=ALIGNMENT)
         right = cuda.local.array(a_registers, word, alignment=ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
@@ -157,12 +157,12 @@ def build(case: Case) -> NumbaKernel:
         at = warp * (steps * depth)
         while at < k:
             for step in range(steps):
-                load_b(b_held, step * b_words, B, col0, at + step * depth, lane)
+                load_b(b_staged, step * b_words, B, col0, at + step * depth, lane)
             for step in range(steps):
-                load_rows(a_held, step * a_words, A, row0, at + step * depth, lane)
+                load_rows(a_staged, step * a_words, A, row0, at + step * depth, lane)
             for step in range(steps):
                 for half in range(products):
-                    arrange(left, right, b_held, a_held, step, half)
+                    arrange(left, right, b_staged, a_staged, step, half)
                     multiply(total, left, right, lane)
             at += warps * steps * depth
         thread = warp * WARP + lane
@@ -192,12 +192,12 @@ def build(case: Case) -> NumbaKernel:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why a case does not suit, or None: A's rows are loaded 16 bytes at a time, and B's rows or columns."""
+    """The reason that a case does not suit, or None: rows of A, and rows or columns of B, are loaded by 16 bytes."""
     return unaligned(case, case.depth, case.n if case.b_layout == BY_ROWS else 0)
 
 
 def unaligned(case: Case, *sides: int) -> str | None:
-    """Why rows of these lengths cannot be loaded 16 bytes at a time, or a block has not a row per warp, or None."""
+    """The reason that rows of these lengths or this block do not suit loads of 16 bytes by whole warps, or None."""
     block, vector = block_of(case), vector_width(case.dtype)
     if block.x != WARP:
         return f"{case.kernel} needs a row of the block per warp: {WARP} threads along x, not {block}"

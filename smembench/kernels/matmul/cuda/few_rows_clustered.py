@@ -82,7 +82,7 @@ class Form(NamedTuple):
     blocks: int
 
     def waves(self, case: Case) -> int:
-        """How often all multiprocessors begin a tile."""
+        """Rounds in which the multiprocessors take all tiles."""
         return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
 
     def cycles(self, case: Case) -> float:

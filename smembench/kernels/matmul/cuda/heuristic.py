@@ -125,7 +125,7 @@ def dynamic_elements(case: Case) -> int:
 
 
 def unsupported(case: Case) -> str | None:
-    """Why none of the kernels takes a case, as the last one says it, or None."""
+    """The reason of the last kernel, if none takes a case, or None."""
     kernel, chosen = choice_of(case)
     return kernel.refusal(chosen)
 

@@ -43,13 +43,13 @@ def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``."""
     block, rows, vector, dtype = block_of(case), rows_of(case), vector_width(case.dtype), number(case.dtype)
     warps, columns, zero = block.y, ACROSS * vector, dtype(0)
-    sums, held, warp_sums, threads = rows * vector, STEPS * vector, rows * columns, WARP * block.y
+    sums, loaded, warp_sums, threads = rows * vector, STEPS * vector, rows * columns, WARP * block.y
     steps, factors, all_sums, per_turn = STEPS, rows * STEPS, warps * warp_sums, warps * STEPS * DOWN
 
     def one_row(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         shared = cuda.shared.array(all_sums, dtype, alignment=ALIGNMENT)  # (warps, rows, columns)
         total = cuda.local.array(sums, dtype, alignment=ALIGNMENT)  # (rows, columns of a vector)
-        of_b = cuda.local.array(held, dtype, alignment=ALIGNMENT)  # (steps, columns of a vector)
+        of_b = cuda.local.array(loaded, dtype, alignment=ALIGNMENT)  # (steps, columns of a vector)
         of_a = cuda.local.array(factors, dtype, alignment=ALIGNMENT)  # (steps, rows)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         col0, row0 = cuda.blockIdx.x * columns, cuda.blockIdx.y * rows
