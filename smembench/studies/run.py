@@ -202,7 +202,12 @@ class _Measuring:
             self._error = self._cannot_write(error)
 
     def _predict(self) -> list[Measurement]:
-        """Measurements from the trials; without predictions if Ctrl-C interrupts those."""
+        """Measurements from the trials; without predictions after Ctrl-C, because traces can take minutes.
+
+        Commands that read the run make them, from its journal.
+        """
+        if self._interrupted:
+            return self._session.measurements(self._trials)
         try:
             with interruptible(), self._watch.progress() as begin:
                 right = (trial.case for trial in self._trials if trial.status is Status.OK)
