@@ -1,0 +1,51 @@
+"""The kernel that ``heuristic`` takes for a product."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from programs import case_of, cuda_kernel, planned
+from smembench.kernels.matmul.cuda.heuristic import choice_of
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
+
+HEURISTIC = cuda_kernel("matmul", "heuristic")
+
+
+@pytest.mark.parametrize(
+    ("sides", "name"),
+    [
+        ((1, 4096, 4096), "fewRows"),
+        ((16, 14336, 4096), "fewRowsClustered"),
+        ((64, 14336, 4096), "fewRowsClustered"),
+        ((128, 8192, 8192), "fewRowsClustered"),
+        ((4096, 4096, 4096), "wgmmaOverlapped"),
+        ((6000, 6000, 6000), "wgmmaClustered"),
+        ((4096, 4096, 80), "wgmmaStored"),
+        ((1025, 1025, 1025), "wgmmaPacked"),
+    ],
+)
+def test_the_choice_by_shape(sides: tuple[int, int, int], name: str) -> None:
+    case = case_of(HEURISTIC, *sides, "bfloat16")
+    kernel, chosen = choice_of(case)
+    assert (kernel.name, chosen.kernel, kernel.refusal(chosen)) == (name, name, None)
+    assert HEURISTIC.refusal(case) is None
+    assert HEURISTIC.shared_bytes(case) == kernel.shared_bytes(chosen)
+
+
+@pytest.mark.parametrize(("b_layout", "block"), [(BY_COLUMNS, Block(32, 8)), (BY_ROWS, Block(32, 16))])
+def test_the_block_of_one_row(b_layout: str, block: Block) -> None:
+    case = replace(case_of(HEURISTIC, 1, 4096, 4096, "float16"), b_layout=b_layout)
+    assert choice_of(case)[1].block == block
+
+
+def test_the_reason_of_the_last_kernel_for_what_none_takes() -> None:
+    case = replace(case_of(HEURISTIC, 64, 64, 64, "float8_e4m3"), b_layout=BY_ROWS)
+    kernel, chosen = choice_of(case)
+    assert HEURISTIC.refusal(case) == kernel.refusal(chosen) is not None
+
+
+def test_products_on_tensor_cores_show_it_unless_kernels_are_named() -> None:
+    sweep = {"problem": "matmul", "dtype": "bfloat16", "m": 16, "n": 8192, "k": 8192, "device": "cuda:0"}
+    assert "heuristic" in {item.case.kernel for item in planned(sweep)}
