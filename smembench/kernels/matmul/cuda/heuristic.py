@@ -31,7 +31,7 @@ from smembench.kernels.matmul.cuda import (
 from smembench.kernels.matmul.cuda.few_rows_clustered import WAVE_CYCLES
 from smembench.kernels.matmul.tile_choice import cycles_in_clusters
 from smembench.kernels.matmul.warp_groups import Tile
-from smembench.kernels.program import Program
+from smembench.kernels.program import NumbaKernel, Program
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
 from smembench.model.formats import NARROW
 from smembench.model.hardware import SM90_MULTIPROCESSORS
@@ -107,9 +107,11 @@ def _takes(kernel: Kernel, case: Case) -> bool:
 
 
 def build(case: Case) -> Program:
-    """The chosen kernel's program."""
+    """The chosen kernel's program; its variant names the kernel too, since those of two kernels may be alike."""
     kernel, chosen = choice_of(case)
-    return kernel.build(chosen)
+    program = kernel.build(chosen)
+    assert isinstance(program, NumbaKernel)
+    return replace(program, variant=f"{kernel.name} {program.variant}".rstrip())
 
 
 def elements(case: Case) -> int:
