@@ -22,7 +22,7 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
         ((128, 8192, 8192), "fewRowsClustered"),
         ((4096, 4096, 4096), "wgmmaOverlapped"),
         ((6000, 6000, 6000), "wgmmaClustered"),
-        ((4096, 4096, 80), "wgmmaStored"),
+        ((1536, 1536, 1536), "wgmmaStored"),
         ((1025, 1025, 1025), "wgmmaPacked"),
     ],
 )

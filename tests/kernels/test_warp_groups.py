@@ -49,7 +49,7 @@ STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
         (1536, 1536, 160),  # 120 tiles in one round; 192 columns make 96 tiles, 128 make 144 in two rounds
         (1792, 1792, 224),
         (2048, 2048, 256),
-        (4097, 4097, 192),  # six rounds of 192 columns are less than five of 256
+        (4160, 4160, 224),  # five rounds of 224 columns are less than five of 256 or six of 192
         (5120, 5120, 224),  # seven rounds of 224 columns are less than seven of 256
         (8200, 64, 64),
     ],
@@ -64,7 +64,7 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
 @pytest.mark.parametrize(
     ("m", "n", "k", "b_layout", "rows"),
     [
-        (1024, 1024, 1024, BY_ROWS, 128),
+        (1024, 1024, 1024, BY_ROWS, 96),  # of 128 columns: 48 pairs of tiles for 66 pairs of multiprocessors
         (2048, 2048, 2048, BY_ROWS, 128),
         (4096, 4096, 4096, BY_ROWS, 128),
         (8192, 8192, 8192, BY_ROWS, 128),
@@ -73,7 +73,7 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
         (4104, 4104, 4104, BY_ROWS, 192),  # rows of A and B begin in the middle of a sector
         (4104, 4104, 4104, BY_COLUMNS, 192),
         (8192, 8200, 8192, BY_ROWS, 128),  # those of B alone, of which a block copies half
-        (1480, 1480, 1480, BY_ROWS, 80),  # 60 pairs of tiles for 66 pairs of multiprocessors; of 128 rows 36
+        (1480, 1480, 1480, BY_ROWS, 192),  # of 128 columns: 48 pairs of tiles
         (3072, 3072, 3072, BY_ROWS, 144),  # two rounds of 66 pairs; of 128 rows 144 pairs in three
         (5120, 5120, 5120, BY_ROWS, 160),  # five rounds of 160 rows are less than seven of 128
         (2048, 2200, 2048, BY_ROWS, 160),  # a round of 160 rows is less than two of 128
@@ -81,8 +81,8 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
         (7000, 7000, 7000, BY_ROWS, 128),
         (3000, 3000, 3000, BY_ROWS, 144),
         (5000, 5000, 5000, BY_ROWS, 160),
-        (8200, 8200, 8200, BY_ROWS, 160),
-        (8200, 8200, 8200, BY_COLUMNS, 160),
+        (8200, 8200, 8200, BY_ROWS, 176),
+        (8200, 8200, 8200, BY_COLUMNS, 176),
     ],
 )
 def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_ones(
@@ -90,26 +90,20 @@ def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_on
 ) -> None:
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
-    assert (tile.rows, tile.swapped) == (rows, rows not in (128, 192))
+    assert (tile.rows, tile.swapped > 0) == (rows, rows != 128)
 
 
 @pytest.mark.parametrize(
     ("m", "n", "k", "b_layout", "apart"),
     [
         (4096, 4096, 4096, BY_ROWS, 1),
-        (4000, 4000, 4000, BY_ROWS, 1),  # fewer lines, but the products take longer than the copies
-        (
-            4104,
-            4104,
-            4104,
-            BY_ROWS,
-            1,
-        ),  # every second row: 2 × 6 pairs of tiles of 192 rows; neighbouring rows: 11 pairs
+        (4000, 4000, 4000, BY_ROWS, 2),  # more rows begin at lines
+        (4104, 4104, 4104, BY_ROWS, 1),  # every second row: 2 × 6 pairs of tiles of 192 rows; neighbouring rows: 11
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
         (8192, 8192, 8200, BY_COLUMNS, 8),
-        (8200, 8200, 8200, BY_ROWS, 2),
-        (8200, 8200, 8200, BY_COLUMNS, 2),
+        (8200, 8200, 8200, BY_ROWS, 8),
+        (8200, 8200, 8200, BY_COLUMNS, 8),
     ],
 )
 def test_rows_lie_apart_where_that_takes_fewer_lines_in_as_many_rounds(

@@ -55,8 +55,8 @@ def box_rows(tile: Tile) -> int:
 def storing(tile: Tile) -> DeviceFunction:
     """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of a swapped tile.
 
-    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time. Both halves take equally
-    many buffers, so that the next tile goes on with the other one, too.
+    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time. All take an even number of
+    buffers, so that the next tile goes on with the other one, too.
     """
     dtype, height, apart, begin = produced(tile.dtype), box_rows(tile), tile.apart, tile.after_stages
     across = ROWS * ITEMSIZE[dtype] // ROW_BYTES  # boxes of 128 bytes beside each other
@@ -82,12 +82,13 @@ def storing(tile: Tile) -> DeviceFunction:
 
         return device(write)
 
-    left, right = half(0), half(down)
+    left, right, halves = half(0), half(down), tile.column_parts
 
     def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
-        col = place.col + member.group * (2 * ROWS)
+        col = place.col + member.group * (halves * ROWS)
         left(shared, accumulators, c_map, Place(place.row, col), member)
-        right(shared, accumulators, c_map, Place(place.row, col + ROWS), member)
+        if halves > 1:
+            right(shared, accumulators, c_map, Place(place.row, col + ROWS), member)
 
     return device(write)
 

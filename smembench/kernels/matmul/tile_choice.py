@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import gcd, prod
+from math import gcd
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
@@ -20,10 +20,19 @@ from smembench.model.problem import ITEMSIZE
 
 ALIGNED_BYTES = 16
 """A row of a matrix with a tensor map begins at a multiple of this."""
-LINE_CYCLES = 2.5
-"""Cycles of a multiprocessor per line of 128 bytes that it copies; fitted to times of rows that begin within lines."""
+AT_ONCE = {1: SM90_MULTIPROCESSORS, 2: SM90_MULTIPROCESSORS // 2, 3: 39, 4: 30}
+"""Clusters that run at once, by their blocks; of three and four on an H200, as the driver counts them."""
+COPY_CYCLES, ALL_COPY_CYCLES = 1.7, 2.7
+"""Cycles per row of up to 128 bytes that is copied to a multiprocessor, and on average where all copy; fitted to times,
+as all that follow."""
+ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.03, 32: 1.1}, 1.75
+"""Factors of both: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
+HALF_ROW = 0.55
+"""The same for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 SLOWDOWN = 1.05
-"""By this factor a swapped tile is slower than counted, and one with fewer than four stages; fitted to times, too."""
+"""Factor of the products of tiles with fewer than four stages, and of clusters' swapped tiles of 128 columns."""
+MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
+"""Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 
 
 def step_cycles(tile: Tile) -> int:
@@ -38,23 +47,42 @@ def step_cycles(tile: Tile) -> int:
     return max(tile.rows * tile.columns // 32, lines)
 
 
-def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
-    """Of a case's tiles the one with the fewest cycles."""
-    return min(tiles, key=lambda tile: ceil_div(prod(tile.grid(case)), SM90_MULTIPROCESSORS) * step_cycles(tile))
+def cycles(tile: Tile, case: Case, shared: int = 1, split: int = 1, factor: float = 1.0) -> float:
+    """Estimated cycles of a product's steps along k: of a multiprocessor, the L2 or the memory, whichever has most.
 
+    A multiprocessor takes as long as the products or the copies of its tiles; the L2 delivers the copies of all.
 
-def cycles_in_clusters(tile: Tile, case: Case, cluster: int) -> float:
-    """Cycles of a multiprocessor's tiles per step along k: ``step_cycles``, with factors fitted to times.
-
-    A block copies its rows of A and its part of B's. Where those of a tile begin at multiples of fewer than 128 bytes
-    most of them, 128 bytes each, lie in two lines.
+    ``shared``: blocks of a cluster, one below the other, that share the tile of B; ``split``: those that share its
+    steps. ``factor``: of the counted cycles of the products.
     """
-    of_b = case.n if case.b_layout == BY_ROWS else case.depth
-    rows = ((tile.rows, tile.apart * case.depth), (tile.columns // cluster, of_b))
-    lines = sum(count * (2 - gcd(ROW_BYTES, ITEMSIZE[case.dtype] * stride) / ROW_BYTES) for count, stride in rows)
-    waves = ceil_div(prod(replace(tile, rows=cluster * tile.rows).grid(case)), SM90_MULTIPROCESSORS // cluster)
-    more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
-    return waves * more * max(step_cycles(tile), LINE_CYCLES * lines)
+    itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, shared * split
+    across, down = replace(tile, rows=shared * tile.rows).grid(case)
+    clusters = across * down
+    steps, waves = ceil_div(ceil_div(case.depth, tile.depth), split), ceil_div(clusters, AT_ONCE[blocks])
+    columns = tile.columns // shared
+    row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
+    copied = tile.rows * _row_cost(itemsize * tile.apart * case.depth)
+    copied += columns * _row_cost(itemsize * (case.n if by_rows else case.depth), row_bytes) * (ROW_BYTES // row_bytes)
+    slow = tile.stages < 4 or (shared > 1 and tile.swapped and tile.column_parts == 1)
+    own = waves * steps * max(factor * (SLOWDOWN if slow else 1) * step_cycles(tile), COPY_CYCLES * copied)
+    of_all = clusters * blocks * steps * ALL_COPY_CYCLES * copied / SM90_MULTIPROCESSORS
+    # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
+    beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * blocks
+    in_flight = (min(down, AT_ONCE[blocks]) * tile.rows + beside * columns) * tile.stages * ROW_BYTES
+    read = (case.m + case.n) * case.depth * itemsize / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
+    return max(own, of_all, read) + of_all / 1000  # of equals, the one with the fewest copies
+
+
+def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
+    """Of rows of ``length`` bytes that are ``apart`` bytes apart."""
+    if length < ROW_BYTES:
+        return 1.0 if apart % length else HALF_ROW
+    return ROW_COST.get(gcd(ROW_BYTES, apart), WITHIN_SECTOR)
+
+
+def quickest(case: Case, tiles: Iterable[Tile], shared: int = 1) -> Tile:
+    """Of some tiles for a case the one with the fewest cycles."""
+    return min((tile.of(case) for tile in tiles), key=lambda tile: cycles(tile, case, shared))
 
 
 def fewest(tiles: int, most: int) -> int:

@@ -56,8 +56,8 @@ class Tile:
     Attributes:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
-        swapped: whether the operands are swapped, so that it is computed as its transpose: each warp group that
-            multiplies has 128 of the columns, or all 64, and all rows, which may be any multiple of 16 then.
+        swapped: 0, or the consumers of a tile whose operands are swapped, so that it is computed as its transpose:
+            each has 64 or 128 of the columns and all rows, which may be any multiple of 16 then.
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
     """
@@ -66,7 +66,7 @@ class Tile:
     columns: int
     stages: int = 1
     buffers: int = 0
-    swapped: bool = False
+    swapped: int = 0
     halved: bool = False
     apart: int = 1
     dtype: str = "bfloat16"
@@ -78,8 +78,8 @@ class Tile:
 
     @property
     def consumers(self) -> int:
-        """Consumer warp groups: each computes 64 of the rows, or 128 of the columns of a swapped tile."""
-        return max(1, self.columns // (2 * ROWS)) if self.swapped else self.rows // ROWS
+        """Consumer warp groups: each computes 64 of the rows, or its part of the columns of a swapped tile."""
+        return self.swapped or self.rows // ROWS
 
     @property
     def column_parts(self) -> int:
@@ -88,7 +88,7 @@ class Tile:
         With three consumers an instruction's results do not fit the registers that a thread has at launch.
         """
         if self.swapped:
-            return min(2, self.columns // ROWS)
+            return self.columns // (ROWS * self.swapped)
         return 2 if self.halved or self.consumers > 2 else 1
 
     @property
@@ -179,7 +179,7 @@ def products_of(tile: Tile) -> DeviceFunction:
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
     """``products_of`` one of the tile's ``column_parts``; ``fresh`` ones overwrite the accumulators."""
-    count, swapped, a_elements, own = tile.column_parts, tile.swapped, tile.a_elements, ROWS * tile.depth
+    count, swapped, a_elements, own = tile.column_parts, tile.swapped > 0, tile.a_elements, ROWS * tile.depth
     side = tile.rows if swapped else tile.columns // count
     start = products(side, tile.dtype, tile.b_layout, part * (side // 2), swapped=swapped, fresh=fresh)
     at_part = a_elements + part * side * tile.depth

@@ -42,14 +42,14 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.tile_choice import LINE_CYCLES, step_cycles, unsupported
+from smembench.kernels.matmul.tile_choice import AT_ONCE, cycles, unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Tile, next_state, products_of
 from smembench.kernels.numba_cuda import SIMULATED, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
-from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
+from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 ALL_LANES = 0xFFFFFFFF
@@ -64,15 +64,8 @@ HEIGHT = 16
 MOST_ROWS = 128
 WIDTHS = (64, 128)
 """Columns of a tile."""
-BLOCKS = (1, 2)
-"""Of a cluster. Of three blocks 39 clusters run at once on the 132 multiprocessors of an H200, of four 30."""
-MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
-"""Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes; fitted to
-times, as the next three."""
-WAVE_CYCLES = 4000
-"""From the launch to the first product and from the last to the end, per wave."""
-EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 16
-"""Cycles of an exchange of sums, and bytes per cycle that a block sends."""
+WAVE_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 300, 200, 8
+"""Cycles that a wave adds, those of an exchange of sums, and bytes per cycle that a block sends; fitted to times."""
 
 
 class Form(NamedTuple):
@@ -83,25 +76,12 @@ class Form(NamedTuple):
 
     def waves(self, case: Case) -> int:
         """Rounds in which the multiprocessors take all tiles."""
-        return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
+        return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.blocks])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles: of the memory or of a multiprocessor, whichever has more, and what each wave adds.
-
-        A multiprocessor takes as long as its lines of 128 bytes, or its products.
-        """
-        tile, waves = self.tile, self.waves(case)
-        steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
-        busy = waves * steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns))
-        blocks = min(prod(tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
-        read = read_cycles(case, blocks * tile.stages * tile.columns * ROW_BYTES)
-        sent = sent_bytes(tile, self.blocks) / EXCHANGE_BYTES
-        return max(busy, read) + waves * (WAVE_CYCLES + (EXCHANGE_CYCLES + sent if self.blocks > 1 else 0))
-
-
-def read_cycles(case: Case, in_flight: int) -> float:
-    """Cycles in which the memory delivers A and B, if the stages of all blocks have room for so many bytes of B."""
-    return (case.m + case.n) * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
+        """Estimated cycles: of the steps along k (tile_choice.py), and what each wave adds."""
+        exchange = EXCHANGE_CYCLES + sent_bytes(self.tile, self.blocks) / EXCHANGE_BYTES if self.blocks > 1 else 0
+        return cycles(self.tile, case, split=self.blocks) + self.waves(case) * (WAVE_CYCLES + exchange)
 
 
 def sent_bytes(tile: Tile, blocks: int) -> int:
@@ -113,10 +93,11 @@ def sent_bytes(tile: Tile, blocks: int) -> int:
 @cache
 def form_of(case: Case) -> Form:
     """The one with the fewest cycles."""
-    rows = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
+    highest = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
     most = 1 if SIMULATED else ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
-    forms = (_form(Tile(rows, columns, swapped=True).of(case), blocks) for columns in WIDTHS for blocks in BLOCKS)
-    return min((form for form in forms if form.blocks <= most), key=lambda form: form.cycles(case))
+    tiles = [Tile(rows, columns, swapped=1) for rows in range(highest, 0, -HEIGHT) for columns in WIDTHS]
+    forms = [_form(tile.of(case), blocks) for tile in tiles for blocks in AT_ONCE if blocks <= most]
+    return min(forms, key=lambda form: form.cycles(case))
 
 
 def _form(tile: Tile, blocks: int) -> Form:

@@ -42,7 +42,7 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.matmul import cluster_tiles
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.tile_choice import cycles_in_clusters, fewest, in_order, shared_elements
+from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
     Member,
@@ -62,11 +62,17 @@ from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2  # blocks; the simulator runs one after another
 TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)  # with three consumers
-BUFFER_ROWS = {80: 80, 144: 48, 160: 32}
-"""Rows of a buffer with results of 16 bits, by the rows of a swapped tile."""
+BUFFER_ROWS = {
+    256: {80: 80, 96: 96, 112: 16, 144: 48, 160: 32, 176: 16, 192: 64},
+    128: {96: 48, 160: 80, 192: 48, 224: 16, 256: 64},
+}
+"""Rows of a buffer with results of 16 bits, by the columns and rows of a swapped tile."""
+ALL_ROWS = 224 * 1024 // ROW_BYTES
+"""Of stages and buffers."""
 SWAPPED = tuple(
-    Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, swapped=True)
-    for rows, written in BUFFER_ROWS.items()
+    Tile(rows, columns, (ALL_ROWS - 2 * BUFFERS * written) // (rows + columns), 2 * BUFFERS * written, swapped=2)
+    for columns, written_of in BUFFER_ROWS.items()
+    for rows, written in written_of.items()
 )
 SHARED = (*(tile for tile in wgmma_stored.TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
 """Tiles of whose columns both blocks can copy half: multiples of 128."""
@@ -79,11 +85,13 @@ REGISTERS = {2: (56, 224), 3: (32, 160)}
 def tile_of(case: Case) -> Tile:
     """The one with the fewest cycles.
 
-    It is a tall one for rows in two lines, since it has more products per copy, or one of rows that lie apart, since
-    fewer lie in two lines, and a swapped one where its rows fill waves that others leave half empty.
+    It is a tall one, or one of rows that lie apart, where rows begin within a sector: the first has more products per
+    copy, and of the second more begin at a sector's start. It is a swapped one where its rows fill waves that others
+    leave half empty.
     """
-    tiles = [replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0]
-    return min(tiles, key=lambda tile: cycles_in_clusters(tile, case, CLUSTER)).of(case)
+    return quickest(
+        case, (replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0), CLUSTER
+    )
 
 
 def build(case: Case) -> NumbaKernel:
@@ -231,7 +239,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, c_map),
         launch_bounds=(threads, 1),
-        variant=f"{rows}x{columns}{', swapped' * tile.swapped}{f', rows {apart} apart' if apart > 1 else ''}",
+        variant=f"{rows}x{columns}{', swapped' if tile.swapped else ''}{f', rows {apart} apart' if apart > 1 else ''}",
         persistent_blocks=lambda multiprocessors: fewest(across * high, max(1, multiprocessors // CLUSTER)) * CLUSTER,
         tile_of=of_block,
         parts=apart,

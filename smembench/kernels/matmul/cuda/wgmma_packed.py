@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
+from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
@@ -65,8 +66,10 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 
 
 def tile_of(case: Case) -> Tile:
-    """The one with the fewest cycles."""
-    return quickest(case, (tile.of(case) for tile in TILES))
+    """The one with the fewest cycles, with rows of A and B as long as those of their copies."""
+    width = ROW_BYTES // ITEMSIZE[case.dtype]
+    n, k = (ceil_div(side, width) * width for side in (case.n, case.depth))
+    return quickest(replace(case, n=n, k=k), TILES)
 
 
 def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:

@@ -17,7 +17,6 @@ from functools import partial
 from math import lcm, prod
 
 from smembench.kernels.intrinsics.bulk_copy import (
-    ROW_BYTES,
     TILE_ALIGNMENT,
     acquire_map,
     arrive,
@@ -56,7 +55,7 @@ from smembench.kernels.matmul.warp_groups import (
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index, Place
-from smembench.model.case import BY_COLUMNS, Case
+from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
@@ -75,13 +74,8 @@ def tile_of(case: Case) -> Tile:
     """The tile with the fewest counted cycles.
 
     It is narrow where wide tiles would leave multiprocessors idle, unless that costs another wave.
-
-    Where rows of B begin within lines of 128 bytes it is one that copies 128 bytes of a row at a time, since copies of
-    64 bytes touch more lines in all.
     """
-    whole_lines = case.b_layout == BY_COLUMNS or case.n * ITEMSIZE[case.dtype] % ROW_BYTES == 0
-    tiles = (tile.of(case) for tile in TILES)
-    return quickest(case, (tile for tile in tiles if whole_lines or tile.piece_bytes == ROW_BYTES))
+    return quickest(case, TILES)
 
 
 def build(case: Case) -> NumbaKernel:
