@@ -192,11 +192,11 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
         UsageError: for an invalid name, block, dtype, pad or stride.
     """
     from smembench.report.notebook import Explained, shown
-    from smembench.studies.explain import Axes, cases, explained, target
+    from smembench.studies.explain import Axes, cases, explained, single, target
 
-    device, capability = target(capability=capability)
-    (case,) = cases(kernel, Axes(block, dtype, str(pad_width)), n=n, stride=stride, device=device)
-    return shown(Explained, explained(case, capability, device.sm_count if device else None))
+    on = target(capability=capability)
+    case = single(cases(kernel, Axes(block, dtype, str(pad_width)), n=n, stride=stride, on=on))
+    return shown(Explained, explained(case, on.capability, on.device.sm_count if on.device else None))
 
 
 def explain_function(  # noqa: PLR0913 - keywords of the public interface

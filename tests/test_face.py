@@ -150,6 +150,20 @@ def test_a_kernel_is_explained_without_a_gpu() -> None:
     assert smembench.explain_kernel("transposeSmemPad", n=256, pad_width=1).degree("load") == 1
 
 
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"n": 0}, "--n 0: is below 1"),
+        ({"n": -1}, "--n -1: is below 1"),
+        ({"block": "32x8,16x16"}, "2 cases: give one"),
+        ({"dtype": "float32,float64"}, "2 cases: give one"),
+    ],
+)
+def test_what_cannot_be_explained_is_a_usage_error(wrong: dict[str, Any], reason: str) -> None:
+    with pytest.raises(smembench.UsageError, match=reason):
+        smembench.explain_kernel("transposeSmem", capability="9.0", **wrong)
+
+
 @pytest.mark.slow
 def test_the_best_case_is_found(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "SIDES", (8,))  # every block is compiled

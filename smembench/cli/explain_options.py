@@ -34,9 +34,9 @@ class Asked:
         Raises:
             UsageError: if there are several.
         """
-        if len(self.cases) > 1:
-            raise UsageError(f"{len(self.cases)} cases: give one; only --measure takes several")
-        return self.cases[0]
+        from smembench.studies.explain import single
+
+        return single(self.cases)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,14 +166,14 @@ class Chosen(Sizes):
         from smembench.studies.explain import Axes, cases, target
         from smembench.views.console import notes, say
 
-        device, capability = target(self.run, self.capability, self.gpu)
+        on = target(self.run, self.capability, self.gpu)
         options = asdict(self)
         del options["run"], options["capability"], options["gpu"]
         axes = Axes(block, options.pop("dtype"), options.pop("pad_width"))
-        chosen = cases(kernel, axes, device=device, **options)
+        chosen = cases(kernel, axes, on=on, **options)
         for mistake in registry.mistakes():
             say(notes, mistake)
-        return Asked(chosen, capability, device, self.run)
+        return Asked(chosen, on.capability, on.device, self.run)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,7 @@ from smembench.model.measurement import Conditions
 from smembench.model.problem import Problem
 from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
+from smembench.toolchains.kept_code import variant
 from smembench.toolchains.registry import Compiled, toolchain_of
 
 if TYPE_CHECKING:
@@ -201,11 +202,9 @@ class CudaDevice:
 
     def _compile(self, case: Case, program: Program) -> Compiled[Any]:
         """A program compiled by its toolchain, kept for later cases."""
-        variant = program.variant if isinstance(program, GpuKernel) else ""
-        tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, variant)
-        key = (case.problem, case.kernel, case.compiler, case.dtype, *tile)
+        capability = self.info.compute_capability or ""
+        key = variant(case, program, capability)
         if key not in self._compiled:
-            capability = self.info.compute_capability or ""
             self._compiled[key] = toolchain_of(program, case.compiler).compile(case, program, capability)
         return self._compiled[key]
 

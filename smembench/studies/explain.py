@@ -69,21 +69,25 @@ def cases(
     *,
     stride: int | None = None,
     b_layout: str | None = None,
-    device: DeviceInfo | None = None,
+    on: Target = UNKNOWN,
     **sizes: int | None,
 ) -> list[Case]:
     """CUDA cases of kernels, whose names are separated by commas.
 
     A kernel's name determines its problem, which has ``sizes``, such as ``n``; the default is its first, and some
-    depend on the ``device``. A stride is between rows (matmul) or lanes (strided).
+    depend on the GPU. A stride is between rows (matmul) or lanes (strided).
 
     Raises:
-        UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, and
-            a case that its kernel does not support or no GPU takes.
+        UsageError: for an invalid name, block, dtype, pad, stride or layout, a size that the problem does not have, a
+            block if no kernel has one to choose, and a case that its kernel, the compute capability or every GPU
+            refuses.
     """
     known = explainable()
     selected = []
-    for name in parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel"):
+    names = parse_kernels(kernels, list(known), name="kernel", what="CUDA kernel")
+    if axes.blocks and not any(known[name].blocks for name in names):
+        raise UsageError(f"--block {axes.blocks}: {' and '.join(names)} has no block to choose; leave it out")
+    for name in names:
         kernel = known[name]
         problem = PROBLEMS[kernel.problem]
         what, chosen = f"element type for {problem.name}", (kernel.dtypes or problem.dtypes)[:1]
@@ -99,10 +103,13 @@ def cases(
         if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
             known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
             raise UsageError(f"--{unknown[0]}: {problem.name} has no such size, only {known_sizes}")
+        if small := next((size for size, (value,) in given.items() if value < 1), None):
+            raise UsageError(f"--{small} {given[small][0]}: is below 1")
         (shape, *_) = problem.shapes(given)
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
-        for dtype, block, pad in product(chosen, parse_blocks(axes.blocks) if axes.blocks else usual, padding):
+        blocks = parse_blocks(axes.blocks) if axes.blocks and kernel.blocks else usual
+        for dtype, block, pad in product(chosen, blocks, padding):
             case = Case(
                 *(problem.name, name, "cuda:0", dtype, shape.m, shape.n, shape.k),
                 block=block if kernel.blocks else None,
@@ -112,13 +119,27 @@ def cases(
             )
             if reason := kernel.refusal(case):
                 raise UsageError(reason)
+            if reason := kernel.refusal(case, on.capability):
+                raise UsageError(f"{name}: {reason}; give --cc {kernel.needs.removesuffix('a')}")
             if block.x * block.y > MAX_THREADS:
                 raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
             selected.append(case if stride is None else _strided(case, stride))
-    on_device = [PROBLEMS[case.problem].on_device(case, device.sm_count if device else None) for case in selected]
+    multiprocessors = on.device.sm_count if on.device else None
+    on_device = [PROBLEMS[case.problem].on_device(case, multiprocessors) for case in selected]
     for case in on_device:
         check(case, known[case.kernel], PROBLEMS[case.problem], ANY_GPU)
     return on_device
+
+
+def single(cases: Sequence[Case]) -> Case:
+    """The only case.
+
+    Raises:
+        UsageError: if there are several.
+    """
+    if len(cases) > 1:
+        raise UsageError(f"{len(cases)} cases: give one; only explain --measure takes several")
+    return cases[0]
 
 
 def _strided(case: Case, stride: int) -> Case:

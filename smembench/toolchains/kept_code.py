@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from smembench.kernels import registry
-from smembench.kernels.program import GpuKernel
+from smembench.kernels.program import GpuKernel, Program
 from smembench.model.case import Case
 from smembench.toolchains.registry import Toolchain
 from smembench.toolchains.settings import settings
@@ -55,9 +55,10 @@ def kept(
     return log, code
 
 
-def variant(case: Case, program: GpuKernel, capability: str) -> tuple[object, ...]:
+def variant(case: Case, program: Program, capability: str) -> tuple[object, ...]:
     """The parameters that decide a program's machine code, beside its source."""
-    tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, program.variant)
+    chosen = program.variant if isinstance(program, GpuKernel) else ""
+    tile = (case.block, case.pad, case.stride, case.parameters, case.b_layout, chosen)
     return (case.problem, case.kernel, case.compiler, case.dtype, *tile, capability)
 
 

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
+from random import Random
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -16,12 +19,14 @@ from smembench.devices.base import OutOfBounds, check_guards
 from smembench.devices.select import canonical
 from smembench.kernels import registry
 from smembench.kernels.access import problem as access
+from smembench.kernels.intrinsics import declaration
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import GpuKernel
+from smembench.kernels.program import CudaCKernel, GpuKernel, NumbaKernel, Program, TritonKernel
 from smembench.model.case import DEFAULT_COMPILER, ENGINES, Block, Case
 from smembench.model.errors import UsageError
 from smembench.studies.reproduce.figures import FIGURES
+from smembench.toolchains.kept_code import variant
 
 KERNELS = registry.kernels()
 FOLDER = Path(smembench.kernels.__path__[0])
@@ -107,6 +112,71 @@ def test_a_launch_gives_the_dynamic_memory_that_is_declared(kernel: Kernel) -> N
         dynamic_bytes = program.dynamic_bytes if isinstance(program, GpuKernel) else 0
         assert kernel.shared_bytes(case) - dynamic_bytes == kernel.static_bytes(case) >= 0
     assert taken
+
+
+SIDES = (1, 3, 8, 9, 16, 17, 33, 64, 100, 128, 129, 256, 384, 1000, 1024, 1025, 3072, 4096, 4100, 8192, 16384, 65536)
+BLOCKS = (Block(8, 8), Block(16, 8), Block(16, 16), Block(32, 8), Block(32, 16), Block(32, 32))
+
+
+def of_random_sizes(kernel: Kernel, count: int) -> Iterator[Case]:
+    """Cases that a kernel takes, so many drawn of each element type and layout of B."""
+    random, problem = Random(count), PROBLEMS[kernel.problem]
+    blocks = (*kernel.default_blocks, *problem.default_blocks, *BLOCKS)
+    for dtype, b_layout in [*product(dtypes_of(kernel), kernel.b_layouts)] * count:
+        m, n, k = random.choices(SIDES, k=3)
+        stride = random.choice((None, max(n, k) + random.choice((0, 1, 4, 16)))) if kernel.strided else None
+        case = case_of(kernel, m, n, k, dtype, random.choice(blocks), stride)
+        pad = random.choice((1, 2, 4)) if kernel.pad else case.pad
+        parameters = random.choice(problem.combinations({}))
+        case = replace(case, pad=pad, parameters=parameters, b_layout=b_layout)
+        if not kernel.refusal(case) and not problem.unsupported(case):
+            yield case
+
+
+def decides(value: object, seen: dict[int, int]) -> object:
+    """All that decides the code of a value: of a function what it closes over, too, and of an intrinsic its PTX."""
+    if isinstance(value, FunctionType):
+        if id(value) in seen:
+            return seen[id(value)]
+        seen[id(value)] = len(seen)
+        table = [(line.emits, line.constant) for line in declaration.TABLE if line.function is value]
+        cells = tuple(cell.cell_contents for cell in value.__closure__ or ())
+        code = value.__code__
+        return (
+            code.co_filename,
+            code.co_firstlineno,
+            *(decides(one, seen) for one in (cells, value.__defaults__, table)),
+        )
+    if isinstance(value, (tuple, list)):
+        return (type(value), *(decides(one, seen) for one in value))
+    if isinstance(value, declaration.Ptx):
+        return (value.text, repr(value.operands))
+    return decides(value.__wrapped__, seen) if hasattr(value, "__wrapped__") else repr(value)
+
+
+def code_of(program: Program) -> object:
+    """All that decides the machine code of a program."""
+    if isinstance(program, NumbaKernel):
+        launch = (program.launch_bounds, program.constant, len(program.tensor_maps))
+        return (decides(program.function, {}), launch)
+    if isinstance(program, TritonKernel):
+        return (program.source, program.constants, program.divisible, program.block)
+    assert isinstance(program, CudaCKernel)
+    return (program.source, program.entry)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [one for one in KERNELS if one.kind == "cuda" and not (one.peer or one.library or one.compiler in ENGINES[1:])],
+    ids=lambda k: f"{k.problem}-{k.compiler}-{k.name}",
+)
+def test_programs_that_share_compiled_code_have_equal_code(kernel: Kernel) -> None:
+    codes: dict[tuple[object, ...], object] = {}
+    for case in of_random_sizes(kernel, 30):
+        program = kernel.build(case)
+        code = code_of(program)
+        assert codes.setdefault(variant(case, program, "9.0"), code) == code, case.id
+    assert codes
 
 
 def test_what_no_file_declares_is_not_found() -> None:

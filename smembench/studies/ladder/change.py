@@ -150,7 +150,7 @@ def change(
             later = next((f"; give {name} or a later one" for name in taking if name in names[place + 1 :]), "")
             raise UsageError(f"--diff {step}: is the first step of the ladder in {first}{later}")
         chosen = (lower[-1], *chosen)
-    by_step = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, device=target.device) for name in chosen]
+    by_step = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, on=target) for name in chosen]
     if any(len(of_step) > 1 for of_step in by_step):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
     before, after = (_step(kernels[case.kernel], case, target.capability) for (case,) in by_step)

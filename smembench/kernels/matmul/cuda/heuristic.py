@@ -68,12 +68,16 @@ ESTIMATES = (
 
 @cache
 def choice_of(case: Case) -> tuple[Kernel, Case]:
-    """The kernel for a case, and the case in its block; of those that do not take it the last."""
+    """The kernel for a case, and the case in its block; of those that do not take it the last for its type."""
     straight = replace(case, block=Block(32, WARPS[case.b_layout]))
     if case.m <= FEW and _takes(few_rows.KERNEL, straight):
         return few_rows.KERNEL, _of(few_rows.KERNEL, straight)
     taking = [(estimate(case), number) for number, (kernel, estimate) in enumerate(ESTIMATES) if _takes(kernel, case)]
-    kernel = ESTIMATES[min(taking)[1]][0] if taking else next((one for one in LAST if _takes(one, case)), LAST[-1])
+    if taking:
+        kernel = ESTIMATES[min(taking)[1]][0]
+    else:
+        of_type = [one for one in LAST if one.takes(case.dtype)] or [LAST[-1]]
+        kernel = next((one for one in of_type if _takes(one, case)), of_type[-1])
     return kernel, _of(kernel, case)
 
 
