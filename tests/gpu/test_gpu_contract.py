@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from math import prod
+from types import ModuleType
 
 import pytest
 
@@ -40,6 +41,12 @@ STRIDED = [
     ((100, 200, 300), 500),
 ]
 """Sizes and strides: rows apart by one element, to be aligned, not at all, by many, and between columns."""
+TILES = [
+    *((wgmma_stored, tile) for tile in wgmma_stored.TILES),
+    *((wgmma_overlapped, tile) for tile in wgmma_overlapped.HALVED),
+    *((wgmma_clustered, tile) for tile in wgmma_clustered.SHARED),
+]
+NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}" for module, tile in TILES]
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
 
 
@@ -131,55 +138,26 @@ def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, 
     verify(gpu, case, launches=3)
 
 
-@pytest.mark.parametrize(
-    ("name", "m", "n", "variant"),
-    [
-        ("wgmmaStored", 1250, 2920, "256"),
-        ("wgmmaStored", 1250, 2624, "224"),
-        ("wgmmaStored", 1250, 2496, "192"),
-        ("wgmmaStored", 1250, 1728, "160"),
-        ("wgmmaStored", 1250, 1256, "128"),
-        ("wgmmaStored", 1250, 1088, "96"),
-        ("wgmmaStored", 300, 264, "64"),
-        ("wgmmaOverlapped", 1250, 2920, "256"),
-        ("wgmmaOverlapped", 1250, 1256, "128"),
-        ("wgmmaClustered", 1250, 2504, "128x256"),
-        ("wgmmaClustered", 1250, 1256, "128x128"),
-        ("wgmmaClustered", 2096, 2384, "192x256"),
-        ("wgmmaClustered", 1480, 1480, "80x256, swapped"),
-        ("wgmmaClustered", 1704, 2808, "144x256, swapped"),
-        ("wgmmaClustered", 2040, 2200, "160x256, swapped"),
-    ],
-)
+@pytest.mark.parametrize(("module", "tile"), TILES, ids=NAMES)
 @pytest.mark.parametrize(
     ("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
 )
 def test_tiles_of_every_size_are_right(
-    gpu: CudaDevice,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    m: int,
-    n: int,
-    variant: str,
-    dtype: str,
-    b_layout: str,
+    gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, module: ModuleType, tile: Tile, dtype: str, b_layout: str
 ) -> None:
     """Of neighbouring rows; those of rows that lie apart are tested below."""
-    monkeypatch.setattr(wgmma_clustered, "APART", (1,))
-    case = Case("matmul", name, "cuda:0", dtype, m, n, 1008, b_layout=b_layout)
-    kernel = registry.kernel_of(case)
-    if reason := kernel.refusal(case, gpu.info.compute_capability):
+    m, n = 7 * tile.rows - 46, 5 * tile.columns - 24
+    case = Case("matmul", module.KERNEL.name, "cuda:0", dtype, m, n, 1008, b_layout=b_layout)
+    if reason := module.KERNEL.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
-    program = kernel.build(case)
-    assert isinstance(program, GpuKernel)
-    assert program.variant == variant
+    monkeypatch.setattr(module, "tile_of", tile.of)
     verify(gpu, case)
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize(("dtype", "k"), [("bfloat16", 1000), ("float16", 1048), (TF32, 516), (FLOAT8, 1040)])
 @pytest.mark.parametrize("apart", [2, 4, 8])
-@pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")
+@pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns} {tile.swapped}")
 def test_tiles_whose_rows_lie_apart_are_right(
     gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, k: int, b_layout: str
 ) -> None:
@@ -190,25 +168,16 @@ def test_tiles_whose_rows_lie_apart_are_right(
     verify(gpu, case)
 
 
-@pytest.mark.parametrize(
-    ("name", "columns"),
-    [
-        *(("wgmmaStored", columns) for columns in wgmma_stored.STAGES),
-        *(("wgmmaOverlapped", tile.columns) for tile in wgmma_overlapped.HALVED),
-    ],
-)
+@pytest.mark.parametrize(("module", "tile"), TILES, ids=NAMES)
 @pytest.mark.parametrize("dtype", ["float16", TF32])
 def test_results_leave_a_buffer_before_those_of_the_next_tile_come(
-    gpu: CudaDevice, name: str, columns: int, dtype: str
+    gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, module: ModuleType, tile: Tile, dtype: str
 ) -> None:
     """Several tiles per block, of one step along k, so that the TMA may still read the last one's results."""
-    case = Case("matmul", name, "cuda:0", dtype, 90_000, columns, 8, b_layout=BY_COLUMNS)
-    kernel = registry.kernel_of(case)
-    if reason := kernel.refusal(case, gpu.info.compute_capability):
+    case = Case("matmul", module.KERNEL.name, "cuda:0", dtype, 90_000, tile.columns, 8, b_layout=BY_COLUMNS)
+    if reason := module.KERNEL.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
-    program = kernel.build(case)
-    assert isinstance(program, GpuKernel)
-    assert program.variant == str(columns)
+    monkeypatch.setattr(module, "tile_of", tile.of)
     verify(gpu, case, launches=5)
 
 
