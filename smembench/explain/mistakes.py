@@ -127,9 +127,13 @@ def in_shared_memory(made: Sequence[Made], brought: Sequence[Brought] = (), bloc
         _contended(touched, (touched.order, touched.unit, warp), touched.thread),
     )
     mistakes: dict[object, Mistake] = {}
+    named: set[frozenset[int]] = set()
     for chosen, member in contended:
-        touching = [sites[number] for number in set(touched.site[chosen].tolist())]
-        if all(pair in mistakes for pair in _pairs_of_lines(touching)):
+        touching = frozenset(touched.site[chosen].tolist())
+        if touching in named:
+            continue
+        if all(pair in mistakes for pair in _pairs_of_lines([sites[number] for number in touching])):
+            named.add(touching)
             continue
         rows = touched.rows(chosen)
         writer, other = _pair(rows, member[chosen])

@@ -151,6 +151,7 @@ _TYPING = "numba.cuda.descriptor.cuda_target.typing_context"
 _RULE = "the rule of unsigned integers in kernels", "in silence: indices have 64 bits, and kernels are slower"
 _EMITS = "intrinsics emit LLVM IR", "no intrinsic compiles"
 _LINES = "line information that changes no code", "no kernel compiles, or lines are those of another file"
+_QUICK = "compilation in two thirds of the time", "no kernel compiles"
 _BY_MLIR = "compilation by numba-cuda-mlir", "no kernel compiles by mlir"
 _NUMBERS = "machine code that does not depend on what was compiled before", "machine code differs from run to run"
 
@@ -189,6 +190,12 @@ PRIVATE: tuple[Private, ...] = (
     Private("numba.cuda.core.inline_closurecall.InlineWorker.inline_ir", *_LINES),
     Private("numba.cuda.lowering.CUDALower._adjust_line_if_prologue", *_LINES),
     Private("numba.cuda.target.CUDATargetContext.DIBuilder", *_LINES),
+    Private("numba.cuda.core.inline_closurecall.copy.deepcopy", *_QUICK),
+    Private("numba.cuda.core.ir.assign_types", *_QUICK),
+    *(
+        Private(f"numba.cuda.lowering.{name}", *_QUICK)
+        for name in ("CUDALower._find_singly_assigned_variable", "compute_use_defs", "must_use_alloca")
+    ),
     Private("numba.cuda.core.bytecode.FunctionIdentity._unique_ids", *_NUMBERS),
     Private("numba.cuda.cudaimpl._unique_smem_id", *_NUMBERS),
     Private("numba.cuda.cudaimpl._generic_array", "PTX with the shapes of shared arrays", "nothing is explained"),

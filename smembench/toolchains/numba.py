@@ -100,16 +100,19 @@ def by_nvvm(case: Case, program: NumbaKernel, capability: str, *, by_llvm: bool 
 
 
 def kernel_ptx(case: Case, program: NumbaKernel, capability: str) -> str:
-    """The PTX that ptxas gets for a launch; without NVIDIA's compiler libraries what LLVM makes.
+    """The PTX that ptxas gets for a launch, kept on disk; without NVIDIA's compiler libraries what LLVM makes.
 
     Raises:
         UsageError: for what LLVM cannot compile.
     """
     by_llvm = by_llvm_alone(case.kernel)
-    code = by_nvvm(case, program, capability, by_llvm=by_llvm)
-    if by_llvm:
-        return code.decode()
-    return code.decode() if program.constant else linked_ptx(code, program.architecture(capability))
+    if by_llvm or program.constant:
+        return by_nvvm(case, program, capability, by_llvm=by_llvm).decode()
+
+    def linked() -> tuple[str, bytes]:
+        return "", linked_ptx(by_nvvm(case, program, capability), program.architecture(capability)).encode()
+
+    return kept(case, TOOLCHAIN, ("nvJitLink's PTX", variant(case, program, capability)), linked)[1].decode()
 
 
 def by_llvm_alone(kernel: str) -> bool:

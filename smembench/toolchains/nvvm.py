@@ -11,6 +11,7 @@ such a helper's line is the line of the kernel's file from which it was called; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -155,9 +156,11 @@ def _lines_alone() -> Iterator[None]:
     from smembench.kernels.numba_cuda import private
 
     builder: Any = private("numba.cuda.debuginfo.CUDADIBuilder")
-    lower = private("numba.cuda.lowering.CUDALower")
+    lowering: Any = private("numba.cuda.lowering")
+    lower, assign = lowering.CUDALower, private("numba.cuda.core.ir.assign_types")
     context = private("numba.cuda.target.CUDATargetContext")
-    worker: Any = private("numba.cuda.core.inline_closurecall.InlineWorker")
+    inliner: Any = private("numba.cuda.core.inline_closurecall")
+    worker = inliner.InlineWorker
 
     class Lines(builder):  # type: ignore[misc]
         def mark_variable(self, *described: Any, **more: Any) -> None:
@@ -166,8 +169,12 @@ def _lines_alone() -> Iterator[None]:
         update_variable = mark_variable
 
         def _di_location(self, line: int) -> Any:
+            """Look up a location here first: llvmlite's look-up costs more than what it is for."""
             at = {"line": line, "column": getattr(line, "called", 1), "scope": self.subprograms[-1]}
-            return self.module.add_debug_info("DILocation", at)
+            made, key = self.__dict__.setdefault("_made", {}), (line, at["column"], id(at["scope"]))
+            if key not in made:
+                made[key] = self.module.add_debug_info("DILocation", at)
+            return made[key]
 
     inline = worker.inline_ir
 
@@ -176,14 +183,30 @@ def _lines_alone() -> Iterator[None]:
         others = callee.loc.filename != caller.loc.filename
         for statement in (statement for one in callee.blocks.values() for statement in one.body if others):
             statement.loc = statement.loc.with_lineno(_Line(statement.loc.line, getattr(call, "called", call)))
-        return inline(self, caller, block, i, callee, *more, **named)
+        # Without types the callee was made for this call alone, and its two copies take a seventh of a compilation.
+        copying, made_for_this = inliner.copy, named.get("arg_typs") is None
+        inliner.copy = SimpleNamespace(deepcopy=lambda block: block) if made_for_this else copying
+        try:
+            return inline(self, caller, block, i, callee, *more, **named)
+        finally:
+            inliner.copy = copying
+
+    def find_singly_assigned(self: Any) -> None:
+        """Count the assignments of all variables at once: Numba reads a block again for each of its variables."""
+        blocks = self.func_ir.blocks
+        assigned = Counter(one.target.name for block in blocks.values() for one in block.find_insts(assign))
+        use_defs = lowering.compute_use_defs(blocks)
+        elsewhere = set().union(*use_defs.usemap.values(), lowering.must_use_alloca(blocks))
+        self._singly_assigned_vars = {name for name, n in assigned.items() if n == 1 and name not in elsewhere}
+        self._blk_local_varmap = {}
 
     usual = context.DIBuilder
     context.DIBuilder = Lines
+    lower._find_singly_assigned_variable = find_singly_assigned
     lower._adjust_line_if_prologue = lambda _, line: line
     worker.inline_ir = inlining
     try:
         yield
     finally:
         context.DIBuilder, worker.inline_ir = usual, inline
-        del lower._adjust_line_if_prologue
+        del lower._adjust_line_if_prologue, lower._find_singly_assigned_variable

@@ -18,12 +18,13 @@ from smembench.explain import analysis
 from smembench.explain.analysis import explain, numba_program
 from smembench.explain.mistakes import Made, Mistake, in_shared_memory
 from smembench.explain.numba_kernel import numba_kernel
-from smembench.explain.ptx.program import Place, PtxKernel
+from smembench.explain.ptx.program import Instruction, Place, PtxKernel
 from smembench.explain.requests import AccessSite
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.model.case import Case
 from smembench.studies.explain import Axes, cases
+from smembench.toolchains.numba import kernel_ptx
 
 TRACED = [kernel for kernel in NUMBA if kernel.problem != "transfer" and kernel.name != "memcpy"]
 ALIKE = ("Dyn", "DynPad", "16x8", "1D", "2D", "vectorized", "unrolled")
@@ -145,26 +146,33 @@ NO_RACE = {
 """Kernels of which barriers can be removed without a race between threads in shared memory: how many, and why."""
 
 
-def barriers(monkeypatch: pytest.MonkeyPatch, case: Case, without: Site | None = None) -> tuple[set[Site], bool]:
-    """The places of a kernel's barriers in its PTX, and whether a trace without one of them shows a mistake."""
-    found: set[Site] = set()
+def barriers(case: Case, kernel: PtxKernel) -> dict[Site, list[Instruction]]:
+    """A kernel's barriers by their places."""
     source = getfile(numba_program(registry.kernel_of(case), case).function)
+    found: dict[Site, list[Instruction]] = {}
+    for each in kernel.code:
+        hint = "scheduling_barrier" in getline(source, each.called_from.line)  # which orders no accesses
+        if each.root in ("bar", "barrier") and not hint:
+            found.setdefault((each.place, each.called_from), []).append(each)
+    return found
 
-    def kernel(ptx: str) -> PtxKernel:
-        made = numba_kernel(ptx)
-        for each in made.code:
-            hint = "scheduling_barrier" in getline(source, each.called_from.line)  # which orders no accesses
-            if each.root in ("bar", "barrier") and not hint:
-                site = each.place, each.called_from
-                found.add(site)
-                if site == without:
-                    each.opcode, each.parts, each.operands = "fence", ("fence",), []
-        return made
 
-    with monkeypatch.context() as context:
-        context.setattr(analysis, "numba_kernel", kernel)
-        mistaken = bool(explain(case).trace.mistakes)
-    return found, mistaken
+def without_one(monkeypatch: pytest.MonkeyPatch, case: Case) -> dict[Site, bool]:
+    """By the place of a barrier, whether a trace of a kernel without it shows a mistake."""
+    ptx = kernel_ptx(case, numba_program(registry.kernel_of(case), case), analysis.DEFAULT_CAPABILITY)
+
+    def mistaken(place: Site) -> bool:
+        def kernel(ptx: str) -> PtxKernel:
+            made = numba_kernel(ptx)
+            for each in barriers(case, made)[place]:
+                each.opcode, each.parts, each.operands = "fence", ("fence",), []
+            return made
+
+        with monkeypatch.context() as context:
+            context.setattr(analysis, "numba_kernel", kernel)
+            return bool(explain(case).trace.mistakes)
+
+    return {place: mistaken(place) for place in barriers(case, numba_kernel(ptx))}
 
 
 @pytest.mark.slow
@@ -177,8 +185,7 @@ def test_a_kernel_without_one_of_its_barriers_is_caught(monkeypatch: pytest.Monk
     """
     one_result_per_thread = kernel.problem == "matmul" and not (kernel.default_blocks or kernel.needs)
     (case, *_) = cases(kernel.name, n=128 if one_result_per_thread else SIDES.get(kernel.name, 256))
-    places, _ = barriers(monkeypatch, case)
-    missed = [place for place in sorted(places) if not barriers(monkeypatch, case, place)[1]]
+    missed = [place for place, mistaken in without_one(monkeypatch, case).items() if not mistaken]
     expected, _ = NO_RACE.get(kernel.name, (0, ""))
     assert len(missed) == expected, missed
 
@@ -189,7 +196,4 @@ def test_a_barrier_in_shared_memory_is_set_up_before_others_use_it(
 ) -> None:
     """Between the two is the first barrier of the block."""
     (case, *_) = cases(kernel, n=256)
-    places, mistaken = barriers(monkeypatch, case)
-    assert not mistaken
-    found = [barriers(monkeypatch, case, place) for place in sorted(places)]
-    assert any(mistaken for _, mistaken in found)
+    assert any(without_one(monkeypatch, case).values())

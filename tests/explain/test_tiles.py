@@ -126,9 +126,9 @@ def test_blocks_of_a_persistent_grid_have_every_tile_once(name: str, m: int, n: 
 @pytest.mark.parametrize(
     ("name", "size", "dtype", "b_layout"),
     [
-        (*of_step, *kind)
-        for number, of_step in enumerate([*product(STEPS, SIZES), *product(STORED, WITH_TILES_OF_THEIR_OWN)])
-        for kind in KINDS[number % 2 :: 2]  # of a step all, of a size those that the step beside it has not
+        (name, size, *KINDS[(number + place) % len(KINDS)])  # every step meets all kinds, and so does every size
+        for steps, sizes in ((STEPS, SIZES), (STORED, WITH_TILES_OF_THEIR_OWN))
+        for (number, name), (place, size) in product(enumerate(steps), enumerate(sizes))
     ],
 )
 def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles(
