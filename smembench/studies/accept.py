@@ -17,10 +17,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.store.csv_files import CASES
-from smembench.store.files import locked, write_whole
-from smembench.store.load import load, newest
+from smembench.store.files import locked, there, write_whole
+from smembench.store.load import load, named, newest
 from smembench.store.run import Run
-from smembench.store.run_folder import resume_command
+from smembench.store.run_folder import RUN, resume_command
 from smembench.store.run_json import ahead, read_json
 from smembench.studies.compare.comparability import fault
 
@@ -90,14 +90,18 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
         raise UsageError("--reason '': say why the change is intended")
     folder = _newest(path).resolve()
     run = load(folder)
+    if not there(named(folder) / RUN):
+        raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and {RUN} in it")
     run_id = run.description.run_id or folder.name
     if not run.description.complete:
         raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")
     if why := ahead(run.description.started_at_utc):
         raise UsageError(f"{folder}: {why}: no other run would begin after it")
+    if not run.rows:
+        raise UsageError(f"{folder}: holds no cases; name a run that measured something")
     matching = [row for row in run.rows if matches(row.case_id, pattern)]
     if not matching:
-        first = min((row.case_id for row in run.rows), default="none")
+        first = min(row.case_id for row in run.rows)
         raise UsageError(f"--case {pattern!r}: none of the {len(run.rows)} cases of {run_id}, such as {first}")
     cases = [row.case_id for row in matching if not fault(row)]
     if not cases:

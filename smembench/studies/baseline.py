@@ -44,13 +44,14 @@ def pin(folder: Path) -> str:
     folder = resolved(named(folder))
     name = config_of(folder)
     if name is None:
-        raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and run.json in it")
+        raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and {RUN} in it")
     described = read_description(folder)
     if not described.complete:
         raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")
     if why := ahead(described.started_at_utc):
         raise UsageError(f"{folder}: {why}: no change would be accepted after it")
-    load(folder, shown=False)  # else every later night would be refused
+    if not load(folder, shown=False).rows:  # every later night would be refused
+        raise UsageError(f"{folder}: holds no cases; name a run that measured something")
     with locked(folder.parent):
         _write(folder.parent, {**_read(folder.parent), name: folder.name})
     return name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -21,6 +21,7 @@ from smembench.model.data_sheets import data_sheet
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.model.hardware import MAX_THREADS
+from smembench.model.problem import Problem, Shape
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
 from smembench.run.plan import check
 from smembench.run.session import locked
@@ -99,13 +100,7 @@ def cases(
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(axes.pads, name="--pad-width", least=0) if kernel.pad else [0]
-        given = {size: (value,) for size, value in sizes.items() if value is not None}
-        if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
-            known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
-            raise UsageError(f"--{unknown[0]}: {problem.name} has no such size, only {known_sizes}")
-        if small := next((size for size, (value,) in given.items() if value < 1), None):
-            raise UsageError(f"--{small} {given[small][0]}: is below 1")
-        (shape, *_) = problem.shapes(given)
+        shape = _shape(problem, sizes)
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         blocks = parse_blocks(axes.blocks) if axes.blocks and kernel.blocks else usual
@@ -117,18 +112,38 @@ def cases(
                 parameters=parameters,
                 b_layout=layout or problem.usual_b_layout(dtype),
             )
-            if reason := kernel.refusal(case):
+            if reason := kernel.refusal(case) or _refusal(kernel, case, on.capability):
                 raise UsageError(reason)
-            if reason := kernel.refusal(case, on.capability):
-                raise UsageError(f"{name}: {reason}; give --cc {kernel.needs.removesuffix('a')}")
-            if block.x * block.y > MAX_THREADS:
-                raise UsageError(f"--block {block}: a block has at most {MAX_THREADS} threads")
             selected.append(case if stride is None else _strided(case, stride))
     multiprocessors = on.device.sm_count if on.device else None
     on_device = [PROBLEMS[case.problem].on_device(case, multiprocessors) for case in selected]
     for case in on_device:
         check(case, known[case.kernel], PROBLEMS[case.problem], ANY_GPU)
     return on_device
+
+
+def _shape(problem: Problem, sizes: Mapping[str, int | None]) -> Shape:
+    """The shape of these sizes; None for a default.
+
+    Raises:
+        UsageError: for a size below 1, and for one that the problem does not have.
+    """
+    given = {size: (value,) for size, value in sizes.items() if value is not None}
+    if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
+        known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
+        raise UsageError(f"--{unknown[0]}: {problem.name} has no such size, only {known_sizes}")
+    if small := next((f"--{size} {value}" for size, (value,) in given.items() if value < 1), ""):
+        raise UsageError(f"{small}: is below 1")
+    (shape, *_) = problem.shapes(given)
+    return shape
+
+
+def _refusal(kernel: Kernel, case: Case, capability: str | None) -> str:
+    """The reason that no GPU of a compute capability takes a case, with the way out, or an empty string."""
+    if case.block and case.block.x * case.block.y > MAX_THREADS:
+        return f"--block {case.block}: a block has at most {MAX_THREADS} threads"
+    reason = kernel.refusal(case, capability)
+    return f"{kernel.name}: {reason}; give --cc {kernel.needs.removesuffix('a')}" if reason else ""
 
 
 def single(cases: Sequence[Case]) -> Case:

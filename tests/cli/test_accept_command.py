@@ -80,6 +80,18 @@ def test_a_run_that_names_no_device_and_a_folder_without_runs_are_refused(progra
     assert "holds no complete run" in program("accept", tmp_path, *given).stderr
     assert "there is no such" in program("accept", tmp_path / "nowhere", *given).stderr
     assert "there is no such folder" in program("accept", tmp_path / "nowhere").stderr
+    (unnamed / "run.json").unlink()
+    assert "is not a run of smembench" in program("accept", unnamed, *given).stderr
+
+
+def test_a_run_without_cases_is_neither_accepted_nor_pinned(program: Program, results: Path) -> None:
+    _, newer = sorted(results.iterdir())
+    heading, *_ = (newer / "cases.csv").read_text().splitlines(keepends=True)
+    (newer / "cases.csv").write_text(heading)
+    for command in (("accept", newer, "--all", "--reason", "x"), ("baseline", "set", newer)):
+        ran = program(*command)
+        assert (ran.returncode, "holds no cases" in ran.stderr) == (2, True)
+    assert sorted(results.iterdir())[-1] == newer
 
 
 @pytest.mark.parametrize("text", ["", '{"accepted": 3}', '{"accepted": [{"run": "../x"}]}'])

@@ -66,8 +66,10 @@ def test_what_is_not_slower_is_no_regression(program: Program, slowed: Path) -> 
 
 def test_a_run_compared_with_itself_is_no_success_wherever_its_files_are(program: Program, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(NIGHTS[0], tmp_path / "copy"))
+    unsampled = Path(shutil.copytree(NIGHTS[0], tmp_path / "unsampled"))
+    (unsampled / "samples.csv").unlink()
     (tmp_path / "link").symlink_to(NIGHTS[0])
-    for again in (NIGHTS[0], NIGHTS[0] / "cases.csv", copy, tmp_path / "link", f"{NIGHTS[1]},{copy}"):
+    for again in (NIGHTS[0], NIGHTS[0] / "cases.csv", copy, unsampled, tmp_path / "link", f"{NIGHTS[1]},{copy}"):
         found = program("compare", NIGHTS[0], again)
         assert found.returncode == 5, found.stderr
         assert found.stderr.startswith(f"smembench: {NIGHTS[0].name} is on both sides: ")

@@ -143,14 +143,18 @@ def alike(one: Run, other: Run) -> bool:
 
 
 def check_apart(base: Sequence[Run], new: Sequence[Run]) -> None:
-    """Make sure that no run is on both sides, wherever its files are: what was measured would be equal to a sample.
+    """Make sure that no run is on both sides, wherever its files are: by its samples, or by its rows without.
 
     Raises:
         NothingCompared: for one that is.
     """
     for run in new:
-        if any((run.samples or run.rows) == (other.samples or other.rows) for other in base if other.rows):
+        if any(_same(run, other) for other in base if other.rows):
             raise NothingCompared(f"{run.id} is on both sides: a run compared with itself tells nothing; give another")
+
+
+def _same(run: Run, other: Run) -> bool:
+    return run.samples == other.samples if run.samples and other.samples else run.rows == other.rows
 
 
 def _recorded(device: DeviceInfo | None, fact: str) -> object:
