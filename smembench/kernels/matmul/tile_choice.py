@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import gcd, prod
+from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
@@ -24,6 +25,13 @@ LINE_CYCLES = 2.5
 """Cycles of a multiprocessor per line of 128 bytes that it copies; fitted to times of rows that begin within lines."""
 SLOWDOWN = 1.05
 """By this factor a swapped tile is slower than counted, and one with fewer than four stages; fitted to times, too."""
+MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
+"""Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes; fitted to
+times, as the next three."""
+WAVE_CYCLES = 4000
+"""From the launch to the first product and from the last to the end, per wave."""
+EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 16
+"""Cycles of an exchange of sums, and bytes per cycle that a block sends."""
 
 
 def step_cycles(tile: Tile) -> int:
@@ -55,6 +63,36 @@ def cycles_in_clusters(tile: Tile, case: Case, cluster: int) -> float:
     waves = ceil_div(prod(replace(tile, rows=cluster * tile.rows).grid(case)), SM90_MULTIPROCESSORS // cluster)
     more = SLOWDOWN ** (tile.swapped + (tile.stages < 4))
     return waves * more * max(step_cycles(tile), LINE_CYCLES * lines)
+
+
+def read_cycles(case: Case, in_flight: int) -> float:
+    """Cycles in which the memory delivers A and B, if the stages of all blocks have room for so many bytes of B."""
+    return (case.m + case.n) * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
+
+
+class Form(NamedTuple):
+    """A tile, the blocks that split its k, and the bytes of sums that a block sends to the others, at most."""
+
+    tile: Tile
+    blocks: int
+    sent: int
+
+    def waves(self, case: Case) -> int:
+        """Rounds in which the multiprocessors take all tiles."""
+        return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
+
+    def cycles(self, case: Case) -> float:
+        """Estimated cycles: of the memory or of a multiprocessor, whichever has more, and what each wave adds.
+
+        A multiprocessor takes as long as its lines of 128 bytes, or its products.
+        """
+        tile, waves = self.tile, self.waves(case)
+        steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
+        busy = waves * steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns))
+        blocks = min(prod(tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
+        read = read_cycles(case, blocks * tile.stages * tile.columns * ROW_BYTES)
+        exchange = EXCHANGE_CYCLES + self.sent / EXCHANGE_BYTES if self.blocks > 1 else 0
+        return max(busy, read) + waves * (WAVE_CYCLES + exchange)
 
 
 def fewest(tiles: int, most: int) -> int:

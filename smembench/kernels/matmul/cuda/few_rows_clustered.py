@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from math import prod
-from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
@@ -42,14 +40,14 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.tile_choice import LINE_CYCLES, step_cycles, unsupported
+from smembench.kernels.matmul.tile_choice import Form, unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Tile, next_state, products_of
 from smembench.kernels.numba_cuda import SIMULATED, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
-from smembench.model.hardware import SM90_MULTIPROCESSORS, WARP
+from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 ALL_LANES = 0xFFFFFFFF
@@ -66,48 +64,6 @@ WIDTHS = (64, 128)
 """Columns of a tile."""
 BLOCKS = (1, 2)
 """Of a cluster. Of three blocks 39 clusters run at once on the 132 multiprocessors of an H200, of four 30."""
-MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
-"""Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes; fitted to
-times, as the next three."""
-WAVE_CYCLES = 4000
-"""From the launch to the first product and from the last to the end, per wave."""
-EXCHANGE_CYCLES, EXCHANGE_BYTES = 1000, 16
-"""Cycles of an exchange of sums, and bytes per cycle that a block sends."""
-
-
-class Form(NamedTuple):
-    """A tile, and the blocks that split its k."""
-
-    tile: Tile
-    blocks: int
-
-    def waves(self, case: Case) -> int:
-        """Rounds in which the multiprocessors take all tiles."""
-        return ceil_div(prod(self.tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
-
-    def cycles(self, case: Case) -> float:
-        """Estimated cycles: of the memory or of a multiprocessor, whichever has more, and what each wave adds.
-
-        A multiprocessor takes as long as its lines of 128 bytes, or its products.
-        """
-        tile, waves = self.tile, self.waves(case)
-        steps = ceil_div(ceil_div(case.depth, tile.depth), self.blocks)
-        busy = waves * steps * max(step_cycles(tile), LINE_CYCLES * (tile.rows + tile.columns))
-        blocks = min(prod(tile.grid(case)) * self.blocks, SM90_MULTIPROCESSORS)
-        read = read_cycles(case, blocks * tile.stages * tile.columns * ROW_BYTES)
-        sent = sent_bytes(tile, self.blocks) / EXCHANGE_BYTES
-        return max(busy, read) + waves * (WAVE_CYCLES + (EXCHANGE_CYCLES + sent if self.blocks > 1 else 0))
-
-
-def read_cycles(case: Case, in_flight: int) -> float:
-    """Cycles in which the memory delivers A and B, if the stages of all blocks have room for so many bytes of B."""
-    return (case.m + case.n) * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
-
-
-def sent_bytes(tile: Tile, blocks: int) -> int:
-    """Bytes of sums that a block sends to the others of its cluster, at most, and that it receives."""
-    parts = tile.rows * tile.columns // (GROUP * PART)
-    return (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
 
 
 @cache
@@ -120,14 +76,16 @@ def form_of(case: Case) -> Form:
 
 
 def _form(tile: Tile, blocks: int) -> Form:
-    """With as many stages as fit beside the sums that others send."""
-    fit = (SHARED_BYTES - sent_bytes(tile, blocks)) // tile.shared_bytes
-    return Form(replace(tile, stages=min(MOST_STAGES, fit)), blocks)
+    """With as many stages as fit beside the sums that the other blocks of a cluster send."""
+    parts = tile.rows * tile.columns // (GROUP * PART)
+    sent = (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
+    fit = (SHARED_BYTES - sent) // tile.shared_bytes
+    return Form(replace(tile, stages=min(MOST_STAGES, fit)), blocks, sent)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
-    tile, cluster = form_of(case)
+    tile, cluster, sent = form_of(case)
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     a_elements, elements, piece = tile.a_elements, tile.elements, tile.piece_bytes // ITEMSIZE[case.dtype]
@@ -136,7 +94,7 @@ def build(case: Case) -> NumbaKernel:
     eights, parts, others = rows // 8, sums // PART, cluster - 1
     own_parts = ceil_div(parts, cluster)
     own_sums, part_bytes = own_parts * PART, others * GROUP * PART * 4
-    received = max(1, sent_bytes(tile, cluster) // 4)
+    received = max(1, sent // 4)
     store = store_pair(produced(case.dtype))
 
     def few_rows_clustered(

@@ -28,8 +28,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.cuda.few_rows_clustered import WAVE_CYCLES
-from smembench.kernels.matmul.tile_choice import cycles_in_clusters
+from smembench.kernels.matmul.tile_choice import WAVE_CYCLES, cycles_in_clusters, read_cycles
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.program import NumbaKernel, Program
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
@@ -74,7 +73,7 @@ def _overlapped(case: Case) -> float:
 def _cycles(tile: Tile, case: Case, cluster: int = 1, factor: float = 1.0) -> float:
     """Of a multiprocessor, or of the memory if it has more."""
     blocks = min(prod(tile.grid(case)), SM90_MULTIPROCESSORS)
-    read = few_rows_clustered.read_cycles(case, blocks * tile.stages * tile.columns // cluster * ROW_BYTES)
+    read = read_cycles(case, blocks * tile.stages * tile.columns // cluster * ROW_BYTES)
     return max(factor * ceil_div(case.depth, tile.depth) * cycles_in_clusters(tile, case, cluster), read)
 
 
