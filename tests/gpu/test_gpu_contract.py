@@ -13,8 +13,8 @@ from smembench.devices.cuda import CudaDevice
 from smembench.devices.cuda_description import why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_stored
-from smembench.kernels.matmul.warp_groups import Tile
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped
+from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
@@ -193,7 +193,7 @@ def test_tiles_whose_rows_lie_apart_are_right(
 @pytest.mark.parametrize(
     ("name", "columns"),
     [
-        *(("wgmmaStored", columns) for columns in wgmma_stored.STAGES),
+        *(("wgmmaStored", tile.columns) for tile in TILES),
         *(("wgmmaOverlapped", tile.columns) for tile in wgmma_overlapped.HALVED),
     ],
 )

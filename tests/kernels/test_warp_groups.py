@@ -19,9 +19,9 @@ from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
-from smembench.kernels.matmul.cuda.wgmma_stored import TILES, tile_of
+from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
 from smembench.kernels.matmul.tile_choice import step_cycles
-from smembench.kernels.matmul.warp_groups import Tile
+from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES

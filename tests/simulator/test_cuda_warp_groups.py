@@ -16,7 +16,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.warp_groups import Tile
+from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
@@ -52,7 +52,7 @@ def test_blocks_compute_one_tile_after_another() -> None:
 
 
 WIDTHS = [
-    *product(["wgmmaStored", "wgmmaPacked"], wgmma_stored.TILES),
+    *product(["wgmmaStored", "wgmmaPacked"], TILES),
     *product(["wgmmaOverlapped"], wgmma_overlapped.HALVED),
 ]
 BY_COLUMNS_IN_TURN = cycle(product(["float16", TF32, FLOAT8], [BY_COLUMNS]))

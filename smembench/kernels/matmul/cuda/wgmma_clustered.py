@@ -43,15 +43,7 @@ from smembench.kernels.intrinsics.warp_group import (
 from smembench.kernels.matmul import cluster_tiles
 from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.tile_choice import cycles_in_clusters, fewest, in_order, shared_elements
-from smembench.kernels.matmul.warp_groups import (
-    BUFFERS,
-    Member,
-    PipelineState,
-    Stages,
-    Tile,
-    next_state,
-    products_of,
-)
+from smembench.kernels.matmul.warp_groups import BUFFERS, Member, PipelineState, Stages, Tile, next_state, products_of
 from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index, Place
@@ -68,7 +60,8 @@ SWAPPED = tuple(
     Tile(rows=rows, columns=256, stages=4, buffers=2 * BUFFERS * written, swapped=True)
     for rows, written in BUFFER_ROWS.items()
 )
-SHARED = (*(tile for tile in wgmma_stored.TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
+LOW = tuple(Tile(128, columns, stages, 2 * ROWS * BUFFERS) for columns, stages in ((256, 4), (128, 5)))
+SHARED = (*LOW, TALL, *SWAPPED)
 """Tiles of whose columns both blocks can copy half: multiples of 128."""
 APART = (1, 2, 4, 8)
 """Distances between neighbouring rows of a tile, in rows of C, that are tried where they divide the number of these."""
