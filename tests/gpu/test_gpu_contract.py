@@ -14,6 +14,7 @@ from smembench.devices.cuda import CudaDevice
 from smembench.devices.cuda_description import why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul import warp_groups
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_stored
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
@@ -42,7 +43,7 @@ STRIDED = [
 ]
 """Sizes and strides: rows apart by one element, to be aligned, not at all, by many, and between columns."""
 TILES = [
-    *((wgmma_stored, tile) for tile in wgmma_stored.TILES),
+    *((wgmma_stored, tile) for tile in warp_groups.TILES),
     *((wgmma_overlapped, tile) for tile in wgmma_overlapped.HALVED),
     *((wgmma_clustered, tile) for tile in wgmma_clustered.SHARED),
 ]

@@ -18,10 +18,11 @@ from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
+from smembench.kernels.matmul.cluster_tiles import SWAPPED
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
-from smembench.kernels.matmul.cuda.wgmma_stored import TILES, tile_of
+from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
 from smembench.kernels.matmul.tile_choice import step_cycles
-from smembench.kernels.matmul.warp_groups import Tile
+from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, TF32
 from smembench.model.hardware import BANKS, WORD_BYTES
@@ -239,10 +240,10 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_nothing_spills(
 @pytest.mark.parametrize(
     ("tile", "dtype", "b_layout", "instruction"),
     [
-        *((tile, "bfloat16", BY_ROWS, "HGMMA") for tile in wgmma_clustered.SWAPPED),
-        (wgmma_clustered.SWAPPED[-1], "float16", BY_COLUMNS, "HGMMA"),
-        (wgmma_clustered.SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
-        (wgmma_clustered.SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA"),
+        *((tile, "bfloat16", BY_ROWS, "HGMMA") for tile in SWAPPED),
+        (SWAPPED[-1], "float16", BY_COLUMNS, "HGMMA"),
+        (SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
+        (SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA"),
     ],
     ids=lambda value: value.rows if isinstance(value, Tile) else value,
 )

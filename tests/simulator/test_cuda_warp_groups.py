@@ -10,13 +10,14 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
+from smembench.kernels.matmul.cluster_tiles import SWAPPED
 from smembench.kernels.matmul.cuda import (
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.warp_groups import Tile
+from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, HALVES, TF32
@@ -52,7 +53,7 @@ def test_blocks_compute_one_tile_after_another() -> None:
 
 
 WIDTHS = [
-    *product(["wgmmaStored", "wgmmaPacked"], wgmma_stored.TILES),
+    *product(["wgmmaStored", "wgmmaPacked"], TILES),
     *product(["wgmmaOverlapped"], wgmma_overlapped.HALVED),
 ]
 BY_COLUMNS_IN_TURN = cycle(product(["float16", TF32, FLOAT8], [BY_COLUMNS]))
@@ -116,7 +117,7 @@ def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: st
     ("dtype", "b_layout"),
     [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)],
 )
-@pytest.mark.parametrize("tile", wgmma_clustered.SWAPPED, ids=lambda tile: tile.rows)
+@pytest.mark.parametrize("tile", SWAPPED, ids=lambda tile: tile.rows)
 def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str) -> None:
     """A ragged one below a whole one and to its right."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
@@ -127,7 +128,7 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
     ("apart", "n", "dtype", "b_layout"),
     [(2, 264, "bfloat16", BY_ROWS), (8, 136, "float16", BY_COLUMNS), (8, 136, TF32, BY_COLUMNS)],
 )
-@pytest.mark.parametrize("tile", [wgmma_clustered.SWAPPED[0], wgmma_clustered.SHARED[0]], ids=lambda tile: tile.rows)
+@pytest.mark.parametrize("tile", [SWAPPED[0], wgmma_clustered.SHARED[0]], ids=lambda tile: tile.rows)
 def test_tiles_whose_rows_lie_apart_are_right(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, n: int, dtype: str, b_layout: str
 ) -> None:

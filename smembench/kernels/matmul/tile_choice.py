@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
+from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
@@ -31,6 +32,8 @@ HALF_ROW = 0.55
 """The same for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 SLOWDOWN = 1.05
 """Factor of the products of tiles with fewer than four stages, and of clusters' swapped tiles of 128 columns."""
+WAVE_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 300, 200, 8
+"""Cycles that a wave adds, those of an exchange of sums, and bytes per cycle that a block sends."""
 MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 
@@ -83,6 +86,23 @@ def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
 def quickest(case: Case, tiles: Iterable[Tile], shared: int = 1) -> Tile:
     """Of some tiles for a case the one with the fewest cycles."""
     return min((tile.of(case) for tile in tiles), key=lambda tile: cycles(tile, case, shared))
+
+
+class Form(NamedTuple):
+    """A tile, the blocks that split its k, and the bytes of sums that a block sends to the others, at most."""
+
+    tile: Tile
+    blocks: int
+    sent: int
+
+    def waves(self, case: Case) -> int:
+        """Rounds in which the multiprocessors take all tiles."""
+        return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.blocks])
+
+    def cycles(self, case: Case) -> float:
+        """Estimated cycles: of the steps along k, and what each wave adds."""
+        exchange = EXCHANGE_CYCLES + self.sent / EXCHANGE_BYTES if self.blocks > 1 else 0
+        return cycles(self.tile, case, split=self.blocks) + self.waves(case) * (WAVE_CYCLES + exchange)
 
 
 def fewest(tiles: int, most: int) -> int:

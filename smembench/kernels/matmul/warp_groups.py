@@ -142,6 +142,13 @@ class Tile:
         return TensorMap(1, case.m, case.depth, case.depth, self.rows, apart=self.apart), of_b
 
 
+TILES = tuple(
+    Tile(rows=128, columns=columns, stages=stages, buffers=2 * ROWS * BUFFERS)
+    for columns, stages in {256: 4, 224: 4, 192: 4, 160: 5, 128: 5, 96: 6, 64: 7}.items()
+)
+"""Tiles of two consumers."""
+
+
 def copies(tile: Tile) -> DeviceFunction:
     """``(stages, stage, a_map, b_map, place, k0)``: start the copies of a stage from k0 on, by one thread."""
     a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from math import prod
-from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
@@ -42,7 +40,7 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.tile_choice import AT_ONCE, cycles, unsupported
+from smembench.kernels.matmul.tile_choice import AT_ONCE, Form, unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Tile, next_state, products_of
 from smembench.kernels.numba_cuda import SIMULATED, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
@@ -64,30 +62,6 @@ HEIGHT = 16
 MOST_ROWS = 128
 WIDTHS = (64, 128)
 """Columns of a tile."""
-WAVE_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 300, 200, 8
-"""Cycles that a wave adds, those of an exchange of sums, and bytes per cycle that a block sends; fitted to times."""
-
-
-class Form(NamedTuple):
-    """A tile, and the blocks that split its k."""
-
-    tile: Tile
-    blocks: int
-
-    def waves(self, case: Case) -> int:
-        """Rounds in which the multiprocessors take all tiles."""
-        return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.blocks])
-
-    def cycles(self, case: Case) -> float:
-        """Estimated cycles: of the steps along k (tile_choice.py), and what each wave adds."""
-        exchange = EXCHANGE_CYCLES + sent_bytes(self.tile, self.blocks) / EXCHANGE_BYTES if self.blocks > 1 else 0
-        return cycles(self.tile, case, split=self.blocks) + self.waves(case) * (WAVE_CYCLES + exchange)
-
-
-def sent_bytes(tile: Tile, blocks: int) -> int:
-    """Bytes of sums that a block sends to the others of its cluster, at most, and that it receives."""
-    parts = tile.rows * tile.columns // (GROUP * PART)
-    return (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
 
 
 @cache
@@ -101,14 +75,16 @@ def form_of(case: Case) -> Form:
 
 
 def _form(tile: Tile, blocks: int) -> Form:
-    """With as many stages as fit beside the sums that others send."""
-    fit = (SHARED_BYTES - sent_bytes(tile, blocks)) // tile.shared_bytes
-    return Form(replace(tile, stages=min(MOST_STAGES, fit)), blocks)
+    """With as many stages as fit beside the sums that the other blocks of a cluster send."""
+    parts = tile.rows * tile.columns // (GROUP * PART)
+    sent = (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
+    fit = (SHARED_BYTES - sent) // tile.shared_bytes
+    return Form(replace(tile, stages=min(MOST_STAGES, fit)), blocks, sent)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
-    tile, cluster = form_of(case)
+    tile, cluster, sent = form_of(case)
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     a_elements, elements, piece = tile.a_elements, tile.elements, tile.piece_bytes // ITEMSIZE[case.dtype]
@@ -117,7 +93,7 @@ def build(case: Case) -> NumbaKernel:
     eights, parts, others = rows // 8, sums // PART, cluster - 1
     own_parts = ceil_div(parts, cluster)
     own_sums, part_bytes = own_parts * PART, others * GROUP * PART * 4
-    received = max(1, sent_bytes(tile, cluster) // 4)
+    received = max(1, sent // 4)
     store = store_pair(produced(case.dtype))
 
     def few_rows_clustered(

@@ -45,6 +45,7 @@ from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
+    TILES,
     Member,
     PipelineState,
     Stages,
@@ -62,19 +63,7 @@ from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2  # blocks; the simulator runs one after another
 TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)  # with three consumers
-BUFFER_ROWS = {
-    256: {80: 80, 96: 96, 112: 16, 144: 48, 160: 32, 176: 16, 192: 64},
-    128: {96: 48, 160: 80, 192: 48, 224: 16, 256: 64},
-}
-"""Rows of a buffer with results of 16 bits, by the columns and rows of a swapped tile."""
-ALL_ROWS = 224 * 1024 // ROW_BYTES
-"""Of stages and buffers."""
-SWAPPED = tuple(
-    Tile(rows, columns, (ALL_ROWS - 2 * BUFFERS * written) // (rows + columns), 2 * BUFFERS * written, swapped=2)
-    for columns, written_of in BUFFER_ROWS.items()
-    for rows, written in written_of.items()
-)
-SHARED = (*(tile for tile in wgmma_stored.TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
+SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *cluster_tiles.SWAPPED)
 """Tiles of whose columns both blocks can copy half: multiples of 128."""
 APART = (1, 2, 4, 8)
 """Distances between neighbouring rows of a tile, in rows of C, that are tried where they divide the number of these."""

@@ -47,6 +47,7 @@ from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
+    TILES,
     Member,
     PipelineState,
     Stages,
@@ -67,7 +68,7 @@ from smembench.model.problem import ITEMSIZE
 
 EDGE = 2
 """Steps along k at either end of a tile that are done half by half; there are at least twice as many stages."""
-HALVED = tuple(replace(tile, halved=True) for tile in wgmma_stored.TILES if tile.columns in (256, 128))
+HALVED = tuple(replace(tile, halved=True) for tile in TILES if tile.columns in (256, 128))
 """Tiles whose halves are one or two copies of 128 bytes wide."""
 CONSUMERS, THREADS, PRODUCER_REGISTERS, CONSUMER_REGISTERS = 2, 3 * GROUP, 56, 224
 

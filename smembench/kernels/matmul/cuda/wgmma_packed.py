@@ -42,6 +42,7 @@ from smembench.kernels.matmul.cuda import wgmma_stored
 from smembench.kernels.matmul.packing import copied, height, packing
 from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements, unsupported
 from smembench.kernels.matmul.warp_groups import (
+    TILES,
     Member,
     PipelineState,
     Stages,
@@ -59,17 +60,18 @@ from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-TILES = tuple(tile for tile in wgmma_stored.TILES if tile.columns != 224)
-"""Without that of 224 columns, which takes more than counted: results/reference/notes/tensor_cores.md."""
 CONSUMERS, THREADS, HEIGHT = 2, 3 * GROUP, 16
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 
 
 def tile_of(case: Case) -> Tile:
-    """The one with the fewest cycles, with rows of A and B as long as those of their copies."""
+    """The one with the fewest cycles, where rows of A and B are as long as those of their copies.
+
+    That of 224 columns takes more than counted: results/reference/notes/tensor_cores.md.
+    """
     width = ROW_BYTES // ITEMSIZE[case.dtype]
     n, k = (ceil_div(side, width) * width for side in (case.n, case.depth))
-    return quickest(replace(case, n=n, k=k), TILES)
+    return quickest(replace(case, n=n, k=k), (tile for tile in TILES if tile.columns != 224))
 
 
 def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:

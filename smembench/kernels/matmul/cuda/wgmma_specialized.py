@@ -33,15 +33,7 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.tile_choice import unsupported
-from smembench.kernels.matmul.warp_groups import (
-    Member,
-    PipelineState,
-    Stages,
-    Tile,
-    copies,
-    next_state,
-    products_of,
-)
+from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, copies, next_state, products_of
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place

@@ -43,6 +43,7 @@ from smembench.kernels.matmul.cuda import wgmma_persistent
 from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements, unsupported
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
+    TILES,
     Member,
     PipelineState,
     Stages,
@@ -60,10 +61,6 @@ from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-STAGES = {256: 4, 224: 4, 192: 4, 160: 5, 128: 5, 96: 6, 64: 7}
-TILES = tuple(
-    Tile(rows=128, columns=columns, stages=stages, buffers=2 * ROWS * BUFFERS) for columns, stages in STAGES.items()
-)
 CONSUMERS, THREADS = 2, 3 * GROUP
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 56, 224
 HEIGHT = ROWS // (GROUP // WARP)
@@ -203,7 +200,7 @@ KERNEL = replace(
     name="wgmmaStored",
     summary="wgmmaPersistent, whose results the TMA writes from shared memory",
     build=build,
-    results=(lcm(*STAGES), TILES[0].rows),
+    results=(lcm(*(tile.columns for tile in TILES)), TILES[0].rows),
     tile_elements=shared_elements(tile_of),
     dynamic_elements=shared_elements(tile_of),
     unsupported=partial(unsupported, stored=True),
