@@ -116,7 +116,8 @@ def code_hash() -> str:
 def kernel_hashes(config: Config) -> dict[str, str]:
     """Hashes of the files that ``SMEMBENCH_KERNELS`` and sweeps name, by file name; files of one name share one."""
     hashes: dict[str, str] = {}
-    for path in _kernel_files(config):
+    data = dict.fromkeys(path for sweep in _launches(config) for path in sweep.data)
+    for path in (*_kernel_files(config), *map(Path, data)):
         with suppress(OSError):  # a file that cannot be read declares no kernel
             hashes[path.name] = sha256(hashes.get(path.name, "").encode() + read_whole(path)).hexdigest()
     return hashes
@@ -124,8 +125,12 @@ def kernel_hashes(config: Config) -> dict[str, str]:
 
 def _kernel_files(config: Config) -> list[Path]:
     extra = filter(None, os.environ.get(EXTRA_KERNELS, "").split(os.pathsep))
-    named = (path for sweep in config.sweep if isinstance(sweep, LaunchSweep) for path in sweep.files)
+    named = (path for sweep in _launches(config) for path in sweep.files)
     return [*map(Path, dict.fromkeys([*extra, *named]))]
+
+
+def _launches(config: Config) -> list[LaunchSweep]:
+    return [sweep for sweep in config.sweep if isinstance(sweep, LaunchSweep)]
 
 
 def differences(begun: Description, here: Description) -> list[str]:

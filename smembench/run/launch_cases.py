@@ -48,11 +48,13 @@ def launch_cases(sweep: LaunchSweep, device: str) -> Iterator[Case]:
 
 
 def _check_names(sweep: LaunchSweep) -> None:
-    """Check that launches of several sizes differ.
+    """Check that launches of several sizes differ, and that no kernel is named twice.
 
     Raises:
-        UsageError: for a name that no launch has.
+        UsageError: for a name that no launch has, and a kernel that is.
     """
+    if again := next((target for target in sweep.kernel if sweep.kernel.count(target) > 1), ""):
+        raise UsageError(f"{again}: is named twice and would be measured once; name it once")
     texts = " ".join((sweep.grid, sweep.block, sweep.cluster, sweep.shared_bytes, *sweep.arg))
     for name, values in sweep.sizes.items():
         if len(values) > 1 and not re.search(rf"\b{name}\b", texts):

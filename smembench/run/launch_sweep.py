@@ -109,6 +109,12 @@ class LaunchSweep(BaseModel):
         return tuple(dict.fromkeys(path for path in named if Path(path).suffix in SUFFIXES))
 
     @property
+    def data(self) -> tuple[str, ...]:
+        """The files of arrays that arguments name."""
+        named = (re.fullmatch(r"(?:[A-Za-z_]\w*=)?(?:\w+\s+)?(\S.*\.npy)", text, re.ASCII) for text in self.arg)
+        return tuple(dict.fromkeys(match[1] for match in named if match))
+
+    @property
     def count(self) -> int:
         """Cases on a device, or more."""
         return math.prod(map(len, (self.kernel, self.cache, *self.sizes.values(), *self.tune.values())))

@@ -97,7 +97,7 @@ class Description(Part):
         git, host: None if unknown, ``host`` also in an anonymous run; ``git`` is of smembench's own checkout.
         kernels_git: of the checkout that holds the kernel files from outside, if that is one.
         code: hash of smembench's own files.
-        kernels: hashes of the kernel files from outside, by name.
+        kernels: hashes of the kernel files from outside, and of the arrays that launches read, by name.
         environment: settings that decide the code or its time, by variable (see ``toolchains.settings``).
         resumed_with_differences: what differed, for each time that the run was resumed with --force.
         complete: None until the run ends, False if it was cut off.
@@ -125,8 +125,9 @@ class Description(Part):
 
     @property
     def deciding(self) -> dict[str, str]:
-        """Inputs that decide the code besides versions and revision: kernel files, with short hashes, and settings."""
-        files = {f"kernel file {name}": digest[:_SHORT_HASH] for name, digest in self.kernels.items()}
+        """What decides a result besides versions and revision: files by short hashes, and settings."""
+        hashes = {name: digest[:_SHORT_HASH] for name, digest in self.kernels.items()}
+        files = {f"{'data' if name.endswith('.npy') else 'kernel'} file {name}": text for name, text in hashes.items()}
         return {**files, **self.environment}
 
     @property

@@ -20,6 +20,7 @@ from smembench.run.plan import Plan
 from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.difference import Ratio, ratio
+from smembench.toolchains import nvrtc
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.machine_code import MachineCode, machine_code
 from smembench.toolchains.registry import Refused, default_compiler
@@ -111,8 +112,11 @@ def static(config: Config, capability: str) -> list[PortedCase]:
     """The ported cases of a config, compiled for a compute capability; needs no GPU.
 
     Raises:
-        UsageError: when no case can be compiled, and without NVIDIA's compiler libraries.
+        UsageError: when no case can be compiled, for a capability that NVRTC does not know, and without NVIDIA's
+            compiler libraries.
     """
+    if (known := nvrtc.capabilities()) and capability not in known:  # other compilers print what they do not know
+        raise UsageError(f"--cc {capability}: NVIDIA's compilers here know {', '.join(known)}")
     plan = Plan.of(config, {"cuda:0": "cuda:0"})
     planned = list(plan.cases({"cuda:0": ANY_GPU, "cpu": Limits(ANY_GPU.free_bytes)}))
     unsupported = {item.case: item.skip for item in planned if item.skip}
@@ -124,10 +128,7 @@ def static(config: Config, capability: str) -> list[PortedCase]:
         raise UsageError(f"--static: nothing can be compiled: {unsupported[cases[0]]}")
     pairs = compiled(taken, lambda case: machine_code(case, capability), unsupported)
     if all(pair.ours.registers is None and pair.port.registers is None for pair in pairs):
-        raise UsageError(
-            "--static: NVIDIA's compiler libraries are not there, or do not know compute capability "
-            f"{capability}: {CUDA}"
-        )
+        raise UsageError(f"--static: NVIDIA's compiler libraries are not there: {CUDA}")
     return pairs
 
 

@@ -59,6 +59,17 @@ def compiled(program: CudaCKernel, capability: str, log: TextIO | None = None) -
     return Program(program.source, "c++", options).compile("cubin", logs=log)
 
 
+def capabilities() -> tuple[str, ...]:
+    """The compute capabilities that NVRTC compiles for; empty where it is missing."""
+    try:
+        from cuda.bindings import nvrtc
+
+        _, numbers = nvrtc.nvrtcGetSupportedArchs()
+    except Exception:  # no package, or no library
+        return ()
+    return tuple(f"{number // 10}.{number % 10}" for number in numbers)
+
+
 class Compiled(NamedTuple):
     """A source file as PTX and as machine code, and the names there of names in the source."""
 

@@ -223,6 +223,7 @@ REFUSED = [
     ("history . --export nowhere/x.csv", "--export nowhere/x.csv: there is no folder"),
     ("list --export x.md", "--export x.md: .json"),
     ("compilers --static --dry-run", "--dry-run: --static"),
+    ("compilers --static --cc 1.0", "--cc 1.0: NVIDIA's compilers here know 9.0"),
     ("lesson --csv x.csv", "--csv x.csv: goes with a lesson's name"),
     ("doctor --csv x.csv", "--csv x.csv: goes with --timing"),
     ("transpose 64 --csv x.json --export ./x.json", "--csv x.json --export x.json: one file"),

@@ -53,6 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (("nofile.cu:scale",), "nofile.cu: no such file; give path.cu:name, "),
         (("scale",), "scale: write path.cu:name, "),
+        (("{0}/scale.cu:scale", "{0}/scale.cu:scale"), "scale.cu:scale: is named twice and would be measured once"),
         (("{0}/scale.cu:scale", "--check", "nofile.py:f"), "nofile.py: no such file; "),
         (("{0}/scale.cu:scale", "--block", ""), "scale.cu:scale: give --grid and --block"),
         (

@@ -100,6 +100,21 @@ def test_a_revision_is_that_of_the_own_checkout_or_none(tmp_path: Path, monkeypa
     assert environments.git_revision() == Git(revision=revision, dirty=True)
 
 
+def test_the_data_of_a_launch_is_part_of_what_was_measured(tmp_path: Path) -> None:
+    for name in ("scale.cu", "x.npy", "y.npy"):
+        (tmp_path / name).write_text(name)
+    given = [f"{tmp_path}/x.npy", f"y=bfloat16 {tmp_path}/y.npy", "float32[4]", f"{tmp_path}/none.npy"]
+    config = from_flags({"sweep": [{"kernel": f"{tmp_path}/scale.cu:scale", "arg": given}]})
+
+    def deciding() -> dict[str, str]:
+        return describe_run("run", config, 1, [], anonymous=False, argv=[]).deciding
+
+    before = deciding()
+    assert {"kernel file scale.cu", "data file x.npy", "data file y.npy"} <= {*before}
+    (tmp_path / "y.npy").write_text("other values")
+    assert {name for name, text in deciding().items() if text != before[name]} == {"data file y.npy"}
+
+
 def test_an_anonymous_run_tells_gpus_apart_and_names_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def described(uuid: str) -> Description:
         info = DeviceInfo.model_validate({"name": "cuda:0", "model": "NVIDIA H200", "uuid": uuid})

@@ -259,7 +259,6 @@ def _facts(run: Description, devices: Sequence[DeviceInfo]) -> _Facts:
     code = f" {run.code[:_SHORT]}" if run.code and not (run.git and run.git.revision and not run.git.dirty) else ""
     software = {"git revision": revision(run.git) + code, **run.versions, **run.deciding}
     software |= {"git revision of the kernels": revision(run.kernels_git)} if run.kernels_git else {}
-    software |= {f"kernel file {name}": digest[:_SHORT] for name, digest in run.kernels.items()}
     software |= {
         name.replace("_", " "): str(value)
         for name, value in run.config.data.items()
