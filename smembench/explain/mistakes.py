@@ -171,9 +171,9 @@ def in_global_memory(blocks: Sequence[Sequence[Made]], names: Sequence[str], *, 
     tables = [_touched(number, accesses, size) for number, accesses in enumerate(made)]
     owner = np.repeat(np.arange(len(blocks)), [len(of_block) for of_block in blocks])
     touched = _Touched(*(np.concatenate(column) for column in zip(*tables, strict=True)))
-    block, unit = owner[touched.site], np.unique(touched.unit, return_inverse=True)[1]
-    of_blocks = ((unit,), block, True)
-    of_warps = ((block, touched.order // WARP_SYNCS, unit), touched.thread // WARP, False)
+    block = owner[touched.site]
+    of_blocks = ((touched.unit,), block, True)
+    of_warps = ((block, touched.order // WARP_SYNCS, touched.unit), touched.thread // WARP, False)
     mistakes: dict[object, Mistake] = {}
     for keys, member, between in (of_blocks, of_warps) if within else (of_blocks,):
         for chosen, _ in _contended(touched, keys, member):
