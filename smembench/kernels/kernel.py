@@ -64,7 +64,8 @@ class Kernel:
         compiler: the toolchain that compiles it, as ``--compiler`` and the results name it; of a peer, its library.
         peer: whether it is another library's, measured beside those written here.
         library: whether it enqueues copies or other work of CUDA's libraries, which no compiler changes.
-        standard: whether it runs unless kernels are named; the others are asked for with ``--kernel``.
+        standard: whether it runs unless kernels are named, or the element types for which it does; the others are asked
+            for with ``--kernel``.
         ladder: what it changes against the step before, in a few words. The kernels that have one are the steps of
             ``smembench ladder``, in the order of the lesson.
         file: the user's file that declares it; empty for those of the package.
@@ -88,7 +89,7 @@ class Kernel:
     unsupported: Callable[[Case], str | None] = _anything
     needs: str = ""
     strided: bool = False
-    standard: bool = True
+    standard: bool | tuple[str, ...] = True
     compiler: str = DEFAULT_COMPILER
     peer: bool = False
     library: bool = False

@@ -128,7 +128,11 @@ def _with_padded(names: Sequence[str], sweep: Sweep, kernels: Sequence[Kernel]) 
 
 def _standard(sweep: Sweep, kernels: Sequence[Kernel]) -> list[str]:
     """Names of the kernels that a sweep measures unless it names some: those that take one of its element types."""
-    return [kernel.name for kernel in kernels if kernel.standard and any(map(kernel.takes, sweep.dtype))]
+
+    def runs(kernel: Kernel, dtype: str) -> bool:
+        return kernel.takes(dtype) and (kernel.standard is True or dtype in (kernel.standard or ()))
+
+    return [kernel.name for kernel in kernels if any(runs(kernel, dtype) for dtype in sweep.dtype)]
 
 
 def _on(device: str, name: str, sweep: Sweep, kernels: Sequence[Kernel]) -> list[Placement]:

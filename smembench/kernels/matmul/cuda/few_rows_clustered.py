@@ -65,8 +65,8 @@ WIDTHS = (64, 128)
 
 
 @cache
-def form_of(case: Case) -> Form:
-    """The one with the fewest cycles."""
+def fastest(case: Case) -> Form:
+    """The form with the fewest cycles."""
     highest = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
     most = 1 if SIMULATED else ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
     tiles = [Tile(rows, columns, swapped=1) for rows in range(highest, 0, -HEIGHT) for columns in WIDTHS]
@@ -74,12 +74,18 @@ def form_of(case: Case) -> Form:
     return min(forms, key=lambda form: form.cycles(case))
 
 
-def _form(tile: Tile, blocks: int) -> Form:
+def form_of(case: Case) -> Form:
+    """The fastest; of several waves with fewer stages, so that two blocks run on a multiprocessor."""
+    form = fastest(case)
+    return _form(form.tile, form.blocks, SHARED_BYTES // 2) if form.waves(case) > 1 else form
+
+
+def _form(tile: Tile, blocks: int, memory: int = SHARED_BYTES) -> Form:
     """With as many stages as fit beside the sums that the other blocks of a cluster send."""
     parts = tile.rows * tile.columns // (GROUP * PART)
     sent = (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
-    fit = (SHARED_BYTES - sent) // tile.shared_bytes
-    return Form(replace(tile, stages=min(MOST_STAGES, fit)), blocks, sent)
+    fit = (memory - sent) // replace(tile, stages=1).shared_bytes
+    return Form(replace(tile, stages=max(2, min(MOST_STAGES, fit))), blocks, sent)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -204,7 +210,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=tile.maps(case),
         launch_bounds=(2 * GROUP, 1),
-        variant=f"{rows}x{columns} by {cluster}",
+        variant=f"{rows}x{columns} by {cluster}, {stage_count} stages",
     )
 
 

@@ -1,9 +1,9 @@
-"""heuristic: for each product on tensor cores the kernel, tile and cluster with the fewest estimated cycles.
+"""heuristic: for each product the kernel, tile and cluster with the fewest estimated cycles.
 
-1. Up to 8 rows, fewRows: each lane loads what it multiplies.
-2. Rows that the TMA takes: fewRowsClustered, wgmmaStored, wgmmaClustered, or wgmmaOverlapped where k is long, by the
-   estimated cycles of their products and copies (tile_choice.py).
-3. Other rows: wgmmaPacked, after copies, then mmaAsync.
+1. Up to 8 rows, fewRows, and in float32 up to 16, oneRow: each lane loads what it multiplies.
+2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaStored, wgmmaClustered, or wgmmaOverlapped where
+   k is long, by the estimated cycles of their products and copies (tile_choice.py).
+3. Other rows: wgmmaPacked, after copies, then mmaAsync. In float32 streamK.
 
 The numbers are of the 132 multiprocessors of an H100 or H200. Findings: results/reference/notes/few_rows.md.
 """
@@ -19,6 +19,8 @@ from smembench.kernels.matmul.cuda import (
     few_rows,
     few_rows_clustered,
     mma_async,
+    one_row,
+    stream_k,
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
@@ -29,18 +31,18 @@ from smembench.kernels.program import NumbaKernel, Program
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
 from smembench.model.formats import NARROW
 
-FEW = 8
-"""Rows up to which loads straight into registers are faster than tiles."""
+FEW = ((few_rows.KERNEL, 8), (one_row.KERNEL, 16))
+"""Kernels that load straight into registers, and the rows up to which that is faster than tiles."""
 WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
-"""Of a block of fewRows."""
+"""Of a block of theirs."""
 OVERLAPPED = 0.85
 """Factor of the cycles of wgmmaOverlapped's products: no epilogues come between them; fitted to times."""
-LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
-"""For rows that the TMA does not take."""
+LAST = (wgmma_packed.KERNEL, mma_async.KERNEL, stream_k.KERNEL)
+"""For rows that the TMA does not take, and for float32."""
 
 
 def _few(case: Case) -> float:
-    return few_rows_clustered.form_of(case).cycles(case)
+    return few_rows_clustered.fastest(case).cycles(case)
 
 
 def _stored(case: Case) -> float:
@@ -70,8 +72,9 @@ ESTIMATES = (
 def choice_of(case: Case) -> tuple[Kernel, Case]:
     """The kernel for a case, and the case in its block; of those that do not take it the last for its type."""
     straight = replace(case, block=Block(32, WARPS[case.b_layout]))
-    if case.m <= FEW and _takes(few_rows.KERNEL, straight):
-        return few_rows.KERNEL, _of(few_rows.KERNEL, straight)
+    for kernel, rows in FEW:
+        if case.m <= rows and _takes(kernel, straight):
+            return kernel, _of(kernel, straight)
     taking = [(estimate(case), number) for number, (kernel, estimate) in enumerate(ESTIMATES) if _takes(kernel, case)]
     if taking:
         kernel = ESTIMATES[min(taking)[1]][0]
@@ -82,7 +85,8 @@ def choice_of(case: Case) -> tuple[Kernel, Case]:
 
 
 def _of(kernel: Kernel, case: Case) -> Case:
-    return replace(case, kernel=kernel.name)
+    block = case.block or next(iter(kernel.default_blocks if kernel.blocks else ()), None)
+    return replace(case, kernel=kernel.name, block=block)
 
 
 def _takes(kernel: Kernel, case: Case) -> bool:
@@ -124,8 +128,9 @@ KERNEL = Kernel(
     blocks=False,
     tile_elements=elements,
     dynamic_elements=dynamic_elements,
-    dtypes=NARROW,
+    dtypes=(*NARROW, "float32"),
     b_layouts=(BY_ROWS, BY_COLUMNS),
     unsupported=unsupported,
     needs="9.0a",
+    standard=NARROW,
 )
