@@ -294,7 +294,7 @@ def tune(
     kernel: str | None = None,
     device: str = "auto",
     progress: bool = False,
-    **sampling: Any,
+    **keys: Any,
 ) -> Best:
     """Find the fastest kernel, block and pad for a problem on a device.
 
@@ -303,7 +303,8 @@ def tune(
         n, dtype: side of the square matrices, by default the problem's, and element type.
         kernel: names separated by commas; all for None.
         device: auto, cuda, cuda:1, cpu.
-        progress, sampling: as for ``measure``, and keys of the run, such as ``rounds=5``.
+        progress: as for ``measure``.
+        keys: ``m`` and ``k``, other sides than n, and keys of the run, such as ``rounds=5``.
 
     Raises:
         UsageError: for an invalid argument, and if no candidate could be measured.
@@ -314,8 +315,9 @@ def tune(
     from smembench.studies.tune import candidates, tuned
 
     watch = _watch(progress)
-    search = candidates(problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch)
-    return shown(Best, tuned(search, sampling, watch))
+    sizes = {"n": n, **{side: keys.pop(side) for side in ("m", "k") if side in keys}}
+    search = candidates(problem, sizes, dtype=dtype, kernel=kernel, device=device, watch=watch)
+    return shown(Best, tuned(search, keys, watch))
 
 
 def time(kernel: Any, *args: Any, output: str | Path | None = None, progress: bool = False, **keys: Any) -> Result:

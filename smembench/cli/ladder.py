@@ -23,6 +23,8 @@ def ladder(
     problem: options.ProblemName,
     *,
     n: options.Sides = None,
+    m: options.Rows = None,
+    k: options.Depths = None,
     dtype: options.Dtypes = None,
     inputs: options.Inputs = None,
     b_layout: options.BLayouts = None,
@@ -49,8 +51,7 @@ def ladder(
 
     A step adds one idea; all are measured in one interleaved run. Each is shown with its fastest block: the time, the
     rate, its share of the limit (memcpy for transposes, the arithmetic peak for products), the gain over the best step
-    before, and what changes.
-
+    before, and what changes. Products of few rows have steps of their own.
 
     --diff shows what one step changes: predicted wavefronts, sectors and occupancy, machine instructions, constants and
     the functions that the step is about, for which no GPU is needed, and the gain. With --json the gain is only taken
@@ -62,6 +63,7 @@ def ladder(
       smembench ladder transpose --n 4096,16384 --dtype float32,float16
       smembench ladder matmul --n 4096 --export ladder.csv
       smembench ladder matmul --dtype bfloat16
+      smembench ladder matmul --dtype bfloat16 --m 16 --n 8192 --k 8192
       smembench ladder transpose --diff transposeSmemPad
       smembench ladder matmul --diff unrolled,serpentine --run results/<run>
     """
@@ -70,7 +72,16 @@ def ladder(
     from smembench.studies.ladder.climb import sweeps
     from smembench.views.ladder import ladder as draw
 
-    axes = {"n": n, "dtype": dtype, "inputs": inputs, "b_layout": b_layout, "cache": cache, "peers": peers}
+    axes = {
+        "n": n,
+        "m": m,
+        "k": k,
+        "dtype": dtype,
+        "inputs": inputs,
+        "b_layout": b_layout,
+        "cache": cache,
+        "peers": peers,
+    }
     device = device or "auto"
     if full and diff is None:
         raise UsageError("--full: goes with --diff")
@@ -100,9 +111,12 @@ def _show_change(
     from smembench.views.ladder_change import print_change, result
     from smembench.views.table import draw as draw_tables
 
-    (n, *more) = parse_ints(axes["n"], name="--n") if axes["n"] else [None]
-    if more:
-        raise UsageError(f"--n {axes['n']}: {1 + len(more)} sizes; give one with --diff")
+    sizes: dict[str, int] = {}
+    for name in ("n", "m", "k"):
+        if axes[name]:
+            sizes[name], *more = parse_ints(axes[name], name=f"--{name}")
+            if more:
+                raise UsageError(f"--{name} {axes[name]}: {1 + len(more)} sizes; give one with --diff")
     if "cpu" in device:
         raise UsageError(f"--device {device}: --diff compares kernels for GPUs; leave it out")
     on = target(stored)
@@ -112,7 +126,7 @@ def _show_change(
     why = next((reason for reason, there in reasons.items() if there), "")
     outputs = opened(running, but={"csv": f"nothing is measured {why}"}) if why else None
     chosen = {"dtype": axes["dtype"], "b_layout": axes["b_layout"]}
-    changed = change(problem, step, n=n, **chosen, target=on)
+    changed = change(problem, step, sizes, **chosen, target=on)
     if outputs is None:  # its gain is to be measured
         console = stderr if form else stdout
         print_change(console, changed, capability, full=full)

@@ -59,6 +59,8 @@ Sides = Annotated[
     str | None,
     typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
 ]
+Rows = Annotated[str | None, typer.Option("--m", metavar="N,…", help="Rows of A and C. (default: n)")]
+Depths = Annotated[str | None, typer.Option("--k", metavar="N,…", help="Columns of A and rows of B. (default: n)")]
 Kernels = Annotated[
     str | None,
     typer.Option(

@@ -32,6 +32,10 @@ def tune(
             help="Side, or elements. (default: the problem's)",
         ),
     ] = None,
+    m: Annotated[int | None, typer.Option("--m", parser=options.SIZE, metavar="N", help="Rows of A and C.")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", parser=options.SIZE, metavar="N", help="Columns of A. (default: n)")
+    ] = None,
     dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
     kernel: options.Kernels = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
@@ -57,6 +61,7 @@ def tune(
 
       smembench tune transpose
       smembench tune matmul --n 2048 --dtype float64 --output best.toml
+      smembench tune matmul --m 16 --n 8192 --k 8192 --dtype bfloat16
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
     from smembench.run.config import from_flags
@@ -67,7 +72,8 @@ def tune(
     from smembench.views.tune import counts
 
     from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
-    find = partial(candidates, problem, n=n, dtype=dtype, kernel=kernel, device=device, watch=watch())
+    sizes = {"n": n, "m": m, "k": k}
+    find = partial(candidates, problem, sizes, dtype=dtype, kernel=kernel, device=device, watch=watch())
     if not dry_run:
         find_fastest(find, sampling, outputs, output, objective=objective)
         return

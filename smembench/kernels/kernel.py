@@ -68,6 +68,7 @@ class Kernel:
             for with ``--kernel``.
         ladder: what it changes against the step before, in a few words. The kernels that have one are the steps of
             ``smembench ladder``, in the order of the lesson.
+        few: 0, or the most rows of a product on whose ladder it is a step.
         file: the user's file that declares it; empty for those of the package.
     """
 
@@ -94,6 +95,7 @@ class Kernel:
     peer: bool = False
     library: bool = False
     ladder: str = ""
+    few: int = 0
     file: str = ""
 
     @property

@@ -100,7 +100,7 @@ def cases(
         padding: Sequence[int | None] = [None]
         if kernel.pad is not None:
             padding = parse_ints(axes.pads, name="--pad-width", least=0) if kernel.pad else [0]
-        shape = _shape(problem, sizes)
+        shape = shape_of(problem, sizes)
         (parameters, *_) = problem.combinations({})
         usual = (kernel.default_blocks or problem.default_blocks)[:1]
         blocks = parse_blocks(axes.blocks) if axes.blocks and kernel.blocks else usual
@@ -122,7 +122,7 @@ def cases(
     return on_device
 
 
-def _shape(problem: Problem, sizes: Mapping[str, int | None]) -> Shape:
+def shape_of(problem: Problem, sizes: Mapping[str, int | None]) -> Shape:
     """The shape of these sizes; None for a default.
 
     Raises:
@@ -257,5 +257,5 @@ def next_command(case: Case, *, conflicts: bool) -> str:
         return f"smembench explain {padded}{block}"
     later = ladder[ladder.index(case.kernel) + 1 :] if case.kernel in ladder else ()
     steps = (registry.find(case.problem, name, "cuda") for name in later)
-    step = next((kernel for kernel in steps if kernel is not None and kernel.ladder), None)
+    step = next((kernel for kernel in steps if kernel is not None and kernel.ladder and not kernel.few), None)
     return f"smembench ladder {case.problem} --diff {step.name}" if step else ""

@@ -30,6 +30,7 @@ from smembench.run.placement import needs_gpu
 from smembench.run.session import Session, open_session
 from smembench.run.stop_rule import PRESETS
 from smembench.stats.summary import median_interval
+from smembench.studies.explain import shape_of
 from smembench.studies.ladder.climb import problems
 from smembench.studies.run import SILENT, Watch
 
@@ -125,8 +126,8 @@ def predicted_cost(case: Case) -> PredictedCost | None:
 
 def candidates(
     problem: str,
+    sizes: Mapping[str, int | None] = MappingProxyType({}),
     *,
-    n: int | None = None,
     dtype: str = "float32",
     kernel: str | None = None,
     device: str = "auto",
@@ -134,7 +135,8 @@ def candidates(
 ) -> Search:
     """The cases of a problem that are worth measuring on a device.
 
-    The arguments are those of ``smembench.tune``; ``watch`` has callbacks for notes and progress.
+    The arguments are those of ``smembench.tune``, but that ``sizes`` are by name, such as ``n``; ``watch`` has
+    callbacks for notes and progress.
 
     Raises:
         UsageError: for an unknown name, and if none of the kernels is a candidate.
@@ -149,7 +151,7 @@ def candidates(
     if not kernel:
         registry.check_files()
     names = parse_kernels(kernel, known, what=f"{problem} kernel on {where}") if kernel else known
-    (shape,) = contract.shapes({} if n is None else {"n": (n,)})
+    shape = shape_of(contract, sizes)
     (parameters, *_) = contract.combinations({})
     base = Case(problem, "", where, dtype, shape.m, shape.n, shape.k, parameters=parameters)
     base = replace(base, inputs=contract.usual_inputs(dtype), b_layout=contract.usual_b_layout(dtype))

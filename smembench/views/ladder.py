@@ -41,7 +41,7 @@ def _beside(row: Row) -> str:
 
 
 def _is_step(row: Row) -> bool:
-    return row.compiler in ENGINES and row.kernel in {kernel.name for kernel in steps(row.problem, row.case.kind)}
+    return row.compiler in ENGINES and row.kernel in {step.name for step in steps(row.problem, row.case.kind, rows=0)}
 
 
 def sections(run: Run) -> list[Section]:

@@ -25,7 +25,7 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.store.schema import Row, row_of
 from smembench.studies.explain import Axes, cases
-from smembench.studies.ladder.climb import Rung, ceiling, climb, problems, steps
+from smembench.studies.ladder.climb import Rung, ceiling, climb, problems, steps, sweeps
 from smembench.views.ladder import ladder
 from smembench.views.sections import sections
 
@@ -91,6 +91,20 @@ def test_the_file_of_a_step_names_the_step_before(problem: str, kind: str) -> No
     for dtype in PROBLEMS[problem].dtypes:
         for before, step in pairwise(step for step in steps(problem, kind) if step.takes(dtype)):
             assert before.name in files[step], dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "m", "more"),
+    [
+        ("bfloat16", "4,16", ["fewRows", "fewRowsClustered"]),
+        ("bfloat16", "128", ["fewRowsClustered"]),
+        ("float32", "8", ["oneRow"]),
+        ("bfloat16", "129", []),
+    ],
+)
+def test_products_of_few_rows_have_steps_of_their_own(dtype: str, m: str, more: list[str]) -> None:
+    (few,), (usual,) = sweeps("matmul", "cuda", dtype=dtype, m=m), sweeps("matmul", "cuda", dtype=dtype)
+    assert str(few["kernel"]).split(",") == [*str(usual["kernel"]).split(","), *more]
 
 
 def test_the_limit_is_the_copy_or_the_peak() -> None:

@@ -82,7 +82,9 @@ def test_the_counters_of_padding() -> None:
 
 
 def test_two_steps_are_held_against_each_other() -> None:
-    changed = change("transpose", "naiveGmem,transposeSmemPad", n=512, dtype="float64", target=Target(capability="9.0"))
+    changed = change(
+        "transpose", "naiveGmem,transposeSmemPad", {"n": 512}, dtype="float64", target=Target(capability="9.0")
+    )
     case = changed.after.explained.case
     assert (changed.before.kernel.name, case.n, case.dtype) == ("naiveGmem", 512, "float64")
     known = {name for name, _, new in figures(changed, "9.0").cells if new}
@@ -96,7 +98,7 @@ def test_what_a_step_changes_fits_two_screens(before: Kernel, after: Kernel) -> 
         with pytest.raises(UsageError, match=rf"{after.name}: is the first step of the ladder in \w+; give "):
             change(after.problem, after.name)
         return
-    changed = change(after.problem, f"{before.name},{after.name}", n=2**9)
+    changed = change(after.problem, f"{before.name},{after.name}", {"n": 2**9})
     print_change(Console(file=text, width=80), changed, None)
     assert 5 < len(text.getvalue().splitlines()) <= 100
     assert changed.functions[0] == (changed.before.parts[0], changed.after.parts[0])
@@ -113,7 +115,7 @@ def test_the_constants_of_padding() -> None:
 
 def test_a_step_for_other_sizes_changes_nothing() -> None:
     text = StringIO()
-    print_change(Console(file=text, width=80), change("transpose", "transposePaired", n=64), None)
+    print_change(Console(file=text, width=80), change("transpose", "transposePaired", {"n": 64}), None)
     assert "The lines are the same at this size." in text.getvalue()
 
 

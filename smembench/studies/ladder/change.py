@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
+from math import inf
+from types import MappingProxyType
 
 from smembench.explain.analysis import Explanation, numba_program
 from smembench.kernels import registry
@@ -115,8 +118,8 @@ class Change:
 def change(
     problem: str,
     step: str,
+    sizes: Mapping[str, int] = MappingProxyType({}),
     *,
-    n: int | None = None,
     dtype: str | None = None,
     b_layout: str | None = None,
     target: Target = UNKNOWN,
@@ -126,7 +129,8 @@ def change(
     Args:
         problem: one that has a ladder.
         step: a step, compared with the one before it of the element type; or two steps separated by a comma.
-        n, dtype, b_layout: size, element type and layout of B; the problem's and the step's default if None.
+        sizes: by name, such as n, or the problem's default. Of few rows the ladder has more steps.
+        dtype, b_layout: element type and layout of B; the step's default if None.
         target: the GPU on which some sizes depend, and the compute capability for machine code and occupancy.
 
     Raises:
@@ -134,7 +138,7 @@ def change(
             does not support.
     """
     climb.check(problem)
-    kernels = {kernel.name: kernel for kernel in climb.steps(problem, "cuda")}
+    kernels = {kernel.name: kernel for kernel in climb.steps(problem, "cuda", sizes.get("m", inf))}
     names = list(kernels)
     chosen = parse_names(step, names, name="--diff", what=f"step of the {problem} ladder")
     if len(chosen) > 2:
@@ -150,7 +154,7 @@ def change(
             later = next((f"; give {name} or a later one" for name in taking if name in names[place + 1 :]), "")
             raise UsageError(f"--diff {step}: is the first step of the ladder in {first}{later}")
         chosen = (lower[-1], *chosen)
-    by_step = [cases(name, Axes(dtypes=wanted), n=n, b_layout=b_layout, on=target) for name in chosen]
+    by_step = [cases(name, Axes(dtypes=wanted), b_layout=b_layout, on=target, **sizes) for name in chosen]
     if any(len(of_step) > 1 for of_step in by_step):
         raise UsageError(f"--dtype {dtype}: give one element type with --diff")
     before, after = (_step(kernels[case.kernel], case, target.capability) for (case,) in by_step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from smembench.devices.select import resolve
 from smembench.kernels import registry
@@ -11,7 +12,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import ENGINES
 from smembench.model.errors import UsageError
 from smembench.model.formats import element_type
-from smembench.run.axes import split, unknown
+from smembench.run.axes import parse_ints, split, unknown
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import Ratio, ratio
@@ -35,9 +36,10 @@ class Rung:
         return self.gain is not None and self.gain.differs and self.gain.value < 1
 
 
-def steps(problem: str, kind: str) -> tuple[Kernel, ...]:
-    """The kernels of the ladder on a kind of device, from the lowest up."""
-    return tuple(k for k in registry.kernels() if (k.problem, k.kind) == (problem, kind) and k.ladder and not k.port)
+def steps(problem: str, kind: str, rows: float = inf) -> tuple[Kernel, ...]:
+    """The kernels of the ladder on a kind of device, from the lowest up, for products of so many rows."""
+    of_problem = (k for k in registry.kernels() if (k.problem, k.kind) == (problem, kind) and not k.port)
+    return tuple(k for k in of_problem if k.ladder and (not k.few or rows <= k.few))
 
 
 def problems() -> tuple[str, ...]:
@@ -57,11 +59,13 @@ def sweeps(problem: str, device: str = "auto", **axes: object) -> list[dict[str,
     """
     check(problem)
     given = {name: value for name, value in axes.items() if value is not None}
+    rows = max(parse_ints(str(given["m"]), name="--m")) if "m" in given else inf
     wanted = [element_type(dtype) for dtype in split(str(given.get("dtype", "")).lower()) if dtype]
     dtypes = wanted or PROBLEMS[problem].dtypes[:1]
 
     def chosen(device: str) -> str:
-        of_problem = steps(problem, _kind(device)) or steps(problem, "cuda")  # the plan says that they need a GPU
+        # Without a step on the device the plan says that they need a GPU.
+        of_problem = steps(problem, _kind(device), rows) or steps(problem, "cuda", rows)
         return ",".join(k.name for k in of_problem if any(k.takes(dtype) for dtype in dtypes)) or of_problem[0].name
 
     return [{"problem": problem, "kernel": chosen(name), "device": name, **given} for name in split(device)]
@@ -92,7 +96,7 @@ def climb(run: Run) -> list[Rung]:
     """The rungs of a run of one size on one device, from the lowest up; steps without a figure are left out."""
     rungs: list[Rung] = []
     times = {row: row.elapsed_ms for row in run.rows if row.ok and row.elapsed_ms is not None}
-    for kernel in steps(run.rows[0].problem, run.rows[0].case.kind) if run.rows else ():
+    for kernel in steps(run.rows[0].problem, run.rows[0].case.kind, rows=0) if run.rows else ():
         done = [row for row in times if row.kernel == kernel.name and row.compiler in ENGINES]
         if done:
             row = min(done, key=times.__getitem__)

@@ -220,4 +220,6 @@ KERNEL = Kernel(
     needs="8.0",
     strided=True,
     standard=False,
+    ladder="B straight into registers, in the order of tensor cores",
+    few=16,
 )

@@ -234,4 +234,6 @@ KERNEL = Kernel(
     unsupported=unsupported,
     needs="9.0a",
     standard=False,
+    ladder="swapped operands, and k split among a cluster's blocks",
+    few=128,
 )

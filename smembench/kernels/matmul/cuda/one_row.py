@@ -103,4 +103,6 @@ KERNEL = Kernel(
     unsupported=lambda case: unaligned(case, case.n),
     strided=True,
     standard=False,
+    ladder="B straight into registers, read once",
+    few=16,
 )
