@@ -315,7 +315,7 @@ def tune(
     from smembench.studies.tune import candidates, tuned
 
     watch = _watch(progress)
-    sizes = {"n": n, **{side: keys.pop(side) for side in ("m", "k") if side in keys}}
+    sizes = {"n": n, "m": keys.pop("m", None), "k": keys.pop("k", None)}
     search = candidates(problem, sizes, dtype=dtype, kernel=kernel, device=device, watch=watch)
     return shown(Best, tuned(search, keys, watch))
 
