@@ -35,7 +35,7 @@ from smembench.kernels.matmul.partial_sums import (
     step_shares,
     write_vector,
 )
-from smembench.kernels.matmul.tiled_kernel import launched
+from smembench.kernels.matmul.tiled_kernel import launched, split_k_blocks
 from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, copies_of, lanes_along_b
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -48,14 +48,6 @@ THREADS = 256  # of a block, whatever its shape
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
 SUMS_AT_ONCE = 16  # of a thread, that slices exchange at a time, at most: as many as B's tiles have room for
-EVEN = 4  # at most one block in EVEN is given up, so that all tiles have equally many
-
-
-def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
-    """Blocks, at most ``most``, that share ``tiles`` of ``steps`` along k on a device with ``multiprocessors``."""
-    blocks = min(most, multiprocessors, tiles * steps)
-    idle = blocks % tiles
-    return blocks - idle if idle * EVEN <= blocks else blocks
 
 
 def tiling_of(case: Case) -> Tiling:
@@ -91,7 +83,7 @@ def build(case: Case) -> NumbaKernel:
     a_slice, b_slice = per_slice * pitch, per_slice * columns
     # Ragged sizes: sides smaller than a tile, and tiles that are moved inwards.
     label, origin, short_of, first_end = ragged.predication(tiling, case)
-    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
+    load, store = ragged.staging(tiling, a_width, b_width)
     inside = bool(label)
     # Serpentine: down a column of results and up the next.
     results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
@@ -272,7 +264,7 @@ def build(case: Case) -> NumbaKernel:
         program,
         launch_bounds=(THREADS, 1),
         dynamic_bytes=dynamic * ITEMSIZE[tiling.dtype],
-        persistent_blocks=partial(blocks_on, *shared),
+        persistent_blocks=partial(split_k_blocks, *shared),
     )
 
 
