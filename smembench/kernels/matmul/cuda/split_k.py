@@ -23,18 +23,8 @@ from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async,
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.partial_sums import (
-    Contributors,
-    StepShares,
-    add_slices,
-    block_sums,
-    block_with,
-    first_step,
-    most_blocks,
-    step_shares,
-    write_vector,
-)
+from smembench.kernels.matmul import partial_sums, ragged
+from smembench.kernels.matmul.partial_sums import contributors_of, first_step, step_shares
 from smembench.kernels.matmul.tiled_kernel import launched, split_k_blocks
 from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, copies_of, lanes_along_b
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
@@ -47,7 +37,6 @@ from smembench.model.problem import ITEMSIZE
 THREADS = 256  # of a block, whatever its shape
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
-SUMS_AT_ONCE = 16  # of a thread, that slices exchange at a time, at most: as many as B's tiles have room for
 
 
 def tiling_of(case: Case) -> Tiling:
@@ -58,16 +47,14 @@ def tiling_of(case: Case) -> Tiling:
     return Tiling(Block(x, y * slices), case.dtype, depth=depth, warps=True, slices=slices)
 
 
-def stages_of(tiling: Tiling) -> int:
-    """Number of pipeline stages, with a tile of A and of B each: three where they fit, else two."""
-    return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
+def memory_of(tiling: Tiling) -> tuple[int, int]:
+    """Pipeline stages, with a tile of A and of B each, and elements in dynamic shared memory.
 
-
-def dynamic_elements_of(tiling: Tiling) -> int:
-    """Elements of B's tiles if they lie in dynamic shared memory, since A's and they take more than 48 KiB; else 0."""
-    stages = stages_of(tiling)
-    fit = stages * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES
-    return 0 if fit else stages * tiling.b_elements
+    Three stages where they fit into 48 KiB, else two. If these do not fit either, B's tiles are in dynamic memory.
+    """
+    fit = STATIC_SHARED_BYTES // (tiling.elements * ITEMSIZE[tiling.dtype])
+    stages = 3 if fit >= 3 else 2
+    return stages, 0 if fit >= stages else stages * tiling.b_elements
 
 
 def build(case: Case) -> NumbaKernel:
@@ -76,8 +63,7 @@ def build(case: Case) -> NumbaKernel:
     (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
     slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
     pitch, a_elements, b_elements = tiling.pitch, tiling.a_elements, tiling.b_elements
-    dynamic = dynamic_elements_of(tiling)
-    stages, per_slice, members = stages_of(tiling), depth // slices, THREADS // slices
+    (stages, dynamic), per_slice, members = memory_of(tiling), depth // slices, THREADS // slices
     a_stages, b_stages = stages * a_elements, 0 if dynamic else stages * b_elements
     a_share, b_share, zero, kept_sums = tiling.a_share, tiling.b_share, number(case.dtype)(0), 64 // slices
     a_slice, b_slice = per_slice * pitch, per_slice * columns
@@ -146,19 +132,13 @@ def build(case: Case) -> NumbaKernel:
 
     copy_all, load_first, multiply_last = start_copies(copies), loads(0), outer_product(results, 8, 8, 8, b_first=False)
     all_but_last = steps(0, per_slice - 1)
-    sums_at_once = min(SUMS_AT_ONCE, slices * vector)
-    add_up_slices, write = add_slices(tiling, sums_at_once), write_vector(tiling, b_width)
-    pass_on, add_up_blocks = block_sums(tiling, b_width)
+    add_up_slices, write = partial_sums.add_slices(tiling), partial_sums.write_vector(tiling, b_width)
+    pass_on, add_up_blocks = partial_sums.block_sums(tiling, b_width)
     ahead, waiting = (stages - 1) * depth if inside else depth, stages - 2
 
     @device
     def next_of(buffer: Index) -> Index:
         return uint32(0) if buffer == stages - 1 else buffer + 1
-
-    @device
-    def contributors_of(shares: StepShares, base: Index, steps_per_tile: Index) -> Contributors:
-        """The blocks of the tile whose steps begin at ``base``."""
-        return Contributors(block_with(shares, base), block_with(shares, base + steps_per_tile - 1))
 
     def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
@@ -185,9 +165,8 @@ def build(case: Case) -> NumbaKernel:
         short = short_of(k)
         steps_per_tile = (k + (depth - 1)) // depth
         tiles_across = (n + (columns - 1)) // columns
-        shares = step_shares(
-            tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile, cuda.gridDim.x * cuda.gridDim.y
-        )
+        steps_of_all = tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile
+        shares = step_shares(steps_of_all, cuda.gridDim.x * cuda.gridDim.y)
         begins = first_step(shares, block)
         end = first_step(shares, block + 1)
         done = begins
@@ -202,9 +181,8 @@ def build(case: Case) -> NumbaKernel:
             last = until * depth
             if inside:
                 for stage in range(1, stages - 1):
-                    source, target = ends(
-                        A, B, thread, corner, min(k0 + stage * depth - short, k - depth), uint32(stage)
-                    )
+                    at_k = min(k0 + stage * depth - short, k - depth)
+                    source, target = ends(A, B, thread, corner, at_k, uint32(stage))
                     copy_all(memory, A, B, source, target)
                     commit_copies()
             from_k = k0 - short if since > 0 else uint32(0)
@@ -259,13 +237,9 @@ def build(case: Case) -> NumbaKernel:
             base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
     program = launched(split_k, case, tiling, label)
-    shared = prod(program.grid), -(-case.depth // depth), most_blocks(tiling)
-    return replace(
-        program,
-        launch_bounds=(THREADS, 1),
-        dynamic_bytes=dynamic * ITEMSIZE[tiling.dtype],
-        persistent_blocks=partial(split_k_blocks, *shared),
-    )
+    shared = prod(program.grid), -(-case.depth // depth), partial_sums.most_blocks(tiling)
+    dynamic_bytes, blocks = dynamic * ITEMSIZE[tiling.dtype], partial(split_k_blocks, *shared)
+    return replace(program, launch_bounds=(THREADS, 1), dynamic_bytes=dynamic_bytes, persistent_blocks=blocks)
 
 
 def unsupported(case: Case) -> str | None:
@@ -282,8 +256,8 @@ KERNEL = Kernel(
     build=build,
     results=(8, 8),
     default_blocks=SHAPES,
-    tile_elements=lambda case: stages_of(tiling_of(case)) * tiling_of(case).elements,
-    dynamic_elements=lambda case: dynamic_elements_of(tiling_of(case)),
+    tile_elements=lambda case: memory_of(tiling_of(case))[0] * tiling_of(case).elements,
+    dynamic_elements=lambda case: memory_of(tiling_of(case))[1],
     needs="8.0",
     dtypes=("float32",),
     unsupported=unsupported,
