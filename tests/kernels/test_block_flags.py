@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, accumulate, raise_flag, wait_for_flag
-from smembench.kernels.matmul.cuda.stream_k import FEWEST, blocks_on, first_step
+from smembench.kernels.matmul.cuda.stream_k import first_step
+from smembench.kernels.matmul.tiled_kernel import FEWEST, stream_k_blocks
 from smembench.kernels.numba_cuda import cuda, uint32
 from smembench.toolchains import nvvm
 
@@ -115,4 +116,4 @@ def test_each_block_has_steps_and_a_flag(m: int, n: int, k: int, multiprocessors
     ],
 )
 def test_blocks_of_an_h200(tiles: int, steps: int, expected: int) -> None:
-    assert blocks_on(tiles, steps, 2, 132) == expected
+    assert stream_k_blocks(tiles, steps, 2, 132) == expected

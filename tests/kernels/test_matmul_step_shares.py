@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from smembench.kernels.matmul.cuda.split_k import blocks_on
 from smembench.kernels.matmul.partial_sums import block_with, first_step, step_shares
+from smembench.kernels.matmul.tiled_kernel import split_k_blocks
 
 
 @pytest.mark.parametrize(("steps", "blocks"), [(1, 1), (7, 3), (12, 4), (3, 5), (2000, 132), (4096, 264)])
@@ -34,4 +34,4 @@ def test_blocks_have_equal_shares_one_after_the_other(steps: int, blocks: int) -
     ],
 )
 def test_a_grid_has_as_many_blocks_as_are_worth_it(tiles: int, steps: int, multiprocessors: int, blocks: int) -> None:
-    assert blocks_on(tiles, steps, 1024, multiprocessors) == blocks
+    assert split_k_blocks(tiles, steps, 1024, multiprocessors) == blocks

@@ -27,6 +27,9 @@ from smembench.model.hardware import WARP
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""
 
+SUMS_AT_ONCE = 16
+"""Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
+
 BLOCKS_AT_ONCE = 8
 """Blocks whose sums are loaded together, so that a thread waits once for all of them."""
 
@@ -71,13 +74,20 @@ class Contributors(NamedTuple):
     last: Index
 
 
+@device
+def contributors_of(shares: StepShares, base: Index, steps_per_tile: Index) -> Contributors:
+    """The blocks of the tile whose steps begin at ``base``."""
+    return Contributors(block_with(shares, base), block_with(shares, base + steps_per_tile - 1))
+
+
 @cache
-def add_slices(tiling: Tiling, at_once: int) -> DeviceFunction:
-    """``(accumulators, tile, thread)``: add up the sums of a block's slices, ``at_once`` of each thread at a time.
+def add_slices(tiling: Tiling) -> DeviceFunction:
+    """``(accumulators, tile, thread)``: add up the sums of a block's slices, some of each thread at a time.
 
     All threads call it. The first ``results // slices`` of a thread's sums are then those of its share.
     """
     threads, slices, size = tiling.threads, tiling.slices, tiling.vector
+    at_once = min(SUMS_AT_ONCE, slices * size)
     members, phases, together = threads // slices, tiling.down * tiling.across // at_once, at_once // size
     turns = max(slices // together, 1)
 

@@ -20,12 +20,11 @@ from smembench.kernels.intrinsics.row_products import row_products
 from smembench.kernels.intrinsics.vector import copying, load_vector, store_vector
 from smembench.kernels.matmul.tiling import LANES_DOWN, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
-from smembench.kernels.types import Array, Index, Matrix, Place, Scalar
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Case
 
 SIDE = 8
 """Rows, and columns, of a chunk; and most rows or columns of a remainder."""
-
 AT_ONCE = 6
 """Steps along k whose loads are issued together: more take so many registers that ptxas makes the main loop worse."""
 
@@ -63,56 +62,43 @@ def predication(tiling: Tiling, case: Case) -> Predication:
     return Predication(label, device(origin), device(short), device(first))
 
 
-@cache
-def predicated_load(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
-    """``(a_staged, b_staged, A, B, thread, corner, k0)``: load a thread's share of the tiles at ``k0`` into registers.
+class Staging(NamedTuple):
+    """A thread's share of the tiles, on its way to shared memory.
 
-    Rows and columns beyond the edge of C are read as the last one. What lies beyond k is zero.
+    ``load(a_staged, b_staged, A, B, thread, corner, k0)``: load it at ``k0`` into registers. Rows and columns beyond
+    the edge of C are read as the last one. What lies beyond k is zero.
+    ``store(a_tile, b_tile, buffer, a_staged, b_staged, thread)``: store it in a buffer, A transposed.
     """
-    a_across, b_across = tiling.depth // a_width, tiling.columns // b_width
+
+    load: DeviceFunction
+    store: DeviceFunction
+
+
+@cache
+def staging(tiling: Tiling, a_width: int, b_width: int) -> Staging:
+    """The functions for accesses of so many elements of A and of B."""
+    pitch, columns, a_elements, b_elements = tiling.pitch, tiling.columns, tiling.a_elements, tiling.b_elements
+    a_across, b_across = tiling.depth // a_width, columns // b_width
     a_step, b_step = tiling.threads // a_across, tiling.threads // b_across
     a_count, b_count, zero = tiling.rows // a_step, tiling.depth // b_step, number(tiling.dtype)(0)
     copy_a, copy_b = copying(a_width), copying(b_width)
 
-    @device
-    def load_a(staged: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:
-        row = row0 + thread // a_across
-        col = k0 + thread % a_across * a_width
+    def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
+        row, col = corner.row + thread // a_across, k0 + thread % a_across * a_width
         for i in range(a_count):
             if col < A.columns:
-                at = min(row + i * a_step, A.rows - 1) * A.stride + col
-                copy_a(staged, i * a_width, A.elements, at)
+                copy_a(a_staged, i * a_width, A.elements, min(row + i * a_step, A.rows - 1) * A.stride + col)
             else:
                 for j in range(a_width):
-                    staged[i * a_width + j] = zero
-
-    @device
-    def load_b(staged: Array, B: Matrix, thread: Index, col0: Index, k0: Index) -> None:
-        row = k0 + thread // b_across
-        col = col0 + thread % b_across * b_width
+                    a_staged[i * a_width + j] = zero
+        row, col = k0 + thread // b_across, corner.col + thread % b_across * b_width
         for i in range(b_count):
             r = row + i * b_step
             if r < B.rows:
-                at = r * B.stride + min(col, B.columns - b_width)
-                copy_b(staged, i * b_width, B.elements, at)
+                copy_b(b_staged, i * b_width, B.elements, r * B.stride + min(col, B.columns - b_width))
             else:
                 for j in range(b_width):
-                    staged[i * b_width + j] = zero
-
-    def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
-        load_a(a_staged, A, thread, corner.row, k0)
-        load_b(b_staged, B, thread, corner.col, k0)
-
-    return device(load)
-
-
-@cache
-def store(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
-    """``(a_tile, b_tile, buffer, a_staged, b_staged, thread)``: store loaded values in a buffer, A transposed."""
-    pitch, columns, a_elements, b_elements = tiling.pitch, tiling.columns, tiling.a_elements, tiling.b_elements
-    a_across, b_across = tiling.depth // a_width, columns // b_width
-    a_step, b_step = tiling.threads // a_across, tiling.threads // b_across
-    a_count, b_count, copy = tiling.rows // a_step, tiling.depth // b_step, copying(b_width)
+                    b_staged[i * b_width + j] = zero
 
     def store(a_tile: Array, b_tile: Array, buffer: Index, a_staged: Array, b_staged: Array, thread: Index) -> None:
         row, col = thread // a_across, thread % a_across * a_width
@@ -123,16 +109,9 @@ def store(tiling: Tiling, a_width: int, b_width: int) -> DeviceFunction:
         row, col = thread // b_across, thread % b_across * b_width
         at = uint64(buffer * b_elements) + uint64(row * columns + col)
         for i in range(b_count):
-            copy(b_tile, at + i * b_step * columns, b_staged, i * b_width)
+            copy_b(b_tile, at + i * b_step * columns, b_staged, i * b_width)
 
-    return device(store)
-
-
-def small_remainder(case: Case, tiling: Tiling) -> bool:
-    """True if whole tiles leave at most SIDE rows and columns, and the sums of a chunk fit in two of B's tiles."""
-    left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
-    fit = SIDE * (tiling.threads + SIDE) <= 2 * tiling.b_elements
-    return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, SIDE + 1)
+    return Staging(device(load), device(store))
 
 
 class Remainder(NamedTuple):
@@ -159,39 +138,29 @@ def remainder(tiling: Tiling, *, tiles_follow: bool = False) -> Remainder:
     add_all, add_rest = (row_products(SIDE, AT_ONCE, members, within=within) for within in (True, False))
 
     @device
-    def strips(side: Index, tile: Index) -> Index:
-        """Strips of SIDE rows or columns beyond whole tiles."""
-        return (side % tile + (SIDE - 1)) // SIDE
-
-    @device
-    def chunks_down(m: Index) -> Index:
-        return (m + (SIDE - 1)) // SIDE
-
-    @device
-    def chunks_across(n: Index) -> Index:
-        return n // columns * (columns // SIDE)
+    def strips(m: Index, n: Index) -> tuple[Index, Index, Index, Index]:
+        """Chunks per strip right of whole tiles, and number of these; the same below whole tiles."""
+        down, right = (m + (SIDE - 1)) // SIDE, (n % columns + (SIDE - 1)) // SIDE
+        return down, right, n // columns * (columns // SIDE), (m % rows + (SIDE - 1)) // SIDE
 
     @device
     def chunks(m: Index, n: Index) -> Index:
-        of_columns = chunks_down(m) * strips(n, columns)
-        return of_columns + chunks_across(n) * strips(m, rows)
+        down, right, across, below = strips(m, n)
+        return down * right + across * below
 
     @device
     def corner(chunk: Index, m: Index, n: Index) -> Place:  # those of the last columns come first
-        of_columns = chunks_down(m) * strips(n, columns)
-        if chunk < of_columns:
-            down, strip = chunk % chunks_down(m), chunk // chunks_down(m)
-            first = n // columns * columns
-            return Place(down * SIDE, first + strip * SIDE)
-        more = chunk - of_columns
-        across, strip = more % chunks_across(n), more // chunks_across(n)
-        first = m // rows * rows
-        return Place(first + strip * SIDE, across * SIDE)
+        down, right, across, _ = strips(m, n)
+        if chunk < down * right:
+            row, strip = chunk % down, chunk // down
+            return Place(row * SIDE, n // columns * columns + strip * SIDE)
+        chunk = chunk - down * right
+        col, strip = chunk % across, chunk // across
+        return Place(m // rows * rows + strip * SIDE, col * SIDE)
 
     @device
     def sum_up(sums: Array, tile: Array, A: Matrix, B: Matrix, thread: Index, corner: Place) -> None:
-        first = Place(corner.row, min(corner.col + thread % SIDE, B.columns - 1))
-        at = uint64(thread // SIDE)
+        first, at = Place(corner.row, min(corner.col + thread % SIDE, B.columns - 1)), uint64(thread // SIDE)
         for i in range(SIDE):
             sums[i] = zero
         while at + (AT_ONCE - 1) * members < uint64(A.columns):
@@ -202,19 +171,6 @@ def remainder(tiling: Tiling, *, tiles_follow: bool = False) -> Remainder:
         for i in range(SIDE):
             tile[i * pitch + thread] = sums[i]
 
-    @device
-    def write(C: Matrix, tile: Array, thread: Index, corner: Place) -> None:
-        place = thread
-        while place < SIDE * SIDE:
-            i, j = place // SIDE, place % SIDE
-            if corner.row + i < C.rows and corner.col + j < C.columns:
-                total = zero
-                for other in range(members):
-                    total += tile[i * pitch + other * SIDE + j]
-                C.elements[(corner.row + i) * C.stride + (corner.col + j)] = total
-            place = place + threads
-
-    @device
     def compute(C: Matrix, A: Matrix, B: Matrix, sums: Array, tile: Array, thread: Index) -> None:
         chunk = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
         while chunk < chunks(C.rows, C.columns):
@@ -223,12 +179,20 @@ def remainder(tiling: Tiling, *, tiles_follow: bool = False) -> Remainder:
                 cuda.syncthreads()
             sum_up(sums, tile, A, B, thread, first)
             cuda.syncthreads()
-            write(C, tile, thread, first)
+            place = thread
+            while place < SIDE * SIDE:
+                i, j = place // SIDE, place % SIDE
+                if first.row + i < C.rows and first.col + j < C.columns:
+                    total = zero
+                    for other in range(members):
+                        total += tile[i * pitch + other * SIDE + j]
+                    C.elements[(first.row + i) * C.stride + (first.col + j)] = total
+                place = place + threads
             if tiles_follow:
                 cuda.syncthreads()
             chunk = chunk + cuda.gridDim.x * cuda.gridDim.y
 
-    return Remainder(chunks, corner, compute)
+    return Remainder(chunks, corner, device(compute))
 
 
 @cache
@@ -240,51 +204,43 @@ def write_staged(tiling: Tiling) -> DeviceFunction:
     be one word of its own sector, and each sector would be written several times.
     """
     columns, across, threads, size = tiling.columns, tiling.across, tiling.threads, tiling.vector
-    rows_apart, columns_apart = tiling.apart
     of_threads, warp_rows = tiling.rows // tiling.down, LANES_DOWN * tiling.down
     at_once = min(2 * tiling.b_elements // (of_threads * columns), size)
-    parts = tiling.down // at_once
-
-    @device
-    def stage(tile: Array, accumulators: Array, own: Place, part: Index) -> None:
-        line = own.row // warp_rows * LANES_DOWN + own.row % warp_rows // size
-        at = line * (at_once * columns) + own.col
-        for i in range(at_once):
-            for j in range(0, across, size):
-                place = at + (i * columns + j // size * columns_apart)
-                store_vector(tile, place, load_vector(accumulators, (part * at_once + i) * across + j))
-
+    parts, (rows_apart, columns_apart) = tiling.down // at_once, tiling.apart
     # A thread writes the same column of all its lines. They are powers of two apart, so row_of can be added up.
-    lines, in_warps = threads // columns, LANES_DOWN * at_once
-    warps_down, in_turn = of_threads // LANES_DOWN, in_warps // lines
+    lines_at_once, warps_down = threads // columns, of_threads // LANES_DOWN
+    in_turn = LANES_DOWN * at_once // lines_at_once
 
     @device
     def row_of(line: Index) -> Index:
         return line // at_once * size + line % at_once
 
-    @device
-    def put(c: Array, index: Index, value: Scalar) -> None:
-        c[index] = value
-
-    def lines_by(put: DeviceFunction) -> DeviceFunction:
+    def lines(adding: bool) -> DeviceFunction:
         def write_lines(C: Matrix, tile: Array, thread: Index, first: Place, top: Index) -> None:
             for warps in range(warps_down):
                 for turn in range(in_turn):
-                    line = first.row + (warps * warp_rows + row_of(uint32(turn * lines)))
+                    line = first.row + (warps * warp_rows + row_of(uint32(turn * lines_at_once)))
                     if line >= top and line < C.rows:
-                        place = thread + (warps * in_turn + turn) * threads
-                        put(C.elements, line * C.stride + first.col, tile[place])
+                        at, value = line * C.stride + first.col, tile[thread + (warps * in_turn + turn) * threads]
+                        if adding:
+                            accumulate(C.elements, at, value)
+                        else:
+                            C.elements[at] = value
 
         return device(write_lines)
 
-    write_new, add_to_old = lines_by(put), lines_by(accumulate)
+    write_new, add_to_old = lines(False), lines(True)
 
     def write(
         C: Matrix, tile: Array, sums: Array, thread: Index, own: Place, since: Index, corner: Place, least: Place
     ) -> None:
+        staged = (own.row // warp_rows * LANES_DOWN + own.row % warp_rows // size) * (at_once * columns) + own.col
         for part in range(parts):
             cuda.syncthreads()
-            stage(tile, sums, own, part)
+            for i in range(at_once):
+                for j in range(0, across, size):
+                    place = staged + (i * columns + j // size * columns_apart)
+                    store_vector(tile, place, load_vector(sums, (part * at_once + i) * across + j))
             cuda.syncthreads()
             first = corner.row + (part * at_once // size * rows_apart + part * at_once % size)
             row, col = first + row_of(thread // columns), corner.col + thread % columns

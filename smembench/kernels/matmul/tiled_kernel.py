@@ -1,4 +1,4 @@
-"""Declaration and launch of kernels on tiles of A and of B: which blocks suit, and how many registers they leave.
+"""Declaration and launch of kernels on tiles of A and of B: which blocks suit, their registers, and their number.
 
 Nothing here is compiled.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.ragged import SIDE
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction
 from smembench.kernels.program import NumbaKernel
@@ -17,6 +19,9 @@ from smembench.model.problem import ITEMSIZE
 
 _REGISTERS, _MOST = 64 * 1024, 256
 """32-bit registers per SM, and the most per thread, one of them reserved."""
+
+FEWEST = 16
+"""Fewest steps per block of streamK where there are more blocks than tiles; fewer were not tried."""
 
 
 def registers(dtype: str, down: int, across: int) -> int:
@@ -52,6 +57,33 @@ def launched(
     parts = ("A by {}, B by {}".format(*tiling.widths(case)), label, "a few left over" if few else "")
     variant, bounds = ", ".join(filter(None, parts)), launch_bounds(tiling)
     return NumbaKernel(function, grid=grid, block=tiling.block, launch_bounds=bounds, variant=variant)
+
+
+def few_left(case: Case, tiling: Tiling) -> bool:
+    """True if whole tiles leave at most SIDE rows and columns, and the sums of a chunk fit in two of B's tiles."""
+    left = [side % tile for side, tile in ((case.m, tiling.rows), (case.n, tiling.columns))]
+    fit = SIDE * (tiling.threads + SIDE) <= 2 * tiling.b_elements
+    return fit and min(case.m // tiling.rows, case.n // tiling.columns) > 0 and max(left) in range(1, SIDE + 1)
+
+
+def stream_k_blocks(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
+    """Blocks that share ``tiles`` of ``steps`` along k on a device that runs ``resident`` blocks per multiprocessor."""
+    most = min(max(tiles, tiles * steps // FEWEST), MOST_BLOCKS)
+    if tiles > multiprocessors:
+        return min(most, resident * multiprocessors)
+    blocks = min(most, multiprocessors)  # with two on each, partial sums would be passed on twice as often
+    return _even(blocks, tiles, 16)
+
+
+def split_k_blocks(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
+    """Blocks, at most ``most``, that share ``tiles`` of ``steps`` along k on a device with ``multiprocessors``."""
+    return _even(min(most, multiprocessors, tiles * steps), tiles, 4)
+
+
+def _even(blocks: int, tiles: int, most: int) -> int:
+    """Fewer blocks, so that all tiles have equally many, if at most one in ``most`` is given up; else as many."""
+    idle = blocks % tiles
+    return blocks - idle if idle * most <= blocks else blocks
 
 
 def unsupported(tiling: Tiling, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics import vector
+from smembench.kernels.intrinsics.vector import PAIR, vector_width
 from smembench.kernels.types import Array, Index
 from smembench.model.case import Block, Case
 from smembench.model.hardware import WARP
@@ -36,13 +36,20 @@ class Memory(NamedTuple):
     b_fragment: Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True)
 class Tiling:
     """A block's threads, each of which computes ``down`` × ``across`` results, in vectors that lie apart.
 
-    Threads lie in the tile as they do in the block, or with ``warps`` in warp tiles of 4 × 8 lanes. With ``slices`` as
-    many groups of threads compute the same tile, each from its part of every ``depth``. With ``by_elements`` tiles are
-    loaded and results written an element at a time, whatever the alignment.
+    Attributes:
+        warps: whether threads lie in warp tiles of 4 × 8 lanes, or else in the tile as they do in the block.
+        slices: groups of threads that compute the same tile, each from its part of every ``depth``.
+        by_elements: whether tiles are loaded and results written an element at a time, whatever the alignment.
+        vector: elements of a 128-bit access.
+        threads, rows, columns: of the block, and of its tile.
+        pitch: elements from one column of A's tile to the next: a vector of padding keeps stores free of conflicts.
+        a_elements, b_elements, elements: of A's tile in shared memory, of B's, and of both.
+        a_share, b_share: elements of A, and of B, that a thread loads per tile.
+        apart: rows of A's and columns of B's tile between a thread's accesses, of vectors or else of pairs.
     """
 
     block: Block
@@ -54,81 +61,27 @@ class Tiling:
     slices: int = 1
     by_elements: bool = False
 
+    def __post_init__(self) -> None:
+        self.vector, self.threads = vector_width(self.dtype), self.block.x * self.block.y
+        self.rows, self.columns = self.block.y * self.down // self.slices, self.block.x * self.across
+        self.pitch = self.rows + self.vector
+        self.a_elements, self.b_elements = self.depth * self.pitch, self.depth * self.columns
+        self.elements = self.a_elements + self.b_elements
+        self.a_share, self.b_share = (self.depth * side // self.threads for side in (self.rows, self.columns))
+        of_a, of_b = (PAIR if results % self.vector else self.vector for results in (self.down, self.across))
+        lanes_down, lanes_across = (LANES_DOWN, LANES_ACROSS) if self.warps else (self.block.y, self.block.x)
+        self.apart = lanes_down * of_a, lanes_across * of_b
+
     @classmethod
     def of(cls, case: Case, **others: Any) -> Self:
         """The tiling of a case's block, with these attributes."""
         return cls(block_of(case), case.dtype, **others)
 
-    @property
-    def vector(self) -> int:
-        """Elements of a 128-bit access."""
-        return vector.vector_width(self.dtype)
-
-    @property
-    def threads(self) -> int:
-        """Threads of the block."""
-        return self.block.x * self.block.y
-
-    @property
-    def rows(self) -> int:
-        """Rows of the tile."""
-        return self.block.y * self.down // self.slices
-
-    @property
-    def columns(self) -> int:
-        """Columns of the tile."""
-        return self.block.x * self.across
-
-    @property
-    def pitch(self) -> int:
-        """Elements from one column of A's tile to the next: a vector of padding keeps stores free of conflicts."""
-        return self.rows + self.vector
-
-    @property
-    def a_elements(self) -> int:
-        """Elements of A's tile in shared memory."""
-        return self.depth * self.pitch
-
-    @property
-    def b_elements(self) -> int:
-        """Elements of B's tile in shared memory."""
-        return self.depth * self.columns
-
-    @property
-    def elements(self) -> int:
-        """Elements of both tiles in shared memory."""
-        return self.a_elements + self.b_elements
-
-    @property
-    def a_share(self) -> int:
-        """Elements of A that a thread loads per tile."""
-        return self.depth * self.rows // self.threads
-
-    @property
-    def b_share(self) -> int:
-        """Elements of B that a thread loads per tile."""
-        return self.depth * self.columns // self.threads
-
-    @property
-    def fragments(self) -> tuple[int, int]:
-        """Elements per access of A's and B's tiles: a vector, or a pair where the results are not whole vectors."""
-        of_a, of_b = (vector.PAIR if results % self.vector else self.vector for results in (self.down, self.across))
-        return of_a, of_b
-
-    @property
-    def apart(self) -> tuple[int, int]:
-        """Rows of A's and columns of B's tile between a thread's consecutive accesses."""
-        down, across = (LANES_DOWN, LANES_ACROSS) if self.warps else (self.block.y, self.block.x)
-        of_a, of_b = self.fragments
-        return down * of_a, across * of_b
-
     def widths(self, case: Case) -> tuple[int, int]:
         """Elements per access of A, and of B and C: a vector where rows begin and end at one, else a single element."""
-        return self._width(case.depth, case.stride), self._width(case.n, case.stride)
-
-    def _width(self, row: int, stride: int | None) -> int:
-        aligned = row % self.vector == 0 and (stride or row) % self.vector == 0
-        return self.vector if aligned and not self.by_elements else 1
+        whole = (row % self.vector == 0 and (case.stride or row) % self.vector == 0 for row in (case.depth, case.n))
+        of_a, of_b = (self.vector if vectors and not self.by_elements else 1 for vectors in whole)
+        return of_a, of_b
 
 
 A_LANES = 8

@@ -27,7 +27,7 @@ from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copying
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launched
+from smembench.kernels.matmul.tiled_kernel import few_left, kernel_of_tiling, launched
 from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -136,12 +136,8 @@ class Variant:
 
         # Ragged sizes: sides smaller than a tile, tiles that are moved inwards, and a few rows or columns beyond them.
         label, origin, short_of, first_end = ragged.predication(tiling, case)
-        load_checked, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
-        few, (_, _, compute_chunks), inside = (
-            ragged.small_remainder(case, tiling),
-            ragged.remainder(tiling),
-            bool(label),
-        )
+        load_checked, store = ragged.staging(tiling, a_width, b_width)
+        few, (_, _, compute_chunks), inside = few_left(case, tiling), ragged.remainder(tiling), bool(label)
 
         def serpentine(
             c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index
@@ -209,7 +205,6 @@ VARIANTS = {
     "serpentine": Variant(8, 8, by_rows=False, b_early=True),
     "serpentine16x8": Variant(16, 8, by_rows=True, b_first=True),
 }
-"""By the kernel's name."""
 
 
 def _kernel(name: str, block: Block, *, summary: str, ladder: str) -> Kernel:

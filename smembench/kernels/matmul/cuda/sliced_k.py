@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, copying, load_pair
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launched
+from smembench.kernels.matmul.tiled_kernel import few_left, kernel_of_tiling, launched
 from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -100,8 +100,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     slice_steps = steps(per_slice)
     # Ragged sizes: sides smaller than a tile, tiles that are moved inwards, and a few rows or columns beyond them.
     label, origin, short_of, first_end = ragged.predication(tiling, case)
-    load_checked, store = ragged.predicated_load(tiling, 1, 1), ragged.store(tiling, 1, 1)
-    few, (_, _, compute_chunks), inside = ragged.small_remainder(case, tiling), ragged.remainder(tiling), bool(label)
+    load_checked, store = ragged.staging(tiling, 1, 1)
+    few, (_, _, compute_chunks), inside = few_left(case, tiling), ragged.remainder(tiling), bool(label)
 
     def sliced_k(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index

@@ -23,19 +23,9 @@ from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async,
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.partial_sums import (
-    Contributors,
-    StepShares,
-    add_slices,
-    block_sums,
-    block_with,
-    first_step,
-    most_blocks,
-    step_shares,
-    write_vector,
-)
-from smembench.kernels.matmul.tiled_kernel import launched
+from smembench.kernels.matmul import partial_sums, ragged
+from smembench.kernels.matmul.partial_sums import contributors_of, first_step, step_shares
+from smembench.kernels.matmul.tiled_kernel import launched, split_k_blocks
 from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, copies_of, lanes_along_b
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -47,35 +37,20 @@ from smembench.model.problem import ITEMSIZE
 THREADS = 256  # of a block, whatever its shape
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
-SUMS_AT_ONCE = 16  # of a thread, that slices exchange at a time, at most: as many as B's tiles have room for
-EVEN = 4  # at most one block in EVEN is given up, so that all tiles have equally many
-
-
-def blocks_on(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
-    """Blocks, at most ``most``, that share ``tiles`` of ``steps`` along k on a device with ``multiprocessors``."""
-    blocks = min(most, multiprocessors, tiles * steps)
-    idle = blocks % tiles
-    return blocks - idle if idle * EVEN <= blocks else blocks
 
 
 def tiling_of(case: Case) -> Tiling:
     """8 × 8 results per thread in warp tiles with interleaved lanes."""
     x, y = block_of(case)
     slices = THREADS // (x * y)
-    depth = 16 if slices == 2 else 32
-    return Tiling(Block(x, y * slices), case.dtype, depth=depth, warps=True, slices=slices)
+    return Tiling(Block(x, y * slices), case.dtype, depth=16 if slices == 2 else 32, warps=True, slices=slices)
 
 
-def stages_of(tiling: Tiling) -> int:
-    """Number of pipeline stages, with a tile of A and of B each: three where they fit, else two."""
-    return 3 if 3 * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES else 2
-
-
-def dynamic_elements_of(tiling: Tiling) -> int:
-    """Elements of B's tiles if they lie in dynamic shared memory, since A's and they take more than 48 KiB; else 0."""
-    stages = stages_of(tiling)
-    fit = stages * tiling.elements * ITEMSIZE[tiling.dtype] <= STATIC_SHARED_BYTES
-    return 0 if fit else stages * tiling.b_elements
+def memory_of(tiling: Tiling) -> tuple[int, int]:
+    """Pipeline stages, three if they fit into 48 KiB, else two; and dynamic elements, B's if two do not fit, else 0."""
+    fit = STATIC_SHARED_BYTES // (tiling.elements * ITEMSIZE[tiling.dtype])
+    stages = 3 if fit >= 3 else 2
+    return stages, 0 if fit >= stages else stages * tiling.b_elements
 
 
 def build(case: Case) -> NumbaKernel:
@@ -83,16 +58,13 @@ def build(case: Case) -> NumbaKernel:
     tiling = tiling_of(case)
     (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
     slices, width, rows, columns, depth = tiling.slices, tiling.block.x, tiling.rows, tiling.columns, tiling.depth
-    pitch, a_elements, b_elements = tiling.pitch, tiling.a_elements, tiling.b_elements
-    dynamic = dynamic_elements_of(tiling)
-    stages, per_slice, members = stages_of(tiling), depth // slices, THREADS // slices
+    a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
+    (stages, dynamic), pitch, per_slice, members = memory_of(tiling), tiling.pitch, depth // slices, THREADS // slices
     a_stages, b_stages = stages * a_elements, 0 if dynamic else stages * b_elements
-    a_share, b_share, zero, kept_sums = tiling.a_share, tiling.b_share, number(case.dtype)(0), 64 // slices
-    a_slice, b_slice = per_slice * pitch, per_slice * columns
+    a_slice, b_slice, zero, kept_sums = per_slice * pitch, per_slice * columns, dtype(0), 64 // slices
     # Ragged sizes: sides smaller than a tile, and tiles that are moved inwards.
     label, origin, short_of, first_end = ragged.predication(tiling, case)
-    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
-    inside = bool(label)
+    inside, (load, store) = bool(label), ragged.staging(tiling, a_width, b_width)
     # Serpentine: down a column of results and up the next.
     results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
     warps_across, (rows_apart, columns_apart) = width // 8, tiling.apart
@@ -153,20 +125,13 @@ def build(case: Case) -> NumbaKernel:
         return source, Offsets(a_base + uint64(a_col * pitch + a_row), b_base + uint64(b_row * columns + b_col))
 
     copy_all, load_first, multiply_last = start_copies(copies), loads(0), outer_product(results, 8, 8, 8, b_first=False)
-    all_but_last = steps(0, per_slice - 1)
-    sums_at_once = min(SUMS_AT_ONCE, slices * vector)
-    add_up_slices, write = add_slices(tiling, sums_at_once), write_vector(tiling, b_width)
-    pass_on, add_up_blocks = block_sums(tiling, b_width)
-    ahead, waiting = (stages - 1) * depth if inside else depth, stages - 2
+    add_up_slices, write = partial_sums.add_slices(tiling), partial_sums.write_vector(tiling, b_width)
+    pass_on, add_up_blocks = partial_sums.block_sums(tiling, b_width)
+    all_but_last, ahead, waiting = steps(0, per_slice - 1), (stages - 1) * depth if inside else depth, stages - 2
 
     @device
     def next_of(buffer: Index) -> Index:
         return uint32(0) if buffer == stages - 1 else buffer + 1
-
-    @device
-    def contributors_of(shares: StepShares, base: Index, steps_per_tile: Index) -> Contributors:
-        """The blocks of the tile whose steps begin at ``base``."""
-        return Contributors(block_with(shares, base), block_with(shares, base + steps_per_tile - 1))
 
     def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
@@ -179,40 +144,30 @@ def build(case: Case) -> NumbaKernel:
         a_staged = cuda.local.array(a_share, dtype, alignment=ALIGNMENT)
         b_staged = cuda.local.array(b_share, dtype, alignment=ALIGNMENT)
         memory = Memory(a_tile, b_tile, accumulators, a_fragment, b_fragment)
-        thread = cuda.threadIdx.y * width + cuda.threadIdx.x
-        block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
-        own_slice = thread // members
+        thread, block = cuda.threadIdx.y * width + cuda.threadIdx.x, cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
         # A warp has 32 × 64 results; lanes 2i and 2i + 1 lie below each other, l and l + 2 side by side.
-        member = thread % members
+        own_slice, member = thread // members, thread % members
         warp, lane = member // WARP, member % WARP
         lane_row, lane_col = lane // 16 * 2 + lane % 2, lane // 2 % 8
         row = warp // warps_across * 32 + lane_row * vector
         col = warp % warps_across * 64 + lane_col * vector
-        slice_a = uint64(own_slice * a_slice + row)
-        slice_b = uint64(own_slice * b_slice + col)
-        short = short_of(k)
-        steps_per_tile = (k + (depth - 1)) // depth
-        tiles_across = (n + (columns - 1)) // columns
-        shares = step_shares(
-            tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile, cuda.gridDim.x * cuda.gridDim.y
-        )
-        begins = first_step(shares, block)
-        end = first_step(shares, block + 1)
+        slice_a, slice_b = uint64(own_slice * a_slice + row), uint64(own_slice * b_slice + col)
+        short, steps_per_tile, tiles_across = short_of(k), (k + (depth - 1)) // depth, (n + (columns - 1)) // columns
+        steps_of_all = tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile
+        shares = step_shares(steps_of_all, cuda.gridDim.x * cuda.gridDim.y)
+        begins, end = first_step(shares, block), first_step(shares, block + 1)
         done = begins
         while done < end:
             tile = done // steps_per_tile
             base = tile * steps_per_tile
-            since = done - base
-            until = min(end - base, steps_per_tile)
+            since, until = done - base, min(end - base, steps_per_tile)
             least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
             corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
-            k0 = since * depth
-            last = until * depth
+            k0, last = since * depth, until * depth
             if inside:
                 for stage in range(1, stages - 1):
-                    source, target = ends(
-                        A, B, thread, corner, min(k0 + stage * depth - short, k - depth), uint32(stage)
-                    )
+                    at_k = min(k0 + stage * depth - short, k - depth)
+                    source, target = ends(A, B, thread, corner, at_k, uint32(stage))
                     copy_all(memory, A, B, source, target)
                     commit_copies()
             from_k = k0 - short if since > 0 else uint32(0)
@@ -222,8 +177,7 @@ def build(case: Case) -> NumbaKernel:
             load(a_staged, b_staged, Matrix(a, m, to_k, lda), Matrix(b, to_k, n, ldb), thread, corner, from_k)
             store(a_tile, b_tile, uint32(0), a_staged, b_staged, thread)
             cuda.syncthreads()
-            filling = uint32(stages - 1)
-            buffer = uint32(0)
+            filling, buffer = uint32(stages - 1), uint32(0)
             at_a, at_b = slice_a, slice_b
             load_first(memory, Offsets(at_a, at_b))
             while k0 < last:  # the last steps copy tiles that are not used: code of their own took longer
@@ -267,13 +221,9 @@ def build(case: Case) -> NumbaKernel:
             base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
     program = launched(split_k, case, tiling, label)
-    shared = prod(program.grid), -(-case.depth // depth), most_blocks(tiling)
-    return replace(
-        program,
-        launch_bounds=(THREADS, 1),
-        dynamic_bytes=dynamic * ITEMSIZE[tiling.dtype],
-        persistent_blocks=partial(blocks_on, *shared),
-    )
+    shared = prod(program.grid), -(-case.depth // depth), partial_sums.most_blocks(tiling)
+    dynamic_bytes, blocks = dynamic * ITEMSIZE[tiling.dtype], partial(split_k_blocks, *shared)
+    return replace(program, launch_bounds=(THREADS, 1), dynamic_bytes=dynamic_bytes, persistent_blocks=blocks)
 
 
 def unsupported(case: Case) -> str | None:
@@ -290,8 +240,8 @@ KERNEL = Kernel(
     build=build,
     results=(8, 8),
     default_blocks=SHAPES,
-    tile_elements=lambda case: stages_of(tiling_of(case)) * tiling_of(case).elements,
-    dynamic_elements=lambda case: dynamic_elements_of(tiling_of(case)),
+    tile_elements=lambda case: memory_of(tiling_of(case))[0] * tiling_of(case).elements,
+    dynamic_elements=lambda case: memory_of(tiling_of(case))[1],
     needs="8.0",
     dtypes=("float32",),
     unsupported=unsupported,

@@ -17,11 +17,11 @@ from dataclasses import replace
 from functools import partial
 
 from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async, wait_for_copies
-from smembench.kernels.intrinsics.block_flags import MOST_BLOCKS, raise_flag, wait_for_flag
+from smembench.kernels.intrinsics.block_flags import raise_flag, wait_for_flag
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.tiled_kernel import kernel_of_tiling, launch_bounds, launched
+from smembench.kernels.matmul.tiled_kernel import few_left, kernel_of_tiling, launch_bounds, launched, stream_k_blocks
 from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, copies_of, lanes_along_b
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -31,19 +31,7 @@ from smembench.model.hardware import WARP
 
 DEPTH = 16  # steps along k of a tile
 COPYING = 8  # steps that are followed by copies of the next tile: the first half
-FEWEST = 16  # fewest steps per block where there are more blocks than tiles; fewer were not tried
-EVEN = 16  # at most one multiprocessor in EVEN is left idle, so that all tiles have equally many blocks
 CHUNKS_PER_TILE = 32  # of the remainder, that take as long as a tile; inferred from whole products (notes/remainder.md)
-
-
-def blocks_on(tiles: int, steps: int, resident: int, multiprocessors: int) -> int:
-    """Blocks that share ``tiles`` of ``steps`` along k on a device that runs ``resident`` blocks per multiprocessor."""
-    most = min(max(tiles, tiles * steps // FEWEST), MOST_BLOCKS)
-    if tiles > multiprocessors:
-        return min(most, resident * multiprocessors)
-    blocks = min(most, multiprocessors)  # with two on each, partial sums would be passed on twice as often
-    idle = blocks % tiles
-    return blocks - idle if idle * EVEN <= blocks else blocks
 
 
 @device
@@ -64,11 +52,11 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     (a_width, b_width), vector, dtype = tiling.widths(case), tiling.vector, number(case.dtype)
     width, rows, columns, pitch = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
-    a_buffers, b_buffers, zero, few = 2 * a_elements, 2 * b_elements, dtype(0), ragged.small_remainder(case, tiling)
+    a_buffers, b_buffers, zero, few = 2 * a_elements, 2 * b_elements, dtype(0), few_left(case, tiling)
     # Ragged sizes and unaligned rows.
     label, origin, short_of, first_end = ragged.predication(tiling, case)
     inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
-    load, store = ragged.predicated_load(tiling, a_width, b_width), ragged.store(tiling, a_width, b_width)
+    load, store = ragged.staging(tiling, a_width, b_width)
     write_unaligned = ragged.write_staged(tiling)
     # Serpentine: down a column of results and up the next. Which fragment comes first was chosen by timing.
     results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
@@ -230,7 +218,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
     program = launched(stream_k, case, tiling, label, few=few)
     shared = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), launch_bounds(tiling)[1]
-    return replace(program, persistent_blocks=partial(blocks_on, *shared))
+    return replace(program, persistent_blocks=partial(stream_k_blocks, *shared))
 
 
 KERNEL = kernel_of_tiling(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from smembench.kernels.common.cuda_c import port
 from smembench.kernels.matmul.cuda import serpentine
-from smembench.kernels.matmul.ragged import SIDE, small_remainder
-from smembench.kernels.matmul.tiled_kernel import launch_bounds
+from smembench.kernels.matmul.ragged import SIDE
+from smembench.kernels.matmul.tiled_kernel import few_left, launch_bounds
 from smembench.kernels.matmul.tiling import LANES_ACROSS, LANES_DOWN
 from smembench.model.case import Case
 from smembench.model.hardware import WARP
@@ -187,7 +187,7 @@ def _unsupported(case: Case) -> str | None:
         return f"{port} takes whole vectors only: n, k and stride that are multiples of {tiling.vector}"
     if case.m < tiling.rows or case.n < tiling.columns or case.depth < tiling.depth:
         return f"{port} takes whole tiles only: m, n and k of at least {tiling.rows}, {tiling.columns}, {tiling.depth}"
-    if small_remainder(case, tiling):
+    if few_left(case, tiling):
         multiples = f"{tiling.rows}, {tiling.columns}"
         return f"{port} has no remainder: m and n not up to {SIDE} beyond multiples of {multiples}"
     return None
