@@ -97,7 +97,7 @@ def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
     ],
 )
 def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
-    (written,) = (each for each in explain(of(name, m, n, 2048)).traffic if each.array == "C")
+    (written,) = (each for each in explain(of(name, m, n, 512)).traffic if each.array == "C")
     assert (written.array, written.kind, written.per_element) == ("C", "store", 1)
 
 
@@ -105,7 +105,7 @@ def test_threads_write_every_result_once(name: str, m: int, n: int) -> None:
 @pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1000, 1480), (3592, 4096), (2096, 2384), (1704, 2808)])
 def test_threads_store_every_tile_of_results_in_shared_memory_once(name: str, m: int, n: int) -> None:
     """Four bytes per lane, or in swapped tiles 16, also of results beyond C, which the TMA leaves out."""
-    case = of(name, m, n, 2048)
+    case = of(name, m, n, 512)
     explained, (across, down) = explain(case), numba_kernel(case).grid
     (store,) = explained.shared
     rows, columns = sides(case)
