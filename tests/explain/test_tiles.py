@@ -24,6 +24,7 @@ from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
 from smembench.kernels.intrinsics.operands import Operand
 from smembench.kernels.matmul.cuda import wgmma_clustered
 from smembench.kernels.matmul.cuda.wgmma_overlapped import EDGE
+from smembench.kernels.matmul.tile_choice import SHARED
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import FLOAT8, TF32, produced
 from smembench.model.problem import ITEMSIZE
@@ -281,7 +282,7 @@ def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: p
 
     They were counted before there were swapped tiles, and rows that lie apart.
     """
-    plain = [tile for tile in wgmma_clustered.SHARED if not tile.swapped]
+    plain = [tile for tile in SHARED if not tile.swapped]
     monkeypatch.setattr(wgmma_clustered, "SHARED", plain)
     monkeypatch.setattr(wgmma_clustered, "APART", (1,))
     assert_predicted(table)

@@ -16,6 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import warp_groups
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_stored
+from smembench.kernels.matmul.tile_choice import SHARED
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -45,7 +46,7 @@ STRIDED = [
 TILES = [
     *((wgmma_stored, tile) for tile in warp_groups.TILES),
     *((wgmma_overlapped, tile) for tile in wgmma_overlapped.HALVED),
-    *((wgmma_clustered, tile) for tile in wgmma_clustered.SHARED),
+    *((wgmma_clustered, tile) for tile in SHARED),
 ]
 NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}" for module, tile in TILES]
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
@@ -158,7 +159,7 @@ def test_tiles_of_every_size_are_right(
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize(("dtype", "k"), [("bfloat16", 1000), ("float16", 1048), (TF32, 516), (FLOAT8, 1040)])
 @pytest.mark.parametrize("apart", [2, 4, 8])
-@pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns} {tile.swapped}")
+@pytest.mark.parametrize("tile", SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns} {tile.swapped}")
 def test_tiles_whose_rows_lie_apart_are_right(
     gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, k: int, b_layout: str
 ) -> None:

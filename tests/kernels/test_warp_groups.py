@@ -18,10 +18,9 @@ from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
-from smembench.kernels.matmul.cluster_tiles import SWAPPED
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
-from smembench.kernels.matmul.tile_choice import step_cycles
+from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, step_cycles
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, TF32
@@ -258,7 +257,7 @@ def test_swapped_tiles_do_not_spill_either(
     assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (dtype != TF32)
 
 
-@pytest.mark.parametrize("tile", wgmma_clustered.SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")
+@pytest.mark.parametrize("tile", SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")
 def test_a_tile_fits_a_blocks_shared_memory_beside_its_barriers(tile: Tile) -> None:
     assert tile.shared_bytes + 2 * tile.stages * 8 <= BLOCK_BYTES
 

@@ -10,13 +10,13 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel, numba_kernel
-from smembench.kernels.matmul.cluster_tiles import SWAPPED
 from smembench.kernels.matmul.cuda import (
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
     wgmma_stored,
 )
+from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, TALL
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -109,7 +109,7 @@ def test_products_by_halves_are_right_with_any_number_of_steps(
 
 @pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS)])
 def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str) -> None:
-    monkeypatch.setattr(wgmma_clustered, "tile_of", wgmma_clustered.TALL.of)
+    monkeypatch.setattr(wgmma_clustered, "tile_of", TALL.of)
     verify("wgmmaClustered", (194, 264, 80), dtype, b_layout)
 
 
@@ -128,7 +128,7 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
     ("apart", "n", "dtype", "b_layout"),
     [(2, 264, "bfloat16", BY_ROWS), (8, 136, "float16", BY_COLUMNS), (8, 136, TF32, BY_COLUMNS)],
 )
-@pytest.mark.parametrize("tile", [SWAPPED[0], wgmma_clustered.SHARED[0]], ids=lambda tile: tile.rows)
+@pytest.mark.parametrize("tile", [SWAPPED[0], SHARED[0]], ids=lambda tile: tile.rows)
 def test_tiles_whose_rows_lie_apart_are_right(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, n: int, dtype: str, b_layout: str
 ) -> None:

@@ -23,19 +23,6 @@ from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-BUFFER_ROWS = {
-    256: {80: 80, 96: 96, 112: 16, 144: 48, 160: 32, 176: 16, 192: 64},
-    128: {96: 48, 160: 80, 192: 48, 224: 16, 256: 64},
-}
-"""Rows of a buffer with results of 16 bits, by the columns and rows of a swapped tile."""
-ALL_ROWS = 224 * 1024 // ROW_BYTES
-"""Of stages and buffers."""
-SWAPPED = tuple(
-    Tile(rows, columns, (ALL_ROWS - 2 * BUFFERS * written) // (rows + columns), 2 * BUFFERS * written, swapped=2)
-    for columns, written_of in BUFFER_ROWS.items()
-    for rows, written in written_of.items()
-)
-
 
 def placing_in_pairs(tile: Tile, cluster: int) -> DeviceFunction:
     """``(pair, tiles_down, tiles_across, k)``: this block's place. Pairs follow each other by first row, then down."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.kernels.intrinsics.warp_group import ROWS
-from smembench.kernels.matmul.warp_groups import Tile, placing
+from smembench.kernels.matmul.warp_groups import BUFFERS, TILES, Tile, placing
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS
@@ -36,6 +36,22 @@ WAVE_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 300, 200, 8
 """Cycles that a wave adds, those of an exchange of sums, and bytes per cycle that a block sends."""
 MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
+
+BUFFER_ROWS = {
+    256: {80: 80, 96: 96, 112: 16, 144: 48, 160: 32, 176: 16, 192: 64},
+    128: {96: 48, 160: 80, 192: 48, 224: 16, 256: 64},
+}
+"""Rows of a buffer with results of 16 bits, by the columns and rows of a swapped tile."""
+ALL_ROWS = 224 * 1024 // ROW_BYTES
+"""Of stages and buffers."""
+SWAPPED = tuple(
+    Tile(rows, columns, (ALL_ROWS - 2 * BUFFERS * written) // (rows + columns), 2 * BUFFERS * written, swapped=2)
+    for columns, written_of in BUFFER_ROWS.items()
+    for rows, written in written_of.items()
+)
+TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)  # with three consumers
+SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
+"""Tiles of whose columns both blocks can copy half: multiples of 128."""
 
 
 def step_cycles(tile: Tile) -> int:

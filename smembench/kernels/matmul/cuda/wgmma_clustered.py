@@ -32,7 +32,6 @@ from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.rows_apart import copying_rows, storing_rows
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
-    ROWS,
     add_registers,
     begin_products,
     commit_products,
@@ -42,10 +41,9 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.matmul import cluster_tiles
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.tile_choice import fewest, in_order, quickest, shared_elements
+from smembench.kernels.matmul.tile_choice import SHARED, fewest, in_order, quickest, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
-    TILES,
     Member,
     PipelineState,
     Stages,
@@ -62,9 +60,6 @@ from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 CLUSTER = 1 if SIMULATED else 2  # blocks; the simulator runs one after another
-TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)  # with three consumers
-SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *cluster_tiles.SWAPPED)
-"""Tiles of whose columns both blocks can copy half: multiples of 128."""
 APART = (1, 2, 4, 8)
 """Distances between neighbouring rows of a tile, in rows of C, that are tried where they divide the number of these."""
 REGISTERS = {2: (56, 224), 3: (32, 160)}
@@ -78,9 +73,8 @@ def tile_of(case: Case) -> Tile:
     copy, and of the second more begin at a sector's start. It is a swapped one where its rows fill waves that others
     leave half empty.
     """
-    return quickest(
-        case, (replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0), CLUSTER
-    )
+    tiles = (replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0)
+    return quickest(case, tiles, CLUSTER)
 
 
 def build(case: Case) -> NumbaKernel:
