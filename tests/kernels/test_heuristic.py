@@ -34,6 +34,24 @@ def test_the_choice_by_shape(sides: tuple[int, int, int], name: str) -> None:
     assert HEURISTIC.shared_bytes(case) == kernel.shared_bytes(chosen)
 
 
+@pytest.mark.parametrize(
+    ("sides", "name"),
+    [
+        ((1, 4096, 4096), "oneRow"),
+        ((16, 512, 512), "oneRow"),
+        ((16, 513, 512), "splitK"),  # rows of B begin at no multiple of 16 bytes
+        ((64, 4096, 4096), "splitK"),
+        ((640, 640, 640), "splitK"),
+        ((1000, 1000, 1000), "streamK"),
+        ((2500, 300, 9000), "streamK"),
+    ],
+)
+def test_the_choice_in_float32(sides: tuple[int, int, int], name: str) -> None:
+    case = case_of(HEURISTIC, *sides, "float32")
+    kernel, chosen = choice_of(case)
+    assert (kernel.name, kernel.refusal(chosen), HEURISTIC.refusal(case)) == (name, None, None)
+
+
 @pytest.mark.parametrize(("b_layout", "block"), [(BY_COLUMNS, Block(32, 8)), (BY_ROWS, Block(32, 16))])
 def test_the_block_of_one_row(b_layout: str, block: Block) -> None:
     case = replace(case_of(HEURISTIC, 1, 4096, 4096, "float16"), b_layout=b_layout)

@@ -3,7 +3,8 @@
 1. Up to 8 rows, fewRows, and in float32 up to 16, oneRow: each lane loads what it multiplies.
 2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaStored, wgmmaClustered, or wgmmaOverlapped where
    k is long, by the estimated cycles of their products and copies (tile_choice.py).
-3. Other rows: wgmmaPacked, after copies, then mmaAsync. In float32 streamK.
+3. Other rows: wgmmaPacked, after copies, then mmaAsync.
+4. In float32: splitK for few tiles of results, else streamK.
 
 The numbers are of the 132 multiprocessors of an H100 or H200. Findings: results/reference/notes/few_rows.md.
 """
@@ -14,12 +15,14 @@ from dataclasses import replace
 from functools import cache
 from math import inf
 
+from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul.cuda import (
     few_rows,
     few_rows_clustered,
     mma_async,
     one_row,
+    split_k,
     stream_k,
     wgmma_clustered,
     wgmma_overlapped,
@@ -37,8 +40,10 @@ WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 """Of a block of theirs."""
 OVERLAPPED = 0.85
 """Factor of the cycles of wgmmaOverlapped's products: no epilogues come between them; fitted to times."""
-LAST = (wgmma_packed.KERNEL, mma_async.KERNEL, stream_k.KERNEL)
-"""For rows that the TMA does not take, and for float32."""
+LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
+"""For rows that the TMA does not take."""
+TILE, FEW_TILES = 128, 32
+"""Side of a tile of results in float32, and as many tiles as splitK is faster for than streamK."""
 
 
 def _few(case: Case) -> float:
@@ -78,6 +83,9 @@ def choice_of(case: Case) -> tuple[Kernel, Case]:
     taking = [(estimate(case), number) for number, (kernel, estimate) in enumerate(ESTIMATES) if _takes(kernel, case)]
     if taking:
         kernel = ESTIMATES[min(taking)[1]][0]
+    elif case.dtype == "float32":
+        tiles = ceil_div(case.m, TILE) * ceil_div(case.n, TILE)
+        kernel = split_k.KERNEL if tiles <= FEW_TILES else stream_k.KERNEL
     else:
         of_type = [one for one in LAST if one.takes(case.dtype)] or [LAST[-1]]
         kernel = next((one for one in of_type if _takes(one, case)), of_type[-1])
