@@ -91,8 +91,8 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
     imports = any(case.launch is not None for case in missing)  # a file of the user's, which this process does not
     if (len(missing) < _WORTH_IT or processes < 2) and not imports:
         return
-    # Slow kernels are neighbours in a plan: each process takes every n-th kernel, in all of its sizes.
-    variants = list(grouped(missing, lambda case: replace(case, m=1, n=1, k=None)).values())
+    # Slow kernels are neighbours in a plan: each process takes every n-th program, in all of its sizes.
+    variants = list(grouped(missing, _program).values())
     shares = [[case for variant in variants[first::processes] for case in variant] for first in range(processes)]
     reading, writing = os.pipe()
     running = [_start(share, writing) for share in shares if share]
@@ -113,6 +113,16 @@ def trace_together(cases: Iterable[Case], done: Callable[[Case, int, int], None]
             _traced[culprit] = _unexplained("the process that imported its file ended early, or did not answer")
     if any(case.launch is not None and case not in _traced for case in missing):
         trace_together(missing, done)
+
+
+def _program(case: Case) -> object:
+    """The parameters that decide the machine code of a case, or of a kernel of the user's the case without sizes."""
+    from smembench.kernels import registry
+    from smembench.toolchains.kept_code import variant
+
+    if case.launch is not None:
+        return replace(case, m=1, n=1, k=None)
+    return variant(case, registry.kernel_of(case).build(case), "")
 
 
 def _lines(reading: int) -> Iterator[bytes]:
