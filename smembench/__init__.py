@@ -169,7 +169,7 @@ def compare(
 def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
     kernel: str,
     *,
-    block: str | None = None,
+    block: str | int | Sequence[int] | None = None,
     dtype: str | None = None,
     pad_width: int = 1,
     n: int | None = None,
@@ -183,7 +183,7 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
 
     Args:
         kernel: its name, as ``smembench list kernels`` prints it.
-        block, dtype: such as ``"32x8"`` threads and ``"float32"``; the kernel's defaults if None.
+        block, dtype: such as ``"32x8"`` or ``(32, 8)`` threads and ``"float32"``; the kernel's defaults if None.
         pad_width: extra columns of a padded tile.
         n, stride: side of the square matrices or number of elements, and elements between rows or lanes.
         capability: to compile for, such as ``"9.0"`` or ``"sm_90"``; by default that of the GPU here, else 9.0.
@@ -191,11 +191,13 @@ def explain_kernel(  # noqa: PLR0913 - keywords of the public interface
     Raises:
         UsageError: for an invalid name, block, dtype, pad or stride.
     """
+    from smembench.launches.dimensions import as_text, sides
     from smembench.report.notebook import Explained, shown
     from smembench.studies.explain import Axes, cases, explained, single, target
 
     on = target(capability=capability)
-    case = single(cases(kernel, Axes(block, dtype, str(pad_width)), n=n, stride=stride, on=on))
+    threads = block if block is None or isinstance(block, str) else as_text(sides(block))
+    case = single(cases(kernel, Axes(threads, dtype, str(pad_width)), n=n, stride=stride, on=on))
     return shown(Explained, explained(case, on.capability, on.device.sm_count if on.device else None))
 
 

@@ -8,9 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import smembench
+from conftest import DOCUMENTS
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Trial
 from smembench.run.runner import Runner
@@ -154,7 +156,9 @@ def test_a_kernel_is_explained_without_a_gpu() -> None:
     ("wrong", "reason"),
     [
         ({"n": 0}, "--n 0: is below 1"),
-        ({"n": -1}, "--n -1: is below 1"),
+        ({"n": -1}, "--n -1: is not a whole number"),
+        ({"n": 64.5}, "--n 64.5: is not a whole number"),
+        ({"block": (8, "x")}, "write whole numbers as dimensions"),
         ({"block": "32x8,16x16"}, "2 cases: give one"),
         ({"dtype": "float32,float64"}, "2 cases: give one"),
     ],
@@ -162,6 +166,18 @@ def test_a_kernel_is_explained_without_a_gpu() -> None:
 def test_what_cannot_be_explained_is_a_usage_error(wrong: dict[str, Any], reason: str) -> None:
     with pytest.raises(smembench.UsageError, match=reason):
         smembench.explain_kernel("transposeSmem", capability="9.0", **wrong)
+
+
+def test_numbers_may_be_numpys() -> None:
+    numbers: Any = {"n": np.int64(64), "block": (np.int32(16), 16)}
+    assert smembench.explain_kernel("transposeSmem", **numbers, capability="9.0").degree("load") == 8
+    config = {**SAMPLING, "sweep": [{**UNCOMPILED["sweep"][0], "n": [np.int64(8), np.uint8(16)]}]}
+    assert [row.n for row in smembench.measure(config)] == [8, 16]
+
+
+def test_a_comparison_names_a_side_without_runs() -> None:
+    with pytest.raises(smembench.UsageError, match="a side without runs"):
+        smembench.compare([], DOCUMENTS)
 
 
 @pytest.mark.slow

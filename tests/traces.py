@@ -5,12 +5,12 @@ from __future__ import annotations
 from smembench.explain.ptx.memory import SPACING
 from smembench.explain.trace import Trace
 from smembench.model.case import Case
-from smembench.studies.explain import Axes, cases
+from smembench.studies.explain import Axes, cases, explainable
 
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
     """The one case of a kernel that the options of explain mean."""
-    (found,) = cases(kernel, Axes(block, dtype, str(pad)), n=n)
+    (found,) = cases(kernel, Axes(block if explainable()[kernel].blocks else None, dtype, str(pad)), n=n)
     return found
 
 

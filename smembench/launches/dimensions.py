@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import prod
+from operator import index
+from typing import SupportsIndex
 
 from smembench.model.errors import UsageError
 from smembench.model.hardware import MAX_THREADS
@@ -30,8 +32,15 @@ def dimensions(text: str, name: str) -> Dimensions:
 
 
 def sides(value: int | Sequence[int]) -> Dimensions:
-    """The dimensions of a grid or a block as a launch in Python has them."""
-    return (value,) if isinstance(value, int) else tuple(map(int, value))
+    """The dimensions of a grid or a block as a launch in Python has them, NumPy's integers among them.
+
+    Raises:
+        UsageError: for anything else.
+    """
+    try:
+        return (index(value),) if isinstance(value, SupportsIndex) else tuple(map(index, value))
+    except TypeError:
+        raise UsageError(f"{value!r}: write whole numbers as dimensions, such as 128 or (32, 8)") from None
 
 
 def as_text(dimensions: Dimensions) -> str:

@@ -211,4 +211,6 @@ def compared(base: Side, new: Side, rules: Rules, across: Collection[str]) -> Co
 
 def _runs(side: Side) -> list[Run]:
     parts = [side] if isinstance(side, Result | str | Path) else side
+    if not parts:
+        raise UsageError("a side without runs: give a result, a run's folder or a cases.csv")
     return [part.run if isinstance(part, Result) else load(Path(part), predictor) for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
@@ -23,10 +24,10 @@ _REPR.maxstring = _REPR.maxother = 200
 
 
 def _as_text(value: Any, label: str) -> str:
-    """A TOML number, string or list of them as command-line text."""
+    """A TOML number, string or list of them as command-line text; in Python numbers may be NumPy's."""
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     try:
-        if all(isinstance(item, (str, int)) and not isinstance(item, bool) for item in items):
+        if all(isinstance(item, (str, Integral)) and not isinstance(item, bool) for item in items):
             return ",".join(map(str, items))
     except ValueError:  # Python writes no number of thousands of digits
         pass
@@ -51,7 +52,7 @@ def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool
 
     def validate(value: Any, info: ValidationInfo) -> tuple[Any, ...]:
         problem, name = info.data.get("problem"), info.field_name or ""
-        if problem is None or (optional and value in ((), [])):
+        if problem is None or (optional and isinstance(value, (list, tuple)) and not value):
             return ()
         label = f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
         return parse(_as_text(value, label), label, problem)

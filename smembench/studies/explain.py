@@ -126,16 +126,21 @@ def shape_of(problem: Problem, sizes: Mapping[str, int | None]) -> Shape:
     """The shape of these sizes; None for a default.
 
     Raises:
-        UsageError: for a size below 1, and for one that the problem does not have.
+        UsageError: for a size that is no number of at least 1, and for one that the problem does not have.
     """
-    given = {size: (value,) for size, value in sizes.items() if value is not None}
+    given = {size: (_size(f"--{size}", value),) for size, value in sizes.items() if value is not None}
     if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
         known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
         raise UsageError(f"--{unknown[0]}: {problem.name} has no such size, only {known_sizes}")
-    if small := next((f"--{size} {value}" for size, (value,) in given.items() if value < 1), ""):
-        raise UsageError(f"{small}: is below 1")
     (shape, *_) = problem.shapes(given)
     return shape
+
+
+def _size(option: str, value: object) -> int:
+    try:
+        return numbers.size(value)
+    except ValueError as error:
+        raise UsageError(f"{option} {value}: {error}") from None
 
 
 def _refusal(kernel: Kernel, case: Case, capability: str | None) -> str:
@@ -165,7 +170,7 @@ def _strided(case: Case, stride: int) -> Case:
     """
     if not registry.kernel_of(case).strided:
         raise UsageError(f"--stride {stride}: {case.kernel} has no stride; leave it out")
-    strided = replace(case, stride=stride)
+    strided = replace(case, stride=_size("--stride", stride))
     if reason := PROBLEMS[case.problem].unsupported(strided):
         raise UsageError(f"--stride {stride}: {reason}")
     return strided
