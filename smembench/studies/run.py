@@ -171,8 +171,8 @@ class _Measuring:
     def outcome(self) -> Outcome:
         """Measure, predict and store."""
         self._measure()
-        complete = not self._interrupted and self._error is None
         measurements = self._predict()
+        complete = not self._interrupted and self._error is None
         path = self._folder.path if self._folder else None
         run = Run.of(self._described, measurements, path, complete=complete)
         # If the journal could not be written, nothing else is.
@@ -183,8 +183,7 @@ class _Measuring:
                 self._error = self._cannot_write(error)
         interrupted = None
         if self._interrupted:
-            again = "" if complete else self._again
-            interrupted = RunInterrupted(f"interrupted: what was measured is kept{again}", run)
+            interrupted = RunInterrupted(f"interrupted: what was measured is kept{self._again}", run)
         return Outcome(run, self._error or interrupted)
 
     def _measure(self) -> None:
