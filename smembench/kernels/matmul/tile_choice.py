@@ -30,6 +30,10 @@ ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.03, 32: 1.1}, 1.75
 """Factors of both: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
 HALF_ROW = 0.55
 """The same for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
+WRITTEN = 16
+"""Results per cycle that a multiprocessor writes, while products wait and copies go on."""
+OVERLAPPED = 0.85
+"""Factor of the products of wgmmaOverlapped, which do not wait."""
 SLOWDOWN = 1.05
 """Factor of the products of tiles with fewer than four stages, and of clusters' swapped tiles of 128 columns."""
 WAVE_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 300, 200, 8
@@ -66,13 +70,13 @@ def step_cycles(tile: Tile) -> int:
     return max(tile.rows * tile.columns // 32, lines)
 
 
-def cycles(tile: Tile, case: Case, shared: int = 1, split: int = 1, factor: float = 1.0) -> float:
+def cycles(tile: Tile, case: Case, shared: int = 1, split: int = 1, *, overlapped: bool = False) -> float:
     """Estimated cycles of a product's steps along k: of a multiprocessor, the L2 or the memory, whichever has most.
 
     A multiprocessor takes as long as the products or the copies of its tiles; the L2 delivers the copies of all.
 
     ``shared``: blocks of a cluster, one below the other, that share the tile of B; ``split``: those that share its
-    steps. ``factor``: of the counted cycles of the products.
+    steps. ``overlapped``: whether products go on while results are written.
     """
     itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, shared * split
     across, down = replace(tile, rows=shared * tile.rows).grid(case)
@@ -83,7 +87,9 @@ def cycles(tile: Tile, case: Case, shared: int = 1, split: int = 1, factor: floa
     copied = tile.rows * _row_cost(itemsize * tile.apart * case.depth)
     copied += columns * _row_cost(itemsize * (case.n if by_rows else case.depth), row_bytes) * (ROW_BYTES // row_bytes)
     slow = tile.stages < 4 or (shared > 1 and tile.swapped and tile.column_parts == 1)
-    own = waves * steps * max(factor * (SLOWDOWN if slow else 1) * step_cycles(tile), COPY_CYCLES * copied)
+    products = steps * (SLOWDOWN if slow else 1) * step_cycles(tile)
+    products = OVERLAPPED * products if overlapped else products + tile.rows * tile.columns / WRITTEN
+    own = waves * max(products, steps * COPY_CYCLES * copied)
     of_all = clusters * blocks * steps * ALL_COPY_CYCLES * copied / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
     beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * blocks

@@ -38,8 +38,6 @@ FEW = ((few_rows.KERNEL, 8), (one_row.KERNEL, 16))
 """Kernels that load straight into registers, and the rows up to which that is faster than tiles."""
 WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 """Of a block of theirs."""
-OVERLAPPED = 0.85
-"""Factor of the cycles of wgmmaOverlapped's products: no epilogues come between them; fitted to times."""
 LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
 """For rows that the TMA does not take."""
 TILE, FEW_TILES = 128, 32
@@ -61,7 +59,7 @@ def _clustered(case: Case) -> float:
 def _overlapped(case: Case) -> float:
     tile = wgmma_overlapped.tile_of(case)
     least = 4 * wgmma_overlapped.EDGE  # steps along k; of fewer some are of zeros
-    return cycles(tile, case, factor=OVERLAPPED) if case.depth >= least * tile.depth else inf
+    return cycles(tile, case, overlapped=True) if case.depth >= least * tile.depth else inf
 
 
 ESTIMATES = (
