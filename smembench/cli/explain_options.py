@@ -110,6 +110,12 @@ class Sizes:
     ny: Annotated[int | None, typer.Option("--ny", parser=SIZE, metavar="N", help="Rows of a transpose's input.")] = (
         None
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layouts(Sizes):
+    """Sizes, and how matrices lie in memory."""
+
     stride: Annotated[
         int | None, typer.Option(parser=SIZE, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
     ] = None
@@ -120,7 +126,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen(Sizes):
+class Chosen(Layouts):
     """Options that choose the explained cases of the package's kernels, and the GPU."""
 
     panel: ClassVar[str] = ""

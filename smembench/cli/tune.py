@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from smembench.cli import options
+from smembench.cli.explain_options import Sizes
 from smembench.cli.options import Outputs, Sampling
 from smembench.cli.output import opened, print_json
 from smembench.cli.signature import takes
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from smembench.studies.tune import Search
 
 
-@takes(sampling=Sampling, outputs=Outputs)
+@takes(sizes=Sizes, sampling=Sampling, outputs=Outputs)
 def tune(
     problem: options.ProblemName,
     *,
@@ -32,10 +34,6 @@ def tune(
             help="Side, or elements. (default: the problem's)",
         ),
     ] = None,
-    m: Annotated[int | None, typer.Option("--m", parser=options.SIZE, metavar="N", help="Rows of A and C.")] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", parser=options.SIZE, metavar="N", help="Columns of A. (default: n)")
-    ] = None,
     dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
     kernel: options.Kernels = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
@@ -47,6 +45,7 @@ def tune(
         typer.Option(help="What the best is least in; energy is per launch, under a load of 10 s. (default: time)"),
     ] = "time",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the candidates and stop.")] = False,
+    sizes: Sizes,
     sampling: Sampling,
     outputs: Outputs,
 ) -> None:
@@ -72,8 +71,9 @@ def tune(
     from smembench.views.tune import counts
 
     from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
-    sizes = {"n": n, "m": m, "k": k}
-    find = partial(candidates, problem, sizes, dtype=dtype, kernel=kernel, device=device, watch=watch())
+    find = partial(
+        candidates, problem, {"n": n, **asdict(sizes)}, dtype=dtype, kernel=kernel, device=device, watch=watch()
+    )
     if not dry_run:
         find_fastest(find, sampling, outputs, output, objective=objective)
         return

@@ -76,3 +76,20 @@ def test_an_interrupt_shows_what_was_measured_and_says_what_was_not_written(
     assert said.startswith("smembench: interrupted: transpose/")
     assert said.endswith(f"is the best so far among 2 of 2 candidates, measured quickly; {best} was not written")
     assert not best.exists()
+
+
+@pytest.mark.parametrize(
+    ("problem", "sizes", "shape"),
+    [("matmul", ("--m", 16, "--n", 512, "--k", 256), "16x512x256"), ("transpose", ("--nx", 64, "--ny", 32), "32x64")],
+)
+def test_sides_differ(program: Program, problem: str, sizes: tuple[object, ...], shape: str) -> None:
+    done = program("tune", problem, "--device", "cuda", *sizes, "--dry-run")
+    assert {line.split("/")[5] for line in done.stdout.splitlines()} == {shape}
+
+
+def test_a_side_that_a_problem_does_not_have(program: Program) -> None:
+    done = program("tune", "transpose", "--m", 16, "--device", "cpu", "--dry-run")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "smembench: --m: transpose has no such size, only --n and --nx and --ny\n",
+    )
