@@ -40,7 +40,9 @@ THREADS = (64, 1024)
 """Fewest and most threads per block."""
 PADS = (1, 2)
 ALLOWED = 4.0
-"""Most sectors or wavefronts of a candidate, over the fewest: the model knows no caches and no latency."""
+"""Most cycles of a candidate's traffic, over the fewest: the model knows no caches and no latency."""
+SECTORS_PER_CYCLE = 2
+"""From the L2 to a multiprocessor, whose shared memory serves a wavefront per cycle."""
 FINALISTS = 5
 FINAL_ROUNDS = 10
 """Rounds of the finalists, unless the run's keys give another number."""
@@ -54,6 +56,11 @@ class PredictedCost:
 
     sectors: float
     wavefronts: float
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of one multiprocessor, which does both at once."""
+        return max(self.sectors / SECTORS_PER_CYCLE, self.wavefronts)
 
 
 Predict = Callable[[Case], PredictedCost | None]
@@ -80,15 +87,8 @@ def search(
     fitting = [case for case in tried if registry.kernel_of(case).refusal(case) is None]
     ahead(fitting)
     costs = {case: predict(case) for case in fitting}
-    known = [cost for cost in costs.values() if cost is not None]
-    sectors = ALLOWED * min((cost.sectors for cost in known), default=0.0)
-    # A kernel without shared memory has no wavefronts, and sets no minimum for those that have.
-    wavefronts = ALLOWED * min((cost.wavefronts for cost in known if cost.wavefronts), default=0.0)
-    kept = tuple(
-        case
-        for case, cost in costs.items()
-        if cost is None or (cost.sectors <= sectors and cost.wavefronts <= wavefronts)
-    )
+    most = ALLOWED * min((cost.cycles for cost in costs.values() if cost is not None), default=0.0)
+    kept = tuple(case for case, cost in costs.items() if cost is None or cost.cycles <= most)
     return Search(kept, len(tried) - len(fitting), len(fitting) - len(kept))
 
 
@@ -158,7 +158,8 @@ def candidates(
     with watch.progress() as begin:
         result = search(base, names, predicted_cost, lambda cases: trace_together(cases, begin))
     if not result.cases:
-        raise UsageError(f"--kernel {kernel}: none of them is a candidate for the fastest {problem}")
+        what = f"--kernel {kernel}: none of them" if kernel else f"tune {problem}: no kernel"
+        raise UsageError(f"{what} takes {dtype} at these sizes on {where}")
     return result
 
 

@@ -64,13 +64,19 @@ def test_a_kernel_is_tried_in_its_own_blocks_too() -> None:
 def test_candidates_with_much_more_traffic_are_left_out() -> None:
     def predict(case: Case) -> PredictedCost:
         return PredictedCost(
-            sectors=9.0 if case.block == Block(8, 8) else 2.0, wavefronts=33.0 if case.pad == 0 else 8.0
+            sectors=65.0 if case.block == Block(8, 8) else 2.0, wavefronts=33.0 if case.pad == 0 else 8.0
         )
 
     found = search(BASE, SMEM, predict)
     assert {case.pad for case in found.cases} == {1, 2}
     assert Block(8, 8) not in {case.block for case in found.cases}
     assert found.predicted_slow > 0
+
+
+def test_a_candidate_is_left_where_one_has_the_fewest_sectors_and_another_the_fewest_wavefronts() -> None:
+    costs = {1: PredictedCost(sectors=100.0, wavefronts=1.0), 2: PredictedCost(sectors=1.0, wavefronts=10.0)}
+    found = search(BASE, SMEM, lambda case: costs[case.pad or 2])
+    assert {case.pad for case in found.cases} == {0, 2}
 
 
 def test_the_model_leaves_out_columns_written_straight_to_memory_and_32_way_conflicts() -> None:
