@@ -81,8 +81,12 @@ def test_an_interrupt_shows_what_was_measured_and_says_what_was_not_written(
 @pytest.mark.parametrize(
     ("problem", "sizes", "shape"),
     [
-        ("matmul", ("--m", 16, "--n", 512, "--k", 256, "--dtype", "bfloat16"), "16x256x512"),
-        ("transpose", ("--nx", 64, "--ny", 32), "32x64"),
+        (
+            "matmul",
+            ("--m", 16, "--n", 512, "--k", 256, "--dtype", "bfloat16", "--kernel", "fewRows,heuristic"),
+            "16x256x512",
+        ),
+        ("transpose", ("--nx", 64, "--ny", 32, "--kernel", "transposeSmemPad"), "32x64"),
     ],
 )
 def test_sides_differ(program: Program, problem: str, sizes: tuple[object, ...], shape: str) -> None:

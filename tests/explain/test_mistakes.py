@@ -136,9 +136,7 @@ NO_RACE = {
         for end in ("", "Pad", "Dyn", "DynPad")
     },
     "wgmma": (1, "it orders wgmma's reads before the TMA's next copy, no threads' accesses"),
-    **dict.fromkeys(
-        ("wgmmaStored", "wgmmaClustered", "heuristic"), (1, "it orders the end of the TMA's reads before lanes store")
-    ),
+    "wgmmaStored": (1, "it orders the end of the TMA's reads before lanes store"),
     "wgmmaPacked": (3, "likewise, once within a warp; and packed elements in global memory before they are copied"),
     "splitK": (3, "they order partial sums in global memory, and a block has one tile here, which no other follows"),
     "streamK": (2, "they order partial sums in global memory and a flag"),

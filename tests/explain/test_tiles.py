@@ -22,9 +22,10 @@ from smembench.explain.record import costs_dict
 from smembench.explain.tiles import core_matrices, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
 from smembench.kernels.intrinsics.operands import Operand
-from smembench.kernels.matmul.cuda import wgmma_clustered
+from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_overlapped import EDGE
 from smembench.kernels.matmul.tile_choice import SHARED
+from smembench.kernels.matmul.warp_groups import TILES
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import FLOAT8, TF32, produced
 from smembench.model.problem import ITEMSIZE
@@ -165,6 +166,17 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     assert total(explained, "store", "C", "global_bytes") == written
 
 
+@pytest.fixture
+def before_swapped_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of wgmmaStored at 1000³ and of wgmmaClustered as they were when they were counted."""
+    (narrow,) = (tile for tile in TILES if tile.columns == 64)
+    chosen = wgmma_stored.tile_of
+    monkeypatch.setattr(wgmma_stored, "tile_of", lambda case: narrow.of(case) if case.m == 1000 else chosen(case))
+    monkeypatch.setattr(wgmma_clustered, "SHARED", [tile for tile in SHARED if not tile.swapped])
+    monkeypatch.setattr(wgmma_clustered, "APART", (1,))
+
+
+@pytest.mark.usefixtures("before_swapped_tiles")
 def test_zeros_beyond_the_edges_arrive_like_elements() -> None:
     """At 1000³ 48 bytes after each row and 24 rows of 16 pieces, of A in 16 columns of tiles, of B in 8 rows."""
     explained = explain(of("wgmmaStored", 1000, 1000, 1000))
@@ -246,6 +258,7 @@ def test_the_shares_of_threads_are_of_threads_alone() -> None:
     assert "Shared memory is free of bank conflicts." in units.sentence
 
 
+@pytest.mark.usefixtures("before_swapped_tiles")
 def test_tiles_are_readable_on_a_narrow_screen() -> None:
     console = Console(width=80, record=True)
     explained = explain(of("wgmmaClustered", 1024, 1024, 1024))
@@ -258,6 +271,7 @@ def test_tiles_are_readable_on_a_narrow_screen() -> None:
     assert "the TMA copies 25.2 MB from global memory (85.3 FLOP per byte; tiles of B to 2 blocks at once)" in said
 
 
+@pytest.mark.usefixtures("before_swapped_tiles")
 def test_tiles_are_held_against_counters_of_their_own() -> None:
     explained = explain(of("wgmmaStored", 1024, 1024, 1024))
     reading = dict.fromkeys([*counters.METRICS, *counters.OPTIONAL], 0.0)
@@ -276,19 +290,19 @@ def test_tiles_are_held_against_counters_of_their_own() -> None:
     assert not {each.name for each in counters.TILES} & {each.figure for each in plain}
 
 
+@pytest.mark.usefixtures("before_swapped_tiles")
 @pytest.mark.parametrize("table", ["h200-explain-wgmma", "h100-explain-wgmma", "h100-explain-multicast"])
-def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line.
-
-    They were counted before there were swapped tiles, and rows that lie apart.
-    """
-    plain = [tile for tile in SHARED if not tile.swapped]
-    monkeypatch.setattr(wgmma_clustered, "SHARED", plain)
-    monkeypatch.setattr(wgmma_clustered, "APART", (1,))
+def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte(table: str) -> None:
+    """Ragged in all three sizes, and copies to two blocks of rows that begin anywhere in a line."""
     assert_predicted(table)
 
 
 def test_what_a_gpu_counted_of_swapped_tiles_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the tiles that there were: of 80, 144 and 160 rows."""
+    counted = [
+        tile for tile in SHARED if not tile.swapped or (tile.columns, tile.rows) in {(256, 80), (256, 144), (256, 160)}
+    ]
+    monkeypatch.setattr(wgmma_clustered, "SHARED", counted)
     monkeypatch.setattr(wgmma_clustered, "APART", (1,))
     assert_predicted("h200-explain-swapped")
 
@@ -313,6 +327,7 @@ def assert_predicted(table: str) -> None:
     assert explained
 
 
+@pytest.mark.usefixtures("before_swapped_tiles")
 def test_tiles_for_programs() -> None:
     explained = explain(of("wgmmaClustered", 1024, 1024, 1024))
     found = {(each["kind"], each["matrix"]): each for each in costs_dict(explained)["tiles"]}

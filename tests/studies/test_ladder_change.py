@@ -70,7 +70,8 @@ def test_a_function_that_is_made_per_step_is_shown_once_and_then_by_its_constant
     lines = source(cuda_kernel("matmul", "serpentine"))
     assert lines.count("def step(memory: Memory, at: Offsets) -> None:") == 1
     assert lines.count("def load: as above") == 15  # of the fragments of 16 steps
-    assert lines.count("def load_a(staged: Array, A: Matrix, thread: Index, row0: Index, k0: Index) -> None:") == 1
+    staging = "a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index"
+    assert lines.count(f"def load({staging}) -> None:") == 1
 
 
 def test_the_counters_of_padding() -> None:
