@@ -38,7 +38,7 @@ class Decided:
     """Result of measuring again: the verdicts of the new runs, which are in ``folder``.
 
     Attributes:
-        comparison: None if nothing was measured.
+        comparison: None if nothing was measured, as where no case is ambiguous.
         left: how many ambiguous cases there was no time for.
         error: what ended it before the time was over.
     """
@@ -78,6 +78,8 @@ def decide(asked: Comparison, old: Run, seconds: float, rules: Rules, watch: Wat
     open_cases, decided = [case.case.id for case in wanted], dict[str, CaseComparison]()
     share = replace(rules, fdr=rules.fdr / LOOKS)
     for number in range(1, LOOKS + 1):
+        if not open_cases:
+            break
         watch.note(f"run {number} of at most {LOOKS}; cases: {len(open_cases)}")
         own = narrowed(config, map(cases.__getitem__, open_cases), name=f"decide-{number}", seed=None)
         anonymous, before = described.host is None, monotonic()
@@ -89,7 +91,7 @@ def decide(asked: Comparison, old: Run, seconds: float, rules: Rules, watch: Wat
         judged = {case.case.id: case for case in judged_with_limit(base, result.runs, share)}
         decided |= {case_id: judged[case_id] for case_id in open_cases if case_id in judged}
         open_cases = [case_id for case_id in open_cases if decided[case_id].verdict is Verdict.AMBIGUOUS]
-        if not open_cases or monotonic() - begun + (monotonic() - before) > seconds:
+        if monotonic() - begun + (monotonic() - before) > seconds:
             break
     if decided:
         own_rows = [run.only([row for row in run.rows if row.case_id in decided]) for run in result.runs]

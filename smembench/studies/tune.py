@@ -158,8 +158,8 @@ def candidates(
     with watch.progress() as begin:
         result = search(base, names, predicted_cost, lambda cases: trace_together(cases, begin))
     if not result.cases:
-        what = f"--kernel {kernel}: none of them" if kernel else f"tune {problem}: no kernel"
-        raise UsageError(f"{what} takes {dtype} at these sizes on {where}")
+        what = f"--kernel {kernel}: none of them" if kernel else "no kernel"
+        raise UsageError(f"{what} is a candidate for the fastest {problem} in {dtype} at these sizes on {where}")
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -89,6 +90,15 @@ def test_what_a_noisy_night_left_open_is_decided_the_most_probable_first(
     assert all(one.reason.startswith("not decidable below ") for one in left)
 
 
+def test_without_an_ambiguous_case_nothing_is_measured(nights: Nights, again: Again, tmp_path: Path) -> None:
+    night = compare_stored("last:7", stored(nights, tmp_path, {}, 0.0), Rules.of_percent)
+    comparison = night.compared[0][1]
+    clear = replace(comparison, cases=[case for case in comparison.cases if case.verdict is not Verdict.AMBIGUOUS])
+    asked = again({})
+    found = module.decide(clear, night.run, 3600.0, Rules())
+    assert (found.comparison, found.error, asked) == (None, None, [])
+
+
 def test_what_stays_open_says_from_which_slowdown_on_it_would_not(nights: Nights) -> None:
     base = [nights.next() for _ in range(7)]
     cases = [row.case_id for row in base[0].rows if row.device != "cpu"][::6]
@@ -166,7 +176,8 @@ def test_a_run_is_decided_by_hand(program: Any, tmp_path: Path) -> None:
     command = ("run", "--decide", runs[-1], "--compare-to", "last:2", "--max-minutes", 0)
     decided = program(*command, "--threshold", 0, "--json")  # with which no case is the same
     assert decided.returncode in (0, 3), decided.stderr
-    (folder,) = (path for path in (tmp_path / "results").iterdir() if path.name.endswith("-decide"))
-    assert [load(path).id for path in folder.iterdir()]
+    folders = [path for path in (tmp_path / "results").iterdir() if path.name.endswith("-decide")]
+    assert len(folders) == ("no case is ambiguous" not in decided.stderr)  # but slower or faster at once
+    assert all(load(path).id for folder in folders for path in folder.iterdir())
     refused = program("run", tmp_path / "tiny.toml", "--decide", runs[-1])
     assert (refused.returncode, "takes the run's own config" in refused.stderr) == (2, True)
