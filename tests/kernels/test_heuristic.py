@@ -14,42 +14,31 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
 
 
 @pytest.mark.parametrize(
-    ("sides", "name"),
+    ("dtype", "sides", "name"),
     [
-        ((1, 4096, 4096), "fewRows"),
-        ((16, 14336, 4096), "fewRowsClustered"),
-        ((64, 14336, 4096), "fewRowsClustered"),
-        ((128, 8192, 8192), "fewRowsClustered"),
-        ((4096, 4096, 4096), "wgmmaOverlapped"),
-        ((6000, 6000, 6000), "wgmmaClustered"),
-        ((1536, 1536, 1536), "wgmmaStored"),
-        ((1025, 1025, 1025), "wgmmaPacked"),
+        ("bfloat16", (1, 4096, 4096), "fewRows"),
+        ("bfloat16", (16, 14336, 4096), "fewRowsClustered"),
+        ("bfloat16", (64, 14336, 4096), "fewRowsClustered"),
+        ("bfloat16", (128, 8192, 8192), "fewRowsClustered"),
+        ("bfloat16", (4096, 4096, 4096), "wgmmaOverlapped"),
+        ("bfloat16", (6000, 6000, 6000), "wgmmaClustered"),
+        ("bfloat16", (1536, 1536, 1536), "wgmmaStored"),
+        ("bfloat16", (1025, 1025, 1025), "wgmmaPacked"),
+        ("float32", (1, 4096, 4096), "oneRow"),
+        ("float32", (16, 512, 512), "oneRow"),
+        ("float32", (16, 513, 512), "splitK"),  # rows of B begin at no multiple of 16 bytes
+        ("float32", (64, 4096, 4096), "splitK"),
+        ("float32", (640, 640, 640), "splitK"),
+        ("float32", (1000, 1000, 1000), "streamK"),
+        ("float32", (2500, 300, 9000), "streamK"),
     ],
 )
-def test_the_choice_by_shape(sides: tuple[int, int, int], name: str) -> None:
-    case = case_of(HEURISTIC, *sides, "bfloat16")
+def test_the_choice_by_type_and_shape(dtype: str, sides: tuple[int, int, int], name: str) -> None:
+    case = case_of(HEURISTIC, *sides, dtype)
     kernel, chosen = choice_of(case)
     assert (kernel.name, chosen.kernel, kernel.refusal(chosen)) == (name, name, None)
     assert HEURISTIC.refusal(case) is None
     assert HEURISTIC.shared_bytes(case) == kernel.shared_bytes(chosen)
-
-
-@pytest.mark.parametrize(
-    ("sides", "name"),
-    [
-        ((1, 4096, 4096), "oneRow"),
-        ((16, 512, 512), "oneRow"),
-        ((16, 513, 512), "splitK"),  # rows of B begin at no multiple of 16 bytes
-        ((64, 4096, 4096), "splitK"),
-        ((640, 640, 640), "splitK"),
-        ((1000, 1000, 1000), "streamK"),
-        ((2500, 300, 9000), "streamK"),
-    ],
-)
-def test_the_choice_in_float32(sides: tuple[int, int, int], name: str) -> None:
-    case = case_of(HEURISTIC, *sides, "float32")
-    kernel, chosen = choice_of(case)
-    assert (kernel.name, kernel.refusal(chosen), HEURISTIC.refusal(case)) == (name, None, None)
 
 
 @pytest.mark.parametrize(("b_layout", "block"), [(BY_COLUMNS, Block(32, 8)), (BY_ROWS, Block(32, 16))])

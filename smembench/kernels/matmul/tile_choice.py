@@ -24,7 +24,7 @@ ALIGNED_BYTES = 16
 AT_ONCE = {1: SM90_MULTIPROCESSORS, 2: SM90_MULTIPROCESSORS // 2, 3: 39, 4: 30}
 """Clusters that run at once, by their blocks; of three and four on an H200, as the driver counts them."""
 COPY_CYCLES, ALL_COPY_CYCLES = 1.7, 2.7
-"""Cycles per row of up to 128 bytes that is copied to a multiprocessor, and on average where all copy; fitted to times,
+"""Cycles per row of up to 128 bytes that a multiprocessor copies, alone and while all copy; fitted to times of an H200,
 as all that follow."""
 ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.03, 32: 1.1}, 1.75
 """Factors of both: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""

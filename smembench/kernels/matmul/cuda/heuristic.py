@@ -41,7 +41,7 @@ WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
 """For rows that the TMA does not take."""
 TILE, FEW_TILES = 128, 32
-"""Side of a tile of results in float32, and as many tiles as splitK is faster for than streamK."""
+"""Side of a tile of results in float32, and the most tiles for which splitK is faster than streamK."""
 
 
 def _few(case: Case) -> float:
