@@ -8,7 +8,7 @@ from smembench.launches.dimensions import as_text
 from smembench.model.case import Case
 from smembench.model.device import DeviceInfo
 from smembench.studies.doctor.installation import Check
-from smembench.studies.doctor.timing import ALLOWED_PERCENT, ALLOWED_US, METRIC, Agreement
+from smembench.studies.doctor.timing import ALLOWED_PERCENT, ALLOWED_US, METRIC, READINGS, Agreement
 from smembench.views.records import Record
 from smembench.views.sections import Section, libraries, table
 
@@ -38,6 +38,8 @@ def timing_records(agreements: Sequence[Agreement]) -> list[Record]:
             "cache": item.case.cache,
             "smembench_us": round(item.ours_us, 4),
             "ncu_us": _rounded(item.ncu_us, 4),
+            "ncu_low_us": _rounded(min(item.readings_us, default=None), 4),
+            "ncu_high_us": _rounded(max(item.readings_us, default=None), 4),
             "cupti_us": _rounded(item.cupti_us, 4),
             "difference_us": _rounded(item.difference_us, 4),
             "difference_percent": _rounded(item.percent, 3),
@@ -67,7 +69,9 @@ def section(agreements: Sequence[Agreement], device: DeviceInfo, versions: Mappi
     shown = {name: text for name, text in columns.items() if any(map(text, agreements))}
     agreed = f"{sum(item.agrees is True for item in agreements)} of {len(agreements)}"
     texts = (
-        [f"{agreed} are within {ALLOWED_PERCENT:g} % or {ALLOWED_US:g} µs of {METRIC}."] if "agrees" in shown else []
+        [f"{agreed} are within {ALLOWED_US:g} µs or {ALLOWED_PERCENT:g} % of {READINGS} readings of {METRIC}."]
+        if "agrees" in shown
+        else []
     )
     longer = [item.ours_us - item.cupti_us for item in agreements if item.cupti_us is not None]
     if longer:
