@@ -12,7 +12,9 @@ an event pair reads 0.3 µs of that wait on an H200. So a short kernel has anoth
 one multiprocessor and reads 4 bytes. Cold: more bytes than the L2 has are read before each launch, so that it is full
 of other, clean lines. Writes would leave dirty lines, and the kernel's time would include their write-back. Rotated:
 launches take copies of their arrays in turn, in all over twice the L2, and find the L2 full of the launches' before.
-Measurements: results/reference/notes/timing.md.
+
+A graph has few launches: while the GPU still fetches the nodes of a long one, launches read 0.2 to 0.3 µs more on an
+H200. Measurements: results/reference/notes/timing.md.
 
 By cuda.bindings: cuda.core's graph builder records no external events in a capture.
 """
@@ -23,6 +25,7 @@ import gc
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -33,8 +36,9 @@ from smembench.kernels.driver import checked
 _SAMPLE_MS = 1.0
 """Least duration of a sample, a mean over several launches: event times have a resolution of 32 ns."""
 _MAX_LAUNCHES = 100
+_LAUNCHES_PER_GRAPH = 10
 _COLD_LAUNCHES = 5
-_CALIBRATION_PAIRS = 50
+_CALIBRATION_REPLAYS = 10
 _SHORT_MS = 0.02
 """A pair behind a kernel of this duration reads no wait."""
 
@@ -147,9 +151,9 @@ def calibrate(stream: int, busy: Launch, empty_kernel: Launch) -> tuple[float, f
     """
 
     def reading(body: Launch) -> float:
-        graph = TimedGraph(stream, [body] * _CALIBRATION_PAIRS, busy)
+        graph = TimedGraph(stream, [body] * _LAUNCHES_PER_GRAPH, busy)
         graph.replay()
-        readings = graph.replay() + graph.replay()
+        readings = [reading for _ in range(_CALIBRATION_REPLAYS) for reading in graph.replay()]
         graph.close()
         return _typical(readings)
 
@@ -205,19 +209,25 @@ class GraphTimer:
         once.close()
         wanted = math.ceil(_SAMPLE_MS / max(single_ms, 1e-6))
         launches = min(max(wanted, 1), _COLD_LAUNCHES if ahead.cold else _MAX_LAUNCHES)
-        # For the same reason the first of several warm launches is not counted.
+        # For the same reason the first of a graph's warm launches is not counted.
         self._uncounted = 0 if ahead.cold or launches == 1 else 1
         alone = not ahead.cold and single_ms - residue_ms >= _SHORT_MS
-        times = math.ceil((launches + self._uncounted) / len(turns))
-        self._graph = TimedGraph(stream, [*turns] * times, restore if alone else before)
-        spent_ms = sum(self._graph.replay())
+        bodies = [*turns] * math.ceil((launches + self._uncounted) / len(turns))
+        parts = math.ceil(len(bodies) / _LAUNCHES_PER_GRAPH)
+        ends = [len(bodies) * part // parts for part in range(parts + 1)]
+        self._graphs = [TimedGraph(stream, bodies[a:b], restore if alone else before) for a, b in pairwise(ends)]
+        spent_ms = sum(self._readings())
         while spent_ms < 1000 * warmup:
-            spent_ms += sum(self._graph.replay())
+            spent_ms += sum(self._readings())
+
+    def _readings(self) -> list[float]:
+        return [reading for graph in self._graphs for reading in graph.replay()[self._uncounted :]]
 
     def take(self) -> float:
-        """A sample: ms per launch, the mean of the middle half of one replay's launches."""
-        return _typical(self._graph.replay()[self._uncounted :]) - self._residue_ms
+        """A sample: ms per launch, the mean of the middle half of its launches."""
+        return _typical(self._readings()) - self._residue_ms
 
     def close(self) -> None:
-        """Release the graph."""
-        self._graph.close()
+        """Release the graphs."""
+        for graph in self._graphs:
+            graph.close()

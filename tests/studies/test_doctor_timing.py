@@ -50,7 +50,7 @@ def test_readings_are_read_in_the_order_of_the_launches() -> None:
 def test_agreement_is_0_25_microseconds_or_1_percent_beyond_the_readings(
     ours: float, readings: tuple[float, ...], agrees: bool | None
 ) -> None:
-    assert Agreement(CASES[0], ours, readings).agrees is agrees
+    assert Agreement(CASES[0], (ours,), readings).agrees is agrees
 
 
 class Cupti:
@@ -104,7 +104,7 @@ def test_without_ncu_the_table_has_the_clocks_that_were_read(monkeypatch: pytest
     monkeypatch.setattr(timing, "sampled", lambda work: [0.001 if work.records else 0.002] * len(work.cases))
     told: list[str] = []
     (found,) = timing.compare(CASES[:1], told.append)
-    assert found == Agreement(CASES[0], 2.0, (), 1.0)
+    assert found == Agreement(CASES[0], (2.0,) * 5, (), 1.0)
     assert "ncu (Nsight Compute) is not on the PATH" in told[0]
     shown = section([found], DeviceInfo(name="cuda:0"), {})
     assert [column.title for column in shown.columns] == ["kernel", "size", "cache", "smembench µs", "CUPTI µs"]
@@ -118,13 +118,13 @@ def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(timing, "profile", lambda work, *_, **__: [{METRIC: 1900.0}] * len(work.cases))
     said: list[str] = []
     (found,) = timing.compare(CASES[:1], said.append)
-    assert found == Agreement(CASES[0], 2.0, (1.9,) * 5)
+    assert found == Agreement(CASES[0], (2.0,) * 5, (1.9,) * 5)
     assert said == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]
 
 
 def test_what_was_measured_before_ctrl_c_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def compared(*_: object) -> Iterator[Agreement]:
-        yield Agreement(CASES[0], 2.5, (2.4,))
+        yield Agreement(CASES[0], (2.5,), (2.4,))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(timing, "compare", compared)

@@ -1,9 +1,10 @@
 """The timers compared with Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
-Child processes run the same cases: five under ``ncu``, and one alone with the samples that every run takes. The arrays
-have the same addresses each time: the time of some kernels depends on them. ``--cache-control none`` corresponds to
-warm samples, ``all`` (every cache flushed and invalidated before each launch) to cold ones. Clocks are not changed.
-With cupti-python a further child takes the same samples, and CUPTI's kernel records of them in place of event times.
+Child processes run the same cases: five under ``ncu``, and five alone with samples such as every run takes. The
+arrays have the same addresses each time, but not always the same memory, on which the time of some kernels depends.
+``--cache-control none`` corresponds to warm samples, ``all`` (every cache flushed and invalidated before each launch)
+to cold ones. Clocks are not changed. With cupti-python a further child takes the same samples, and CUPTI's kernel
+records of them in place of event times.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ALLOWED_PERCENT, ALLOWED_US = 1.0, 0.25
 """Either is enough for agreement, beyond the range of ncu's readings: event times move by 0.13 µs by themselves."""
 READINGS = 5
 _LAUNCHES, _UNCOUNTED = 14, 4
-_SAMPLES, _SECONDS = 30, 5.0
+_SAMPLES, _SECONDS = 10, 1.0
 
 
 def _transpose(kernel: str, n: int, block: int) -> Case:
@@ -67,18 +68,24 @@ class Agreement:
     """A case in one cache mode, by both clocks, in µs; by CUPTI's kernel records where there are any.
 
     Attributes:
-        readings_us: ncu's, each the median of a process's launches; none without ncu.
+        ours: smembench's readings, each the median of a process's samples.
+        theirs: ncu's, each the median of a process's launches; none without ncu.
     """
 
     case: Case
-    ours_us: float
-    readings_us: tuple[float, ...] = ()
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...] = ()
     cupti_us: float | None = None
+
+    @property
+    def ours_us(self) -> float:
+        """The median of smembench's readings."""
+        return median(self.ours)
 
     @property
     def ncu_us(self) -> float | None:
         """The median of ncu's readings."""
-        return median(self.readings_us) if self.readings_us else None
+        return median(self.theirs) if self.theirs else None
 
     @property
     def difference_us(self) -> float | None:
@@ -95,7 +102,7 @@ class Agreement:
         """True if smembench's time is within either bound of the range of ncu's readings."""
         if self.ncu_us is None:
             return None
-        beyond = max(self.ours_us - max(self.readings_us), min(self.readings_us) - self.ours_us)
+        beyond = max(self.ours_us - max(self.theirs), min(self.theirs) - self.ours_us)
         return beyond <= max(ALLOWED_US, ALLOWED_PERCENT / 100 * self.ncu_us)
 
 
@@ -136,12 +143,13 @@ def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iter
             if why:
                 raise
             note(f"no times by ncu: {error}")
-        ours = sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS))
+        samples = [sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS)) for _ in range(READINGS)]
+        ours = [tuple(1000 * ms for ms in readings) for readings in zip(*samples, strict=True)]
         records: Sequence[float | None] = [None] * len(together)
         if not why:
             try:
                 records = sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS, records=True))
             except UsageError as error:
                 note(f"no kernel records: {error}")
-        for case, ours_ms, readings_us, record_ms in zip(together, ours, theirs, records, strict=True):
-            yield Agreement(case, 1000 * ours_ms, readings_us, None if record_ms is None else 1000 * record_ms)
+        for case, readings, by_ncu, record_ms in zip(together, ours, theirs, records, strict=True):
+            yield Agreement(case, readings, by_ncu, None if record_ms is None else 1000 * record_ms)
