@@ -19,6 +19,8 @@ PAUSE_MS = 0.125
 """What the first node of a graph takes more, an event that follows neither a launch nor a flush, and a short launch
 behind another."""
 SHORT_MS = 2.0**-7
+FETCH_MS, FETCHED = 0.125, 30
+"""What a launch takes more while the driver has more than so many other launches of its graph to fetch."""
 OUTLIER_MS = 64.0
 """What every tenth empty pair reads more, because of something else."""
 
@@ -63,9 +65,12 @@ class Driver:
 
     def cuGraphLaunch(self, graph: list[Node], stream: int) -> None:
         before = "pause"
+        waiting = [node for node, _ in graph].count("launch")
         for node, event in graph:
             match node:
                 case "launch":
+                    waiting -= 1
+                    self.now += FETCH_MS if waiting > FETCHED else 0
                     self.now += COLD_MS if "flush" in before else self.warm_ms
                     waits = before == "event event" and self.warm_ms < SHORT_MS
                     self.now += PAUSE_MS if before == "pause event" or waits else 0
@@ -113,6 +118,14 @@ def test_a_short_warm_sample_is_behind_another_kernel_and_not_behind_the_wait_fo
     driver.warm_ms = SHORT_MS / 2
     timer = GraphTimer(0, [driver.enqueue("launch")], RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
     assert timer.take() == pytest.approx(SHORT_MS / 2)
+
+
+@pytest.mark.parametrize("copies", [1, 50])
+def test_no_sample_has_launches_of_a_graph_that_is_still_fetched(driver: Driver, copies: int) -> None:
+    driver.warm_ms = SHORT_MS
+    turns = [driver.enqueue("launch")] * copies
+    timer = GraphTimer(0, turns, RESIDUE_MS, Ahead(driver.enqueue("busy"), cold=False), warmup=0)
+    assert timer.take() == pytest.approx(SHORT_MS)
 
 
 def test_a_few_launches_with_something_else_in_them_are_left_out(driver: Driver) -> None:

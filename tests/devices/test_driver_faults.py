@@ -75,9 +75,9 @@ def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
         "copy_gmem 2 719": "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure",
         "cuStreamBeginCapture 3 900": "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is "
         "capturing",
-        "cuEventRecordWithFlags 201 400": "CUDA_ERROR_INVALID_HANDLE: invalid resource handle",
+        "cuEventRecordWithFlags 41 400": "CUDA_ERROR_INVALID_HANDLE: invalid resource handle",
         "cuGraphInstantiateWithFlags 4 2": "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
-        "cuGraphLaunch 9 700": "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
+        "cuGraphLaunch 25 700": "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
     }
     command = [*TRANSPOSE, "--n", "40:49", "--kernel", "copyGmem", "--csv", "-"]
     settings = {"kernels": kernels, "faults": ",".join(expected), "faults_once": tmp_path / "happened"}
