@@ -176,7 +176,7 @@ def thousand() -> list[float]:
 
 
 FIGURES: dict[str, Callable[[], Sequence[float]]] = {
-    "timing": lambda: counted("h200-timing.csv"),
+    "timing": lambda: counted("h200-timing-drawn.csv"),
     "foreign": lambda: counted("h200-time.csv"),
     "explain": lambda: counted("h200-explain.csv"),
     "explain-unjudged": lambda: [unjudged("h200-explain.csv")],
