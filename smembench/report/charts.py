@@ -130,6 +130,11 @@ def layer(kind: str, values: Values, look: Spec | None = None, /, **encoding: ob
     return {"mark": mark, "encoding": encoding | ({} if silent else says), "data": {"values": values}}
 
 
+def layered(height: float, *layers: Spec) -> Spec:
+    """Layers one over the other, the first at the bottom; the height is in pixels."""
+    return {"height": height, "layer": list(layers)}
+
+
 def number_axis(field: str, title: str, axis: Spec | None = None, /, **scale: object) -> Spec:
     """An encoding of numbers."""
     return {"field": field, "type": "quantitative", "title": title, "axis": axis or {}, "scale": scale}
