@@ -139,11 +139,7 @@ def time(
     from smembench.studies.tune import launches
 
     keys: dict[str, Any] = {
-        "grid": launch.grid,
-        "block": launch.block,
-        "cluster": launch.cluster,
-        "arg": launch.arg,
-        "shared_bytes": launch.shared_bytes,
+        **{name: getattr(launch, name) for name in ("grid", "block", "cluster", "arg", "shared_bytes")},
         "carveout": attributes.carveout,
         "option": [*launch.options, *attributes.options] or None,
         "cooperative": attributes.cooperative or None,
