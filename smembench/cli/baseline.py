@@ -61,10 +61,7 @@ def show(root: Path = _ROOT, *, outputs: Outputs) -> None:
 
 
 @app.command()
-def clear(
-    root: Path = _ROOT,
-    config: str | None = option("NAME", "Only this config's. (default: all)"),
-) -> None:
+def clear(root: Path = _ROOT, config: str | None = option("NAME", "Only this config's. (default: all)")) -> None:
     """Unpin runs; the runs themselves stay.
 
     Examples:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from smembench.cli.options import PERCENT, Outputs
-from smembench.cli.output import opened
+from smembench.cli.output import monitoring, opened
 from smembench.cli.signature import argument, option, takes
-from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
+from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
@@ -42,16 +42,11 @@ def show(
       smembench fleet show results/20260101T020000Z-fleet --export fleet.csv
       smembench fleet show results/last --json-lines gpus.jsonl
     """
-    from smembench.store.files import Output
     from smembench.studies.fleet.monitoring import json_lines as lines_of
     from smembench.studies.fleet.monitoring import open_metrics
     from smembench.views.fleet_records import result
 
-    if openmetrics is not None and openmetrics.suffix != ".prom":
-        raise UsageError(f"--openmetrics {openmetrics}: the textfile collector only reads names in .prom")
-    target = opened(outputs)
-    lines = Output(json_lines, what="--json-lines", append=True) if json_lines is not None else None
-    metrics = Output(openmetrics, what="--openmetrics", force=True) if openmetrics is not None else None
+    target, (lines, metrics) = opened(outputs), monitoring(json_lines, openmetrics)
     verdict = judged(folder, threshold)
     if lines is not None:
         lines.write(lines_of(verdict))

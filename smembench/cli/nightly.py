@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from smembench.cli.options import PERCENT, Outputs
-from smembench.cli.output import opened
+from smembench.cli.output import monitoring, opened
 from smembench.cli.signature import group, option
 from smembench.model.errors import FAILED, REGRESSION, NothingCompared, SmembenchError, UsageError
 from smembench.model.text import number_of
@@ -127,22 +127,14 @@ def after(
     Raises:
         UsageError: for what cannot be done, before anything is measured.
     """
-    from smembench.store.files import Output
     from smembench.studies.compare import Rules
     from smembench.studies.nightly.finish import Plan
 
     if not options.asked:
         return None
-    lines, metrics = options.json_lines, options.openmetrics
-    if metrics is not None and metrics.suffix != ".prom":
-        raise UsageError(f"--openmetrics {metrics}: the textfile collector only reads names in .prom")
-    plan = Plan(
-        options.compare_to,
-        options.keep,
-        Output(lines, what="--json-lines", append=True) if lines is not None else None,
-        Output(metrics, what="--openmetrics", force=True) if metrics is not None else None,
-        Rules.of_percent(threshold if options.threshold is None else options.threshold),
-    )
+    files = monitoring(options.json_lines, options.openmetrics)
+    rules = Rules.of_percent(threshold if options.threshold is None else options.threshold)
+    plan = Plan(options.compare_to, options.keep, *files, rules)
     plan.check(root, config)
     return lambda folder, console: _finish(plan, root, folder, console)
 

@@ -79,10 +79,7 @@ def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
     several = len(by_method) > 1
     texts = [f"{names(alike)}: {method}." if several else f"{method}." for method, alike in by_method.items()]
     return table(
-        f"{name}: {FAMILIES.get(name, '')}",
-        measured,
-        _columns(),
-        words=("figure", "unit", "published"),
+        f"{name}: {FAMILIES.get(name, '')}", measured, _columns(), words=("figure", "unit", "published")
     ).below(
         sentence="\n".join(capital(text) for text in texts),
         notes=_missing([figure for figure in figures if figure.status is not Status.OK]),

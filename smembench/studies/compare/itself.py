@@ -135,11 +135,7 @@ def _case(cases: Sequence[CaseComparison], effects: Sequence[float], seen: Seque
 
 
 def compare_with_itself(
-    runs: Sequence[Run],
-    rules: Rules = RULES,
-    *,
-    across: Collection[str] = (),
-    step: Step = unseen,
+    runs: Sequence[Run], rules: Rules = RULES, *, across: Collection[str] = (), step: Step = unseen
 ) -> SelfComparison:
     """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
