@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from smembench.cli.options import Outputs
 from smembench.cli.output import only_json, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, option, takes
 from smembench.model.errors import UsageError
 
 
 @takes(outputs=Outputs)
 def accept(
-    folder: Annotated[
-        Path, typer.Argument(metavar="RUN|DIR", help="A run's folder, or a folder of runs, for the newest of them.")
-    ] = Path("results"),
+    folder: Path = argument(
+        "RUN|DIR", "A run's folder, or a folder of runs, for the newest of them.", default=Path("results")
+    ),
     *,
-    case: Annotated[
-        str | None, typer.Option("--case", metavar="ID|GLOB", help="The cases: an id, or a glob such as '*/tiled/*'.")
-    ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every case of the run.")] = False,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why the change is intended.")] = None,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Withdraw what was accepted with this --case, or --all of it.")
-    ] = False,
+    case: str | None = option("ID|GLOB", "The cases: an id, or a glob such as '*/tiled/*'."),
+    all_: bool = flag("Every case of the run."),
+    reason: str | None = option("TEXT", "Why the change is intended."),
+    withdraw: bool = flag("Withdraw what was accepted with this --case, or --all of it."),
     outputs: Outputs,
 ) -> None:
     """Accept a change: its cases are compared with their new level.

@@ -11,13 +11,14 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from smembench.cli import baseline, fleet, lesson, problems
 from smembench.cli.help import Command, Group, described, with_help_all
 from smembench.cli.options import help_alone
+from smembench.cli.signature import flag
 from smembench.cli.streams import lost_output, open_streams
 from smembench.model.errors import INTERNAL, Dropped, SmembenchError, UsageError
 from smembench.model.interrupts import exit_code, ignore
@@ -58,10 +59,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version."),
-    ] = False,
+    version: bool = flag("Print the version.", "--version", "-V", callback=_version, is_eager=True),
 ) -> None:
     help_alone(context)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from smembench.cli.options import Outputs, help_alone
 from smembench.cli.output import only_json, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, option, takes
 
 app = typer.Typer(help="Pin the run that later runs of its config are compared with.", invoke_without_command=True)
 app.callback()(help_alone)
 
-_Root = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds the runs.")]
+_ROOT = argument("DIR", "The folder that holds the runs.", default=Path("results"))
 
 
 @app.command("set")
-def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete run's folder.")]) -> None:
+def set_(folder: Path = argument("DIR", "A complete run's folder.", default=...)) -> None:
     """Pin a run: `run --compare-to` compares with it, and --keep never removes it.
 
     baseline.json beside the run names one run per config, so the results folder can be moved.
@@ -36,7 +35,7 @@ def set_(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A complete 
 
 @app.command()
 @takes(outputs=Outputs)
-def show(root: _Root = Path("results"), *, outputs: Outputs) -> None:
+def show(root: Path = _ROOT, *, outputs: Outputs) -> None:
     """List the pinned runs of a folder, one per line: config and run.
 
     Examples:
@@ -62,12 +61,7 @@ def show(root: _Root = Path("results"), *, outputs: Outputs) -> None:
 
 
 @app.command()
-def clear(
-    root: _Root = Path("results"),
-    config: Annotated[
-        str | None, typer.Option("--config", metavar="NAME", help="Only this config's. (default: all)")
-    ] = None,
-) -> None:
+def clear(root: Path = _ROOT, config: str | None = option("NAME", "Only this config's. (default: all)")) -> None:
     """Unpin runs; the runs themselves stay.
 
     Examples:

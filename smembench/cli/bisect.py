@@ -4,55 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
 
 import typer
 
 from smembench.cli import complete
-from smembench.cli.options import PERCENT, Cases, Outputs
+from smembench.cli.options import CASES, PERCENT, Outputs
 from smembench.cli.output import opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, option, takes
 from smembench.model.errors import SmembenchError, UsageError
 
 
 @takes(outputs=Outputs)
 def bisect(
-    config: Annotated[
-        Path | None,
-        typer.Argument(metavar="CONFIG", help="What to measure, as for run.", autocompletion=complete.configs),
-    ] = None,
+    config: Path | None = argument("CONFIG", "What to measure, as for run.", autocompletion=complete.configs),
     *,
-    good: Annotated[str | None, typer.Option("--good", metavar="REV", help="A commit that is fast.")] = None,
-    bad: Annotated[str, typer.Option("--bad", metavar="REV", help="A later one that is slow.")] = "HEAD",
-    versions: Annotated[
-        str | None,
-        typer.Option(
-            "--versions",
-            metavar="PACKAGE=A,B,…",
-            help="In place of commits: versions of a package, the good one first, each installed by pip into an "
-            "environment of its own.",
-        ),
-    ] = None,
-    case: Cases = None,
-    build: Annotated[
-        str | None,
-        typer.Option("--build", metavar="COMMAND", help="What to run in each commit's checkout before it is measured."),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="PERCENT",
-            parser=PERCENT,
-            help="Smallest slowdown that counts. (default: the config's)",
-        ),
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create its folder.")] = Path(
-        "results"
+    good: str | None = option("REV", "A commit that is fast."),
+    bad: str = option("REV", "A later one that is slow.", default="HEAD"),
+    versions: str | None = option(
+        "PACKAGE=A,B,…",
+        "In place of commits: versions of a package, the good one first, each installed by pip into an environment of "
+        "its own.",
     ),
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a search that was cut off: its folder.")
-    ] = None,
+    case: str | None = CASES,
+    build: str | None = option("COMMAND", "What to run in each commit's checkout before it is measured."),
+    threshold: float | None = option(
+        "PERCENT", "Smallest slowdown that counts. (default: the config's)", parser=PERCENT
+    ),
+    output: Path = option("DIR", "Where to create its folder.", "-o", default=Path("results")),
+    resume: Path | None = option("DIR", "Go on with a search that was cut off: its folder."),
     outputs: Outputs,
 ) -> None:
     """Find the commit that made cases slower.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING
 
 import typer
 
 from smembench.cli.options import PERCENT, Outputs
 from smembench.cli.output import Opened, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, group, option, takes
 from smembench.model.errors import REGRESSION, NothingCompared, UsageError
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
@@ -31,28 +30,16 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("A/A")
 class Itself:
     """A configuration to be compared with itself: ``aa`` is a config, or stored runs of one."""
 
-    panel: ClassVar[str] = "A/A"
-    aa: Annotated[
-        str | None,
-        typer.Option(
-            "--aa",
-            metavar="CONFIG|DIR,…",
-            help="Compare a configuration with itself: measure it several times, or give stored runs of one.",
-        ),
-    ] = None
-    runs: Annotated[int | None, typer.Option("--runs", metavar="N", help="How often to measure it. (default: 10)")] = (
-        None
+    aa: str | None = option(
+        "CONFIG|DIR,…", "Compare a configuration with itself: measure it several times, or give stored runs of one."
     )
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Where its runs are stored. (default: results)")
-    ] = None
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of its run.json files.")
-    ] = False
+    runs: int | None = option("N", "How often to measure it. (default: 10)")
+    output: Path | None = option("DIR", "Where its runs are stored. (default: results)")
+    anonymous: bool = flag("Leave host name, UUIDs and arguments out of its run.json files.")
 
     @property
     def measuring(self) -> list[str]:
@@ -85,43 +72,26 @@ class Itself:
         return runs
 
 
-@dataclass(frozen=True, kw_only=True)
+@group()
 class Judging:
     """Options of a verdict: rules, listed cases, and failing verdicts."""
 
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="PERCENT",
-            parser=PERCENT,
-            help=f"Smallest change that counts. (default: {THRESHOLD_PERCENT})",
-        ),
-    ] = None
-    fdr: Annotated[
-        float,
-        typer.Option(
-            "--fdr", metavar="PERCENT", parser=PERCENT, help="False discovery rate over the cases (Benjamini–Hochberg)."
-        ),
-    ] = 5.0
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", metavar="PERCENT", parser=PERCENT, help="Confidence level of the intervals."),
-    ] = 95.0
-    across: Annotated[
-        str | None,
-        typer.Option(
-            "--across",
-            metavar="device",
-            help="Compare runs of different GPUs, too, or of one that they do not identify. What else differs, such as "
-            "the driver, is compared across anyway, and named.",
-        ),
-    ] = None
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option("--fail-on", help="Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"),
-    ] = None
-    all_: Annotated[bool, typer.Option("--all", help="List every case, not only those that changed.")] = False
+    threshold: float | None = option(
+        "PERCENT", f"Smallest change that counts. (default: {THRESHOLD_PERCENT})", parser=PERCENT
+    )
+    fdr: float = option(
+        "PERCENT", "False discovery rate over the cases (Benjamini–Hochberg).", parser=PERCENT, default=5.0
+    )
+    confidence: float = option("PERCENT", "Confidence level of the intervals.", parser=PERCENT, default=95.0)
+    across: str | None = option(
+        "device",
+        "Compare runs of different GPUs, too, or of one that they do not identify. What else differs, such as the "
+        "driver, is compared across anyway, and named.",
+    )
+    fail_on: FailOn | None = option(
+        None, "Verdicts that give exit code 3; ambiguous includes slower. (default: slower)"
+    )
+    all_: bool = flag("List every case, not only those that changed.")
 
     def check(self) -> None:
         """Raise UsageError for a value out of range, and for an unknown difference."""
@@ -165,14 +135,11 @@ class Judging:
 
 @takes(judging=Judging, outputs=Outputs, itself=Itself)
 def compare(
-    base: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="BASE[,…]|last[:N]|baseline",
-            help="A run's folder, a cases.csv or NVBench's JSON; several are pooled. Or the runs before NEW.",
-        ),
-    ] = None,
-    new: Annotated[str | None, typer.Argument(metavar="NEW[,…]", help="The same, measured later.")] = None,
+    base: str | None = argument(
+        "BASE[,…]|last[:N]|baseline",
+        "A run's folder, a cases.csv or NVBench's JSON; several are pooled. Or the runs before NEW.",
+    ),
+    new: str | None = argument("NEW[,…]", "The same, measured later."),
     *,
     judging: Judging,
     outputs: Outputs,

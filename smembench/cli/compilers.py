@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from smembench.cli import complete, options
 from smembench.cli.options import Running, Sampling
 from smembench.cli.output import opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, option, takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -18,34 +16,22 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def compilers(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM,…",
-            help="Problems, such as transpose and matmul.",
-            autocompletion=complete.problems,
-        ),
-    ] = "transpose,matmul",
+    problem: str = argument(
+        "PROBLEM,…",
+        "Problems, such as transpose and matmul.",
+        autocompletion=complete.problems,
+        default="transpose,matmul",
+    ),
     *,
-    n: options.Sides = None,
-    block: options.Blocks = None,
-    kernel: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Kernels with a port. (default: all of them)")
-    ] = None,
-    dtype: options.Dtypes = None,
-    device: options.Devices = None,
-    static: Annotated[
-        bool, typer.Option("--static", help="Only compile and compare the machine code; needs no GPU.")
-    ] = False,
-    capability: Annotated[
-        str,
-        typer.Option(
-            "--cc",
-            parser=options.CAPABILITY,
-            metavar="X.Y",
-            help="With --static: the compute capability to compile for.",
-        ),
-    ] = "9.0",
+    n: str | None = options.SIDES,
+    block: str | None = options.BLOCKS,
+    kernel: str | None = option("NAME,…", "Kernels with a port. (default: all of them)"),
+    dtype: str | None = options.DTYPES,
+    device: str | None = options.DEVICES,
+    static: bool = flag("Only compile and compare the machine code; needs no GPU."),
+    capability: str = option(
+        "X.Y", "With --static: the compute capability to compile for.", "--cc", parser=options.CAPABILITY, default="9.0"
+    ),
     sampling: Sampling,
     running: Running,
 ) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from smembench.cli import complete
 from smembench.cli.options import Outputs
 from smembench.cli.output import Opened, only_json, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import flag, option, takes
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.text import number_of
 
@@ -20,19 +17,12 @@ from smembench.model.text import number_of
 @takes(outputs=Outputs)
 def doctor(
     *,
-    timing: Annotated[
-        bool,
-        typer.Option("--timing", help="Compare the timers with Nsight Compute or CUPTI; needs a GPU."),
-    ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="CONFIG",
-            help="With --timing, compare the cases of a config, such as kernels of your own, instead of the package's.",
-            autocompletion=complete.configs,
-        ),
-    ] = None,
+    timing: bool = flag("Compare the timers with Nsight Compute or CUPTI; needs a GPU."),
+    config: Path | None = option(
+        "CONFIG",
+        "With --timing, compare the cases of a config, such as kernels of your own, instead of the package's.",
+        autocompletion=complete.configs,
+    ),
     outputs: Outputs,
 ) -> None:
     """Check what is installed; print the command for what is missing.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -13,21 +12,18 @@ from smembench.cli.explain_lanes import Layout, explain_layout, refuse_others
 from smembench.cli.explain_options import Chosen, Launch, Pages, Task
 from smembench.cli.explain_package import explain_package, explain_report
 from smembench.cli.options import changed
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, takes
 from smembench.model.errors import UsageError
 
 
 @takes(launch=Launch, chosen=Chosen, task=Task, layout=Layout, outputs=Pages)
 def explain(
-    kernel: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KERNEL",
-            help="CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
-            "path.ptx:name, or path.py:name of Numba, Triton or CuPy. Or a report of ncu: path.ncu-rep.",
-            autocompletion=complete.kernels,
-        ),
-    ] = None,
+    kernel: str | None = argument(
+        "KERNEL",
+        "CUDA kernels, such as transposeSmem; several with --measure. Or any kernel in a file: path.cu:name, "
+        "path.ptx:name, or path.py:name of Numba, Triton or CuPy. Or a report of ncu: path.ncu-rep.",
+        autocompletion=complete.kernels,
+    ),
     *,
     launch: Launch,
     chosen: Chosen,

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
-
-import typer
-
 from smembench.cli.options import Outputs
 from smembench.cli.output import opened
+from smembench.cli.signature import group, option
 from smembench.model.errors import UsageError
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("An access without a kernel")
 class Layout:
     """An access of a warp by its lanes' offsets, in place of a kernel."""
 
-    panel: ClassVar[str] = "An access without a kernel"
-
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="EXPR",
-            help="In place of a kernel: element offsets of a warp's load, such as 'lane // 8 * 64 + lane % 8 * 8'.",
-        ),
-    ] = None
-    store: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="The same of a store to the tile, alone or with --layout.")
-    ] = None
-    itemsize: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Bytes per element.")] = 4
-    vector: Annotated[int, typer.Option(min=1, metavar="N", help="Elements per lane, from its offset on.")] = 1
+    layout: str | None = option(
+        "EXPR", "In place of a kernel: element offsets of a warp's load, such as 'lane // 8 * 64 + lane % 8 * 8'."
+    )
+    store: str | None = option("EXPR", "The same of a store to the tile, alone or with --layout.")
+    itemsize: int = option("BYTES", "Bytes per element.", min=1, default=4)
+    vector: int = option("N", "Elements per lane, from its offset on.", min=1, default=1)
 
     @property
     def given(self) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-import typer
+from typing import TYPE_CHECKING
 
 from smembench.cli.options import CAPABILITY, SIZE, Outputs, one_of
 from smembench.cli.output import Opened, opened
+from smembench.cli.signature import flag, group, option
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,53 +38,31 @@ class Asked:
         return single(self.cases)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Launch of a kernel in a file (--block with any kernel)")
 class Launch:
     """Options of a kernel's launch."""
 
-    panel: ClassVar = "Launch of a kernel in a file (--block with any kernel)"
-
-    block: Annotated[
-        str | None,
-        typer.Option(
-            metavar="XxY,…",
-            help="Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's; Triton's are "
-            "those of num_warps)",
-        ),
-    ] = None
-    grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks of the grid, in 1 to 3 dimensions.")] = None
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="XxYxZ",
-            help="Blocks of a thread block cluster, which divide the grid, of CUDA C++ or PTX. (default: the kernel's "
-            "__cluster_dims__, if it has them)",
-        ),
-    ] = None
-    arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--arg",
-            metavar="ARG",
-            help="An argument, in the kernel's order: float32[4096,4096], 1024, 0.5, 'float32 0.5', or x.npy for an "
-            "array with its data. 'float32[64,100] strides 128x1 offset 4' has gaps, in elements. "
-            "'tensormap(float16[4096,4096], box 64x128, swizzle 128)' is one for the TMA. Triton's constants have "
-            "names: BLOCK=128, num_warps=8.",
-        ),
-    ] = None
-    shared_bytes: Annotated[
-        int | None, typer.Option(min=0, metavar="BYTES", help="Dynamic shared memory of the launch.")
-    ] = None
-    define: Annotated[
-        list[str] | None, typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Define a macro in a .cu file.")
-    ] = None
-    include: Annotated[
-        list[str] | None,
-        typer.Option("--include", "-I", metavar="DIR", help="Look here, too, for headers of a .cu file."),
-    ] = None
-    std: Annotated[
-        str | None, typer.Option("--std", metavar="NAME", help="The standard of a .cu file, such as c++20.")
-    ] = None
+    block: str | None = option(
+        "XxY,…",
+        "Block dimensions in threads; several with --measure. (default: 32x32 or the kernel's; Triton's are those of "
+        "num_warps)",
+    )
+    grid: str | None = option("XxYxZ", "Blocks of the grid, in 1 to 3 dimensions.")
+    cluster: str | None = option(
+        "XxYxZ",
+        "Blocks of a thread block cluster, which divide the grid, of CUDA C++ or PTX. (default: the kernel's "
+        "__cluster_dims__, if it has them)",
+    )
+    arg: list[str] | None = option(
+        "ARG",
+        "An argument, in the kernel's order: float32[4096,4096], 1024, 0.5, 'float32 0.5', or x.npy for an array with "
+        "its data. 'float32[64,100] strides 128x1 offset 4' has gaps, in elements. 'tensormap(float16[4096,4096], box "
+        "64x128, swizzle 128)' is one for the TMA. Triton's constants have names: BLOCK=128, num_warps=8.",
+    )
+    shared_bytes: int | None = option("BYTES", "Dynamic shared memory of the launch.", min=0)
+    define: list[str] | None = option("NAME[=VALUE]", "Define a macro in a .cu file.", "-D")
+    include: list[str] | None = option("DIR", "Look here, too, for headers of a .cu file.", "-I")
+    std: str | None = option("NAME", "The standard of a .cu file, such as c++20.")
 
     @property
     def options(self) -> list[str]:
@@ -94,77 +71,39 @@ class Launch:
         return [*named, *([f"--std={self.std}"] if self.std else [])]
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Sizes")
 class Sizes:
     """Sizes of the package's problems, other than one side."""
 
-    panel: ClassVar[str] = "Sizes"
-
-    m: Annotated[int | None, typer.Option("--m", parser=SIZE, metavar="N", help="Rows of A and C. (default: n)")] = None
-    k: Annotated[
-        int | None, typer.Option("--k", parser=SIZE, metavar="N", help="Columns of A and rows of B. (default: n)")
-    ] = None
-    nx: Annotated[
-        int | None, typer.Option("--nx", parser=SIZE, metavar="N", help="Columns of a transpose's input.")
-    ] = None
-    ny: Annotated[int | None, typer.Option("--ny", parser=SIZE, metavar="N", help="Rows of a transpose's input.")] = (
-        None
-    )
+    m: int | None = option("N", "Rows of A and C. (default: n)", parser=SIZE)
+    k: int | None = option("N", "Columns of A and rows of B. (default: n)", parser=SIZE)
+    nx: int | None = option("N", "Columns of a transpose's input.", parser=SIZE)
+    ny: int | None = option("N", "Rows of a transpose's input.", parser=SIZE)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Sizes")
 class Layouts(Sizes):
     """Sizes, and how matrices lie in memory."""
 
-    stride: Annotated[
-        int | None, typer.Option(parser=SIZE, metavar="N", help="Elements between rows (matmul) or lanes (strided).")
-    ] = None
-    b_layout: Annotated[
-        str | None,
-        typer.Option("--b-layout", metavar="NAME", help="How a product's second matrix lies in memory: rows, columns."),
-    ] = None
+    stride: int | None = option("N", "Elements between rows (matmul) or lanes (strided).", parser=SIZE)
+    b_layout: str | None = option("NAME", "How a product's second matrix lies in memory: rows, columns.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@group()
 class Chosen(Layouts):
     """Options that choose the explained cases of the package's kernels, and the GPU."""
 
-    panel: ClassVar[str] = ""
-
-    dtype: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,…", help="Element types; several with --measure. (default: the command's)"),
-    ] = None
-    pad_width: Annotated[
-        str, typer.Option(metavar="N,…", help="Extra columns of a padded tile; several with --measure.")
-    ] = "1"
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n",
-            "-n",
-            parser=SIZE,
-            metavar="N",
-            help="Side of the matrices, or elements. (default: the command's)",
-        ),
-    ] = None
-    capability: Annotated[
-        str | None,
-        typer.Option(
-            "--cc",
-            parser=CAPABILITY,
-            metavar="X.Y",
-            help="Compute capability, for registers and occupancy. (default: of --gpu, of --run or of the GPU here, "
-            "else 9.0)",
-        ),
-    ] = None
-    gpu: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="A GPU with the roofs of its data sheet: a100, h100, h200, l4, t4, rtx4090."),
-    ] = None
-    run: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A stored run: explain for its GPU. (default: the GPU here)")
-    ] = None
+    dtype: str | None = option("NAME,…", "Element types; several with --measure. (default: the command's)")
+    pad_width: str = option("N,…", "Extra columns of a padded tile; several with --measure.", default="1")
+    n: int | None = option("N", "Side of the matrices, or elements. (default: the command's)", "-n", parser=SIZE)
+    capability: str | None = option(
+        "X.Y",
+        "Compute capability, for registers and occupancy. (default: of --gpu, of --run or of the GPU here, else 9.0)",
+        "--cc",
+        parser=CAPABILITY,
+    )
+    gpu: str | None = option("NAME", "A GPU with the roofs of its data sheet: a100, h100, h200, l4, t4, rtx4090.")
+    run: Path | None = option("DIR", "A stored run: explain for its GPU. (default: the GPU here)")
 
     def asked(self, kernel: str, block: str | None) -> Asked:
         """The cases of a kernel, and the GPU they are explained for."""
@@ -182,27 +121,16 @@ class Chosen(Layouts):
         return Asked(chosen, on.capability, on.device, self.run)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group()
 class Task:
     """Options for results other than an explanation."""
 
-    best_pad: Annotated[
-        bool, typer.Option("--best-pad", help="Find the smallest pad without conflicts of loads or stores.")
-    ] = False
-    best_swizzle: Annotated[
-        bool, typer.Option("--best-swizzle", help="Find the XOR of columns with the fewest conflicts, and the pad.")
-    ] = False
-    row: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="With --best-pad or --best-swizzle: elements per row of shared arrays with one dimension.",
-        ),
-    ] = None
-    measure: Annotated[
-        bool, typer.Option("--measure", help="Compare with the hardware's counters; needs a GPU and ncu.")
-    ] = False
+    best_pad: bool = flag("Find the smallest pad without conflicts of loads or stores.")
+    best_swizzle: bool = flag("Find the XOR of columns with the fewest conflicts, and the pad.")
+    row: int | None = option(
+        "N", "With --best-pad or --best-swizzle: elements per row of shared arrays with one dimension.", min=1
+    )
+    measure: bool = flag("Compare with the hardware's counters; needs a GPU and ncu.")
 
     def chosen(self, outputs: Pages) -> str:
         """The task's name, "html" for an explanation in the older spelling, "" for any other.
@@ -218,11 +146,11 @@ class Task:
         return what
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Output")
 class Pages(Outputs):
     """The outputs, with an older spelling that writes a page and prints nothing."""
 
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", hidden=True)] = None
+    html: Path | None = option("FILE", "", hidden=True)
 
     def opened(self, task: str) -> Opened:
         """The outputs of a task, or of an explanation, which has no rows for CSV and a page of its own."""

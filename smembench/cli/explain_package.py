@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from smembench.cli.explain_layouts import show_layouts, show_pads
 from smembench.cli.explain_options import Asked, Chosen, Pages, Task
 from smembench.cli.output import Opened
 from smembench.model.errors import SmembenchError, UsageError
@@ -19,6 +20,8 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     Raises:
         UsageError: for names, options and several cases that the task does not take.
     """
+    from smembench.explain.best_layout import best_layouts
+
     what = task.chosen(outputs)
     target = outputs.opened(what)
     if what == "measure" and chosen.gpu is not None:
@@ -29,7 +32,7 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     elif what == "best_pad":
         _best_pad(asked.case, task.row, target)
     elif what == "best_swizzle":
-        _best_swizzle(asked.case, task.row, target)
+        show_layouts(best_layouts(asked.case, task.row), _heading(asked.case), target, case_id=asked.case.id)
     else:
         return _explain(asked, target, page=outputs.html)
     return 0
@@ -70,7 +73,6 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
 
 def _best_pad(case: Case, row: int | None, target: Opened) -> None:
     """Show the pads that were tried, and the smallest without conflicts."""
-    from smembench.cli.explain_layouts import show_pads
     from smembench.explain.analysis import best_pad, explain
     from smembench.kernels.registry import kernel_of
     from smembench.views.explain import pad_records, pads
@@ -83,18 +85,6 @@ def _best_pad(case: Case, row: int | None, target: Opened) -> None:
     records = pad_records(tried)
     data = {"case_id": case.id, "best": best, "pads": records}
     target.show(Result(sections=[pads(tried, best, _heading(case))], data=lambda: data, rows=lambda: records))
-
-
-def _best_swizzle(case: Case, row: int | None, target: Opened) -> None:
-    """Show the layouts of each array that were tried."""
-    from smembench.explain.best_layout import best_layouts
-    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
-    from smembench.views.export import Result
-
-    results = best_layouts(case, row)
-    records = layout_records(results)
-    data = {"case_id": case.id, "layouts": records, "verdicts": verdict_records(results)}
-    target.show(Result(sections=layouts(results, _heading(case)), data=lambda: data, rows=lambda: records))
 
 
 def _heading(case: Case) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,7 +14,7 @@ from smembench.cli import complete, options
 from smembench.cli.fleet_show import judged, nothing_to_compare_with, tell
 from smembench.cli.options import SECONDS, Outputs, Sampling, given, one_of
 from smembench.cli.output import Opened, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, group, option, takes
 from smembench.model.errors import INCOMPARABLE, UsageError
 
 if TYPE_CHECKING:
@@ -25,33 +24,23 @@ if TYPE_CHECKING:
     from smembench.studies.fleet.run import Finished
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Cluster")
 class Cluster:
     """The hosts on which a fleet is measured, if not on this one alone."""
 
-    panel: ClassVar[str] = "Cluster"
-    scheduler: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", help="A Dask scheduler: tcp://…, tls://… or its file."),
-    ] = ""
-    hosts: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --scheduler: hosts to wait for, each with a Dask worker.")
-    ] = 1
-    script: Annotated[
-        bool, typer.Option("--script", help="Print a job for Slurm's sbatch that measures on all its hosts.")
-    ] = False
-    host_timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="How long a host may take to join, and to answer. (default: 60s)",
-            show_default=False,
-        ),
-    ] = 60.0
-    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the certificate of the authority.")] = None
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: the certificate.")] = None
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its key.")] = None
+    scheduler: str = option("ADDRESS", "A Dask scheduler: tcp://…, tls://… or its file.", default="")
+    hosts: int = option("N", "With --scheduler: hosts to wait for, each with a Dask worker.", min=1, default=1)
+    script: bool = flag("Print a job for Slurm's sbatch that measures on all its hosts.")
+    host_timeout: float = option(
+        "TIME",
+        "How long a host may take to join, and to answer. (default: 60s)",
+        parser=SECONDS,
+        show_default=False,
+        default=60.0,
+    )
+    tls_ca: Path | None = option("FILE", "TLS: the certificate of the authority.")
+    tls_cert: Path | None = option("FILE", "TLS: the certificate.")
+    tls_key: Path | None = option("FILE", "TLS: its key.")
 
     def where(self) -> Where:
         """The Dask workers that these options mean.
@@ -75,55 +64,34 @@ class Cluster:
         return Where(self.scheduler, self.hosts, tls)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Output")
 class Judged(Outputs):
     """Destinations of the verdict on the fleet."""
 
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")
-    ] = False
+    force: bool = flag("Replace existing files; resume even if something differs.")
 
 
 @takes(cluster=Cluster, sampling=Sampling, outputs=Judged)
 def run(
-    config: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="CONFIG",
-            help="What to measure: a TOML file, or one of the package's configs, such as fleet or quick.",
-            autocompletion=complete.configs,
-        ),
-    ] = None,
+    config: Path | None = argument(
+        "CONFIG",
+        "What to measure: a TOML file, or one of the package's configs, such as fleet or quick.",
+        autocompletion=complete.configs,
+    ),
     *,
-    set_: options.Overrides = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device", metavar="NAME,…", help="Devices of each host: cuda:0,cuda:3 or cpu. (default: all GPUs)"
-        ),
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, max=1024, metavar="N", help="With --device cpu: processes that measure it at once.")
-    ] = 1,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the fleet's folder; hosts share it.")
-    ] = Path("results"),
-    resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Continue a fleet: what is not complete, on each GPU.")
-    ] = None,
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Store pseudonyms in place of host names and UUIDs, and no arguments.")
-    ] = False,
-    stall_timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="Kill a GPU's process after this long without progress. (default: the config's timeout and "
-            "max_seconds, and 60s)",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the devices and cases.")] = False,
+    set_: list[str] | None = options.OVERRIDES,
+    device: str | None = option("NAME,…", "Devices of each host: cuda:0,cuda:3 or cpu. (default: all GPUs)"),
+    workers: int = option("N", "With --device cpu: processes that measure it at once.", min=1, max=1024, default=1),
+    output: Path = option("DIR", "Where to create the fleet's folder; hosts share it.", "-o", default=Path("results")),
+    resume: Path | None = option("DIR", "Continue a fleet: what is not complete, on each GPU."),
+    anonymous: bool = flag("Store pseudonyms in place of host names and UUIDs, and no arguments."),
+    stall_timeout: float | None = option(
+        "TIME",
+        "Kill a GPU's process after this long without progress. (default: the config's timeout and max_seconds, and "
+        "60s)",
+        parser=SECONDS,
+    ),
+    dry_run: bool = flag("Print the devices and cases."),
     cluster: Cluster,
     sampling: Sampling,
     outputs: Judged,

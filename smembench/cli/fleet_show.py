@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from smembench.cli.options import PERCENT, Outputs
-from smembench.cli.output import opened
-from smembench.cli.signature import takes
-from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION, UsageError
+from smembench.cli.output import monitoring, opened
+from smembench.cli.signature import argument, option, takes
+from smembench.model.errors import FAILED, INCOMPARABLE, REGRESSION
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
@@ -19,26 +19,13 @@ if TYPE_CHECKING:
 
 @takes(outputs=Outputs)
 def show(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a fleet, or any folder of runs.")],
+    folder: Path = argument("DIR", "The folder of a fleet, or any folder of runs.", default=...),
     *,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="PERCENT",
-            parser=PERCENT,
-            help=f"Smallest slowdown that counts. (default: {THRESHOLD_PERCENT})",
-        ),
-    ] = None,
-    json_lines: Annotated[
-        Path | None, typer.Option("--json-lines", metavar="PATH", help="Append a line of JSON per device.")
-    ] = None,
-    openmetrics: Annotated[
-        Path | None,
-        typer.Option(
-            "--openmetrics", metavar="PATH.prom", help="Write metrics for node_exporter's textfile collector."
-        ),
-    ] = None,
+    threshold: float | None = option(
+        "PERCENT", f"Smallest slowdown that counts. (default: {THRESHOLD_PERCENT})", parser=PERCENT
+    ),
+    json_lines: Path | None = option("PATH", "Append a line of JSON per device."),
+    openmetrics: Path | None = option("PATH.prom", "Write metrics for node_exporter's textfile collector."),
     outputs: Outputs,
 ) -> None:
     """Show which GPUs of a fleet are slow: each beside the others of its model, metric by metric.
@@ -55,16 +42,11 @@ def show(
       smembench fleet show results/20260101T020000Z-fleet --export fleet.csv
       smembench fleet show results/last --json-lines gpus.jsonl
     """
-    from smembench.store.files import Output
     from smembench.studies.fleet.monitoring import json_lines as lines_of
     from smembench.studies.fleet.monitoring import open_metrics
     from smembench.views.fleet_records import result
 
-    if openmetrics is not None and openmetrics.suffix != ".prom":
-        raise UsageError(f"--openmetrics {openmetrics}: the textfile collector only reads names in .prom")
-    target = opened(outputs)
-    lines = Output(json_lines, what="--json-lines", append=True) if json_lines is not None else None
-    metrics = Output(openmetrics, what="--openmetrics", force=True) if openmetrics is not None else None
+    target, (lines, metrics) = opened(outputs), monitoring(json_lines, openmetrics)
     verdict = judged(folder, threshold)
     if lines is not None:
         lines.write(lines_of(verdict))

@@ -6,12 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from inspect import cleandoc
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from smembench.cli.signature import keyword, sign
+from smembench.cli.signature import flag, keyword, sign
 
 _ALL = "smembench.help_all"
 _EXAMPLES = 5
@@ -92,11 +92,9 @@ def with_help_all(command: Callable[..., None]) -> Callable[..., None]:
     def wrapper(*, help_all: bool, **values: Any) -> None:
         command(**values)
 
-    kind = Annotated[
-        bool, typer.Option("--help-all", is_eager=True, callback=_show_all, help="Describe every option and exit.")
-    ]
+    every = flag("Describe every option and exit.", is_eager=True, callback=_show_all)
     parameters = inspect.signature(command, eval_str=True).parameters.values()
-    sign(wrapper, [*parameters, keyword("help_all", kind, default=False)])
+    sign(wrapper, [*parameters, keyword("help_all", bool, every)])
     delattr(wrapper, "__wrapped__")
     return wrapper
 

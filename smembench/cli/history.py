@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from smembench.cli.options import PERCENT, Cases, Outputs
+from smembench.cli.options import CASES, PERCENT, Outputs
 from smembench.cli.output import opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, option, takes
 from smembench.model.errors import REGRESSION, UsageError
 from smembench.stats.threshold import THRESHOLD, THRESHOLD_PERCENT
 
@@ -24,31 +23,19 @@ class By(StrEnum):
 
 @takes(outputs=Outputs)
 def history(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Every run below it is read.")] = Path("results"),
+    folder: Path = argument("DIR", "Every run below it is read.", default=Path("results")),
     *,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="DATE", help="Only runs from this day on (UTC), such as 2026-01-31."),
-    ] = None,
-    case: Cases = None,
-    by: Annotated[
-        By,
-        typer.Option(
-            "--by", help="What a point is: a run, or all runs of smembench's git revision, of which it is the median."
-        ),
-    ] = By.RUN,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="PERCENT",
-            parser=PERCENT,
-            help=f"Smallest change of level to report. (default: {THRESHOLD_PERCENT})",
-        ),
-    ] = None,
-    fail_on_change: Annotated[
-        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a case is slower and not accepted.")
-    ] = False,
+    since: str | None = option("DATE", "Only runs from this day on (UTC), such as 2026-01-31."),
+    case: str | None = CASES,
+    by: By = option(
+        None,
+        "What a point is: a run, or all runs of smembench's git revision, of which it is the median.",
+        default=By.RUN,
+    ),
+    threshold: float | None = option(
+        "PERCENT", f"Smallest change of level to report. (default: {THRESHOLD_PERCENT})", parser=PERCENT
+    ),
+    fail_on_change: bool = flag("Exit with code 3 if a case is slower and not accepted."),
     outputs: Outputs,
 ) -> None:
     """Show every case over all runs: times, changes of level, causes.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling
 from smembench.cli.output import opened, printed
-from smembench.cli.signature import takes
+from smembench.cli.signature import flag, option, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,30 +18,22 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def ladder(
-    problem: options.ProblemName,
+    problem: str = options.PROBLEM,
     *,
-    n: options.Sides = None,
-    m: options.Rows = None,
-    k: options.Depths = None,
-    dtype: options.Dtypes = None,
-    inputs: options.Inputs = None,
-    b_layout: options.BLayouts = None,
-    device: options.Devices = None,
-    cache: options.Cache = None,
-    peers: options.Peers = None,
-    diff: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STEP",
-            help="Show what this step changes from the one before it; of two steps, the second from the first.",
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="With --diff: every line and every kind of instruction that changes.")
-    ] = False,
-    run: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="With --diff: take the gain from a stored run; measure nothing.")
-    ] = None,
+    n: str | None = options.SIDES,
+    m: str | None = options.ROWS,
+    k: str | None = options.DEPTHS,
+    dtype: str | None = options.DTYPES,
+    inputs: str | None = options.INPUTS,
+    b_layout: str | None = options.B_LAYOUTS,
+    device: str | None = options.DEVICES,
+    cache: str | None = options.CACHE,
+    peers: bool | None = options.PEERS,
+    diff: str | None = option(
+        "STEP", "Show what this step changes from the one before it; of two steps, the second from the first."
+    ),
+    full: bool = flag("With --diff: every line and every kind of instruction that changes."),
+    run: Path | None = option("DIR", "With --diff: take the gain from a stored run; measure nothing."),
     sampling: Sampling,
     running: Running,
 ) -> None:
@@ -72,16 +62,7 @@ def ladder(
     from smembench.studies.ladder.climb import sweeps
     from smembench.views.ladder import ladder as draw
 
-    axes = {
-        "n": n,
-        "m": m,
-        "k": k,
-        "dtype": dtype,
-        "inputs": inputs,
-        "b_layout": b_layout,
-        "cache": cache,
-        "peers": peers,
-    }
+    axes = options.given(n=n, m=m, k=k, dtype=dtype, inputs=inputs, b_layout=b_layout, cache=cache, peers=peers)
     device = device or "auto"
     if full and diff is None:
         raise UsageError("--full: goes with --diff")
@@ -113,7 +94,7 @@ def _show_change(
 
     sizes: dict[str, int] = {}
     for name in ("n", "m", "k"):
-        if axes[name]:
+        if name in axes:
             sizes[name], *more = parse_ints(axes[name], name=f"--{name}")
             if more:
                 raise UsageError(f"--{name} {axes[name]}: {1 + len(more)} sizes; give one with --diff")
@@ -125,7 +106,7 @@ def _show_change(
     reasons = {"with --run": stored is not None, "without a GPU": gpu is None, "with --json": form == "json"}
     why = next((reason for reason, there in reasons.items() if there), "")
     outputs = opened(running, but={"csv": f"nothing is measured {why}"}) if why else None
-    chosen = {"dtype": axes["dtype"], "b_layout": axes["b_layout"]}
+    chosen = {"dtype": axes.get("dtype"), "b_layout": axes.get("b_layout")}
     changed = change(problem, step, sizes, **chosen, target=on)
     if outputs is None:  # its gain is to be measured
         console = stderr if form else stdout

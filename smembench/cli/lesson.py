@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import count
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from smembench.cli.options import Outputs, changed
 from smembench.cli.output import only_json, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import option, takes
 from smembench.cli.solve import solve
 from smembench.model.errors import SmembenchError, UsageError
 from smembench.model.text import number_of
@@ -50,12 +50,8 @@ def _list(context: typer.Context, *, outputs: Outputs) -> None:
 def lesson(
     context: typer.Context,
     *,
-    runs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How often a GPU repeats what depends on timing.")
-    ] = 100,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1; cpu for Numba's simulator.")
-    ] = "auto",
+    runs: int = option("N", "How often a GPU repeats what depends on timing.", min=1, default=100),
+    device: str = option("NAME", "auto, cuda, cuda:1; cpu for Numba's simulator.", default="auto"),
     outputs: Outputs,
 ) -> None:
     """Run a textbook listing, bugs included, and check what it does.

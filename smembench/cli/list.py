@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
-
-import typer
+from typing import TYPE_CHECKING, Literal, get_args
 
 from smembench.cli.options import Outputs
 from smembench.cli.output import only_json, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, takes
 
 if TYPE_CHECKING:
     from smembench.model.device import DeviceInfo
 
 What = Literal["kernels", "compilers", "lessons", "configs", "gpus", "devices"]
+_PARTS = get_args(What)
+_HELP = f"{', '.join(_PARTS)}. (default: all of them)"
 
 
 @takes(outputs=Outputs)
 def list_(
-    what: Annotated[
-        What | None,
-        typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}. (default: all of them)"),
-    ] = None,
+    what: What | None = argument("WHAT", _HELP),
     *,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configs, for editors.")] = False,
+    schema: bool = flag("Print the JSON schema of configs, for editors."),
     outputs: Outputs,
 ) -> None:
     """List kernels, compilers, lessons, configs, GPUs' data sheets and devices.
@@ -50,7 +47,7 @@ def list_(
         return
     for mistake in registry.mistakes():
         say(notes, mistake)
-    chosen = [what] if what else get_args(What)
+    chosen = [what] if what else _PARTS
     listed = {name: parts.devices(_devices()) if name == "devices" else getattr(parts, name)() for name in chosen}
     lines = [line for name, records in listed.items() for line in parts.lines(name, records)]
     if "devices" in listed and (reason := why_unusable()):

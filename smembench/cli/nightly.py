@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING
 
 import typer
 
 from smembench.cli.options import PERCENT, Outputs
-from smembench.cli.output import opened
+from smembench.cli.output import monitoring, opened
+from smembench.cli.signature import group, option
 from smembench.model.errors import FAILED, REGRESSION, NothingCompared, SmembenchError, UsageError
 from smembench.model.text import number_of
 from smembench.stats.threshold import THRESHOLD_PERCENT
@@ -21,23 +21,16 @@ if TYPE_CHECKING:
     from smembench.studies.nightly.finish import Plan
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Nightly")
 class Deciding:
     """A stored run whose ambiguous cases are measured again."""
 
-    panel: ClassVar[str] = "Nightly"
-    decide: Annotated[
-        Path | None,
-        typer.Option(
-            "--decide",
-            metavar="RUN",
-            help="Measure the ambiguous cases of a stored run again, the most probable slowdown first, until they are "
-            "decided; needs no CONFIG. In a config `decide = 600` has a night do so for 600 s.",
-        ),
-    ] = None
-    max_minutes: Annotated[
-        float, typer.Option("--max-minutes", metavar="N", help="How long --decide measures.", min=0.0)
-    ] = 10.0
+    decide: Path | None = option(
+        "RUN",
+        "Measure the ambiguous cases of a stored run again, the most probable slowdown first, until they are decided; "
+        "needs no CONFIG. In a config `decide = 600` has a night do so for 600 s.",
+    )
+    max_minutes: float = option("N", "How long --decide measures.", min=0.0, default=10.0)
 
     def measured(self, folder: Path, nights: Nightly, outputs: Outputs) -> None:
         """Measure and show them.
@@ -89,50 +82,27 @@ class Deciding:
             raise typer.Exit(FAILED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Nightly")
 class Nightly:
     """Options for the use of a run, other than storing it."""
 
-    panel: ClassVar[str] = "Nightly"
-    compare_to: Annotated[
-        str | None,
-        typer.Option(
-            "--compare-to",
-            metavar="last[:N]|baseline|DIR",
-            help="Compare with the previous run or N runs (and the pinned baseline, if any), the baseline alone, or a "
-            "run; exit 3 if a case is slower. From last:3 on, the noise between runs is known.",
-        ),
-    ] = None
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="PERCENT",
-            parser=PERCENT,
-            help=f"Smallest slowdown that counts. (default: the config's threshold, or {THRESHOLD_PERCENT})",
-        ),
-    ] = None
-    keep: Annotated[
-        int | None,
-        typer.Option(
-            "--keep",
-            metavar="N",
-            help="Remove complete runs of this config on these devices beyond the newest N; never the baseline, nor "
-            "runs that a change still reported is measured against.",
-        ),
-    ] = None
-    json_lines: Annotated[
-        Path | None,
-        typer.Option("--json-lines", metavar="PATH", help="Append one line of JSON about the run."),
-    ] = None
-    openmetrics: Annotated[
-        Path | None,
-        typer.Option(
-            "--openmetrics",
-            metavar="PATH.prom",
-            help="Write metrics for node_exporter's textfile collector.",
-        ),
-    ] = None
+    compare_to: str | None = option(
+        "last[:N]|baseline|DIR",
+        "Compare with the previous run or N runs (and the pinned baseline, if any), the baseline alone, or a run; "
+        "exit 3 if a case is slower. From last:3 on, the noise between runs is known.",
+    )
+    threshold: float | None = option(
+        "PERCENT",
+        f"Smallest slowdown that counts. (default: the config's threshold, or {THRESHOLD_PERCENT})",
+        parser=PERCENT,
+    )
+    keep: int | None = option(
+        "N",
+        "Remove complete runs of this config on these devices beyond the newest N; never the baseline, nor runs that "
+        "a change still reported is measured against.",
+    )
+    json_lines: Path | None = option("PATH", "Append one line of JSON about the run.")
+    openmetrics: Path | None = option("PATH.prom", "Write metrics for node_exporter's textfile collector.")
 
     @property
     def asked(self) -> bool:
@@ -157,22 +127,14 @@ def after(
     Raises:
         UsageError: for what cannot be done, before anything is measured.
     """
-    from smembench.store.files import Output
     from smembench.studies.compare import Rules
     from smembench.studies.nightly.finish import Plan
 
     if not options.asked:
         return None
-    lines, metrics = options.json_lines, options.openmetrics
-    if metrics is not None and metrics.suffix != ".prom":
-        raise UsageError(f"--openmetrics {metrics}: the textfile collector only reads names in .prom")
-    plan = Plan(
-        options.compare_to,
-        options.keep,
-        Output(lines, what="--json-lines", append=True) if lines is not None else None,
-        Output(metrics, what="--openmetrics", force=True) if metrics is not None else None,
-        Rules.of_percent(threshold if options.threshold is None else options.threshold),
-    )
+    files = monitoring(options.json_lines, options.openmetrics)
+    rules = Rules.of_percent(threshold if options.threshold is None else options.threshold)
+    plan = Plan(options.compare_to, options.keep, *files, rules)
     plan.check(root, config)
     return lambda folder, console: _finish(plan, root, folder, console)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from smembench.cli import complete
+from smembench.cli.signature import argument, flag, group, option
 from smembench.model.axis import BLOCK, Axis
 from smembench.model.case import ENGINES
 from smembench.model.errors import UsageError
@@ -41,163 +42,79 @@ SECONDS, PERCENT, SIZE, CAPABILITY = _read(seconds), _read(percent), _read(size)
 def of_axis(axis: Axis, metavar: str = "N,…") -> Any:
     """The option for the values of an axis, with the axis's help."""
     text = f"{axis.help} (default: {axis.default})" if axis.default else axis.help
-    names = [f"--{axis.name}", f"-{axis.name}"] if len(axis.name) == 1 else []
-    return typer.Option(*names, metavar=metavar, help=text)
+    return option(metavar, text, *([f"-{axis.name}"] if len(axis.name) == 1 else []))
 
 
-ProblemName = Annotated[
-    str,
-    typer.Argument(
-        metavar="PROBLEM", help="The problem, such as transpose or matmul.", autocompletion=complete.problems
-    ),
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key: samples=50, n=1024, matmul.block=16x16."),
-]
-Sides = Annotated[
-    str | None,
-    typer.Option("--n", "-n", metavar="N,…", help="Side of square matrices, or elements. (default: the problem's)"),
-]
-Rows = Annotated[str | None, typer.Option("--m", metavar="N,…", help="Rows of A and C. (default: n)")]
-Depths = Annotated[str | None, typer.Option("--k", metavar="N,…", help="Columns of A and rows of B. (default: n)")]
-Kernels = Annotated[
-    str | None,
-    typer.Option(
-        "--kernel",
-        metavar="NAME,…",
-        help="Kernels by name. (default: the standard ones)",
-        autocompletion=complete.kernels,
-    ),
-]
-Blocks = Annotated[str | None, of_axis(BLOCK, "XxY,…")]
-Dtypes = Annotated[str | None, of_axis(Axis("dtype", "Element types.", "float32"), "NAME,…")]
-Inputs = Annotated[
-    str | None,
-    typer.Option(
-        "--inputs",
-        metavar="NAME,…",
-        help="Distribution of a product's inputs: normal, uniform, integers, zeros. "
-        "(default: normal for bfloat16, float16, tf32 and float8_e4m3, else uniform)",
-    ),
-]
-BLayouts = Annotated[
-    str | None,
-    typer.Option(
-        "--b-layout",
-        metavar="NAME,…",
-        help="How a product's second matrix lies in memory: rows, columns (as networks' weights do). "
-        "(default: columns for tf32 and float8_e4m3, else rows)",
-    ),
-]
-Devices = Annotated[
-    str | None,
-    typer.Option("--device", metavar="NAME,…", help="auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)"),
-]
-Compilers = Annotated[
-    str | None,
-    typer.Option(
-        "--compiler",
-        metavar="NAME,…",
-        help=f"{', '.join(names())}; calls of libraries are compiled by none. "
-        f"(default: {ENGINES[0]}; where it is not installed, {ENGINES[1]})",
-    ),
-]
-Peers = Annotated[
-    bool | None,
-    typer.Option("--peers", help="Also measure cuBLAS, CuPy and PyTorch, where installed."),
-]
-Cache = Annotated[
-    str | None,
-    typer.Option(
-        "--cache",
-        metavar="MODE,…",
-        help="L2 as the launch before left it (warm), full of other data (cold) or of copies of the arrays (rotated). "
-        "(default: warm)",
-    ),
-]
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Cases = Annotated[
-    str | None,
-    typer.Option("--case", metavar="TEXT", help="Only cases whose id contains this, or matches it if it has a *."),
-]
+PROBLEM = argument(
+    "PROBLEM", "The problem, such as transpose or matmul.", default=..., autocompletion=complete.problems
+)
+OVERRIDES = option("KEY=VALUE", "Override a key: samples=50, n=1024, matmul.block=16x16.")
+SIDES = option("N,…", "Side of square matrices, or elements. (default: the problem's)", "-n")
+ROWS = option("N,…", "Rows of A and C. (default: n)")
+DEPTHS = option("N,…", "Columns of A and rows of B. (default: n)")
+KERNELS = option("NAME,…", "Kernels by name. (default: the standard ones)", autocompletion=complete.kernels)
+BLOCKS = of_axis(BLOCK, "XxY,…")
+DTYPES = of_axis(Axis("dtype", "Element types.", "float32"), "NAME,…")
+INPUTS = option(
+    "NAME,…",
+    "Distribution of a product's inputs: normal, uniform, integers, zeros. "
+    "(default: normal for bfloat16, float16, tf32 and float8_e4m3, else uniform)",
+)
+B_LAYOUTS = option(
+    "NAME,…",
+    "How a product's second matrix lies in memory: rows, columns (as networks' weights do). "
+    "(default: columns for tf32 and float8_e4m3, else rows)",
+)
+DEVICES = option("NAME,…", "auto, cuda, cuda:1, cpu. (default: auto, a GPU if usable)")
+COMPILERS = option(
+    "NAME,…",
+    f"{', '.join(names())}; calls of libraries are compiled by none. "
+    f"(default: {ENGINES[0]}; where it is not installed, {ENGINES[1]})",
+)
+PEERS = flag("Also measure cuBLAS, CuPy and PyTorch, where installed.", default=None)
+CACHE = option(
+    "MODE,…",
+    "L2 as the launch before left it (warm), full of other data (cold) or of copies of the arrays (rotated). "
+    "(default: warm)",
+)
+CASES = option("TEXT", "Only cases whose id contains this, or matches it if it has a *.")
+WHY = flag("Show each claim of the documents in full, with its interval and the reason.")
 
 
-Why = Annotated[
-    bool, typer.Option("--why", help="Show each claim of the documents in full, with its interval and the reason.")
-]
-
-
-@dataclass(frozen=True, kw_only=True)
+@group("Sampling")
 class Sampling:
     """Sampling limits; the values given become keys of the run's config."""
 
-    panel: ClassVar[str] = "Sampling"
-    quick: Annotated[
-        bool, typer.Option("--quick", help="At least 10 samples in 1 round, until ±5 %; at most 2 s per case.")
-    ] = False
-    rigorous: Annotated[
-        bool,
-        typer.Option("--rigorous", help="At least 100 samples in 10 rounds, until ±0.2 %; at most 120 s per case."),
-    ] = False
-    samples: Annotated[
-        int | None, typer.Option(metavar="N", help="Minimum number of samples per case. (default: 30)")
-    ] = None
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Minimum number of rounds over all cases, each in a new random order. (default: 3)"
-        ),
-    ] = None
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PERCENT",
-            parser=PERCENT,
-            help="Sample until the 95 % interval of the samples' median is within ± this; only more rounds narrow what "
-            "differs between rounds. (default: 0.5 on a GPU, 2 on a CPU)",
-        ),
-    ] = None
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="Maximum sampling time per case; CPU cases too slow for 3 samples are skipped. (default: 30s)",
-        ),
-    ] = None
-    warmup: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="How long to launch the kernel before the samples of each round. (default: 20ms)",
-        ),
-    ] = None
-    sustained: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="After all rounds, launch each case on a GPU back to back for this long: times at the beginning and "
-            "at the end, energy per launch. (default: 0s)",
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Seed of the random inputs and of the order of cases. (default: a new one per run)"
-        ),
-    ] = None
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIME",
-            parser=SECONDS,
-            help="Abort a case that takes longer than this, sampling excluded. (default: 300s)",
-        ),
-    ] = None
+    quick: bool = flag("At least 10 samples in 1 round, until ±5 %; at most 2 s per case.")
+    rigorous: bool = flag("At least 100 samples in 10 rounds, until ±0.2 %; at most 120 s per case.")
+    samples: int | None = option("N", "Minimum number of samples per case. (default: 30)")
+    rounds: int | None = option(
+        "N", "Minimum number of rounds over all cases, each in a new random order. (default: 3)"
+    )
+    precision: float | None = option(
+        "PERCENT",
+        "Sample until the 95 % interval of the samples' median is within ± this; only more rounds narrow what differs "
+        "between rounds. (default: 0.5 on a GPU, 2 on a CPU)",
+        parser=PERCENT,
+    )
+    max_seconds: float | None = option(
+        "TIME",
+        "Maximum sampling time per case; CPU cases too slow for 3 samples are skipped. (default: 30s)",
+        parser=SECONDS,
+    )
+    warmup: float | None = option(
+        "TIME", "How long to launch the kernel before the samples of each round. (default: 20ms)", parser=SECONDS
+    )
+    sustained: float | None = option(
+        "TIME",
+        "After all rounds, launch each case on a GPU back to back for this long: times at the beginning and at the "
+        "end, energy per launch. (default: 0s)",
+        parser=SECONDS,
+    )
+    seed: int | None = option("N", "Seed of the random inputs and of the order of cases. (default: a new one per run)")
+    timeout: float | None = option(
+        "TIME", "Abort a case that takes longer than this, sampling excluded. (default: 300s)", parser=SECONDS
+    )
 
     def config(self) -> dict[str, Any]:
         """The keys given, over those of a preset.
@@ -219,49 +136,36 @@ def _silence(quiet: bool) -> bool:
     return quiet
 
 
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_silence, help="Print results and errors, but no notes, no progress.")
-]
+QUIET = flag("Print results and errors, but no notes, no progress.", "-q", callback=_silence)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Output")
 class Outputs:
     """Destinations of a command's result; ``cli.output.opened`` reads them. Hidden options are older spellings."""
 
-    panel: ClassVar[str] = "Output"
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the result as its suffix says: .csv, .json, .md, .tex or .html; a run also .gbench.json, "
-            ".nvbench.json, .bmf.json or .smaller.json; -.csv and so on print it.",
-        ),
-    ] = None
-    json: Json = False
-    quiet: Quiet = False
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
-    csv: Annotated[Path | None, typer.Option(metavar="PATH|-", hidden=True)] = None
-    markdown: Annotated[bool, typer.Option("--markdown", hidden=True)] = False
-    latex: Annotated[bool, typer.Option("--latex", hidden=True)] = False
+    export: Path | None = option(
+        "FILE",
+        "Write the result as its suffix says: .csv, .json, .md, .tex or .html; a run also .gbench.json, "
+        ".nvbench.json, .bmf.json or .smaller.json; -.csv and so on print it.",
+    )
+    json: bool = flag("Print JSON instead of tables.")
+    quiet: bool = QUIET
+    force: bool = flag("Replace existing files.")
+    csv: Path | None = option("PATH|-", "", hidden=True)
+    markdown: bool = flag("", hidden=True)
+    latex: bool = flag("", hidden=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Running")
 class Running(Outputs):
     """Options of a run's progress and of its output."""
 
-    panel: ClassVar[str] = "Running"
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace existing files; resume even if something differs.")
-    ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and measure nothing.")] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also print the calibration and every sample.")] = (
-        False
-    )
-    no_lock: Annotated[bool, typer.Option("--no-lock", help="Run even if another run uses the GPU.")] = False
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until no other run uses the GPU.")] = False
-    nvtx: Annotated[
-        bool, typer.Option("--nvtx", help="Mark each case in each round as a range for nsys and ncu; needs nvtx.")
-    ] = False
+    force: bool = flag("Replace existing files; resume even if something differs.")
+    dry_run: bool = flag("Print the cases and measure nothing.")
+    verbose: bool = flag("Also print the calibration and every sample.", "-v")
+    no_lock: bool = flag("Run even if another run uses the GPU.")
+    wait: bool = flag("Wait until no other run uses the GPU.")
+    nvtx: bool = flag("Mark each case in each round as a range for nsys and ncu; needs nvtx.")
 
     def check_nvtx(self, other: str = "") -> None:
         """Raise UsageError if --nvtx is given and nvtx is missing, or ``other``, an option that leaves no ranges."""

@@ -128,6 +128,20 @@ def _asked(asked: Outputs, but: Mapping[str, str] = _NONE) -> Iterator[tuple[str
         yield f"--export {path}" if to_stdout else "--export", None if to_stdout else path, form
 
 
+def monitoring(json_lines: Path | None, openmetrics: Path | None) -> tuple[Output | None, Output | None]:
+    """The files for a monitoring system, checked now: lines are appended, metrics replaced.
+
+    Raises:
+        UsageError: for a file that cannot be written, and metrics that the textfile collector does not read.
+    """
+    from smembench.store.files import Output
+
+    if openmetrics is not None and openmetrics.suffix != ".prom":
+        raise UsageError(f"--openmetrics {openmetrics}: the textfile collector only reads names in .prom")
+    lines = Output(json_lines, what="--json-lines", append=True) if json_lines is not None else None
+    return lines, Output(openmetrics, what="--openmetrics", force=True) if openmetrics is not None else None
+
+
 def only_json(why: str) -> dict[str, str]:
     """The forms that a command does not have which prints lines instead of tables; ``why`` is the reason."""
     return {form: why for form in _FORMS.values() if form != "json"}

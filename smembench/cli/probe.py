@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from smembench.cli.options import Outputs
 from smembench.cli.output import opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, option, takes
 from smembench.model.errors import SmembenchError
 from smembench.model.text import number_of
 from smembench.studies.probe import FAMILIES
@@ -19,22 +16,12 @@ _HELP = "; ".join(f"{name}: {what}" for name, what in FAMILIES.items()) + ". (de
 
 @takes(outputs=Outputs)
 def probe(
-    families: Annotated[str | None, typer.Argument(metavar="FAMILY,…", help=_HELP)] = None,
+    families: str | None = argument("FAMILY,…", _HELP),
     *,
-    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1.")] = "auto",
-    run: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show a sheet stored with --export FILE.json; measure nothing.")
-    ] = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Show every figure, how it was measured, and where the published one is from."),
-    ] = False,
-    processes: Annotated[
-        int,
-        typer.Option(
-            "--processes", min=1, metavar="N", help="Measure in N processes; intervals contain what differs between."
-        ),
-    ] = 3,
+    device: str = option("NAME", "auto, cuda, cuda:1.", default="auto"),
+    run: Path | None = option("FILE", "Show a sheet stored with --export FILE.json; measure nothing."),
+    full: bool = flag("Show every figure, how it was measured, and where the published one is from."),
+    processes: int = option("N", "Measure in N processes; intervals contain what differs between.", min=1, default=3),
     outputs: Outputs,
 ) -> None:
     """Measure the data sheet of this GPU's shared memory.

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from smembench.cli import options
 from smembench.cli.options import Running, Sampling
-from smembench.cli.signature import keyword, sign, takes
+from smembench.cli.signature import argument, flag, keyword, sign, takes
 from smembench.kernels.problems import COMMANDS, PROBLEMS
 from smembench.model.axis import Axis
 from smembench.model.problem import Problem
 
 _SHARED: dict[str, Any] = {
-    "kernel": options.Kernels,
-    "dtype": options.Dtypes,
-    "inputs": options.Inputs,
-    "b_layout": options.BLayouts,
-    "device": options.Devices,
-    "cache": options.Cache,
-    "compiler": options.Compilers,
-    "peers": options.Peers,
+    "kernel": options.KERNELS,
+    "dtype": options.DTYPES,
+    "inputs": options.INPUTS,
+    "b_layout": options.B_LAYOUTS,
+    "device": options.DEVICES,
+    "cache": options.CACHE,
+    "compiler": options.COMPILERS,
+    "peers": options.PEERS,
 }
 
 
@@ -56,16 +54,17 @@ def _command(name: str, problems: Sequence[Problem]) -> Callable[..., None]:
     shared = {key: shown for key, shown in _SHARED.items() if any(key in problem.texts.options for problem in problems)}
     if "dtype" in shared:
         dtype = Axis("dtype", "Element types.", PROBLEMS[name].dtypes[0])
-        shared["dtype"] = Annotated[str | None, options.of_axis(dtype, "NAME,…")]
-    sizes = Annotated[str | None, typer.Argument(metavar=f"{size.upper()},…", help=f"The same as --{size}.")]
-    sign(command, [keyword(key, kind) for key, kind in {"sizes": sizes, **own, **shared}.items()])
+        shared["dtype"] = options.of_axis(dtype, "NAME,…")
+    taken = {"sizes": argument(f"{size.upper()},…", f"The same as --{size}."), **own, **shared}
+    kinds = dict.fromkeys(("pad", "peers"), bool | None)
+    sign(command, [keyword(key, kinds.get(key, str | None), shown) for key, shown in taken.items()])
     return takes(sampling=Sampling, running=Running)(command)
 
 
 def _own(axis: Axis) -> Any:
     if axis.name == "pad":
-        return Annotated[bool | None, typer.Option("--pad/--no-pad", help=axis.help)]
-    return Annotated[str | None, options.of_axis(axis, "XxY,…" if axis.name == "block" else "N,…")]
+        return flag(axis.help, "--pad/--no-pad", default=None)
+    return options.of_axis(axis, "XxY,…" if axis.name == "block" else "N,…")
 
 
 def _sweeps(name: str, problems: Sequence[Problem], given: dict[str, Any]) -> list[dict[str, Any]]:

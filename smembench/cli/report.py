@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
-from smembench.cli.options import Quiet
+from smembench.cli.options import QUIET
+from smembench.cli.signature import argument, flag, option
 from smembench.model.errors import UsageError
 
 _DEFAULT = Path("report.html")
 
 
 def report(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="DIR|cases.csv…", help="Runs' folders, folders of runs, or CSVs of cases.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--export", "--output", "-o", metavar="FILE", help="The HTML file; - for stdout. (default: report.html)"
-        ),
-    ] = None,
-    png: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PNG into DIR, for slides.")] = None,
-    svg: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as SVG into DIR, for slides.")] = None,
-    figure: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="With --png or --svg: only these figures; * matches anything.")
-    ] = None,
-    fleet: Annotated[
-        bool,
-        typer.Option(
-            "--fleet", help="Treat the runs of a folder as a fleet: which GPU is slow? (default: if it is a fleet's)"
-        ),
-    ] = False,
-    quiet: Quiet = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing HTML file.")] = False,
+    paths: list[Path] = argument("DIR|cases.csv…", "Runs' folders, folders of runs, or CSVs of cases.", default=...),
+    output: Path | None = option(
+        "FILE", "The HTML file; - for stdout. (default: report.html)", "--export", "--output", "-o"
+    ),
+    png: Path | None = option("DIR", "Write figures as PNG into DIR, for slides."),
+    svg: Path | None = option("DIR", "Write figures as SVG into DIR, for slides."),
+    figure: str | None = option("NAME,…", "With --png or --svg: only these figures; * matches anything."),
+    fleet: bool = flag("Treat the runs of a folder as a fleet: which GPU is slow? (default: if it is a fleet's)"),
+    quiet: bool = QUIET,
+    force: bool = flag("Replace an existing HTML file."),
 ) -> None:
     """Write stored runs as one self-contained HTML file.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running)
 def reproduce(
-    *, device: options.Devices = None, why: options.Why = False, sampling: Sampling, running: Running
+    *, device: str | None = options.DEVICES, why: bool = options.WHY, sampling: Sampling, running: Running
 ) -> None:
     """Check published claims about shared memory on this machine.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from smembench.cli import complete, options
 from smembench.cli.nightly import Deciding, Nightly, after
 from smembench.cli.options import Running, Sampling
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, option, takes
 from smembench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,25 +19,16 @@ if TYPE_CHECKING:
 
 @takes(sampling=Sampling, running=Running, nights=Nightly, deciding=Deciding)
 def run(
-    config: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="CONFIG",
-            help="What to measure: a TOML file, or one of the package's configs, such as quick or nightly.",
-            autocompletion=complete.configs,
-        ),
-    ] = None,
+    config: Path | None = argument(
+        "CONFIG",
+        "What to measure: a TOML file, or one of the package's configs, such as quick or nightly.",
+        autocompletion=complete.configs,
+    ),
     *,
-    set_: options.Overrides = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to create the run's folder.")
-    ] = Path("results"),
-    resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Resume an interrupted run: its folder, or `last`.")
-    ] = None,
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Leave host name, UUIDs and arguments out of run.json.")
-    ] = False,
+    set_: list[str] | None = options.OVERRIDES,
+    output: Path = option("DIR", "Where to create the run's folder.", "-o", default=Path("results")),
+    resume: Path | None = option("DIR", "Resume an interrupted run: its folder, or `last`."),
+    anonymous: bool = flag("Leave host name, UUIDs and arguments out of run.json."),
     sampling: Sampling,
     running: Running,
     nights: Nightly,

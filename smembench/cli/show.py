@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from smembench.cli.options import Cases, Outputs, Why, one_of
+from smembench.cli.options import CASES, WHY, Outputs, one_of
 from smembench.cli.output import opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, takes
 from smembench.model.errors import UsageError
 
 
 @takes(outputs=Outputs)
 def show(
-    path: Annotated[
-        Path, typer.Argument(metavar="DIR|FILE", help="A run's folder, a cases.csv, NVBench's JSON, or last.")
-    ],
+    path: Path = argument("DIR|FILE", "A run's folder, a cases.csv, NVBench's JSON, or last.", default=...),
     *,
-    tables: Annotated[
-        bool, typer.Option("--tables", help="All tables; without it a run of many is summarised.")
-    ] = False,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Beside the documents' figures, as reproduce shows them.")
-    ] = False,
-    why: Why = False,
-    ladder: Annotated[
-        bool, typer.Option("--ladder", help="Only the steps of the ladders, as ladder shows them.")
-    ] = False,
-    limits: Annotated[
-        bool, typer.Option("--limits", help="Only the best kernel of each size, beside the ceiling and libraries.")
-    ] = False,
-    compilers: Annotated[
-        bool, typer.Option("--compilers", help="Only kernels and their ports, as compilers shows them.")
-    ] = False,
-    break_even: Annotated[
-        bool, typer.Option("--break-even", help="Only the size from which a GPU's kernels are faster than the CPU.")
-    ] = False,
-    case: Cases = None,
+    tables: bool = flag("All tables; without it a run of many is summarised."),
+    documents: bool = flag("Beside the documents' figures, as reproduce shows them."),
+    why: bool = WHY,
+    ladder: bool = flag("Only the steps of the ladders, as ladder shows them."),
+    limits: bool = flag("Only the best kernel of each size, beside the ceiling and libraries."),
+    compilers: bool = flag("Only kernels and their ports, as compilers shows them."),
+    break_even: bool = flag("Only the size from which a GPU's kernels are faster than the CPU."),
+    case: str | None = CASES,
     outputs: Outputs,
 ) -> None:
     """Show a stored run: its tables, or a summary if they are many.

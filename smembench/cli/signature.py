@@ -1,4 +1,4 @@
-"""Signatures of commands that are made of parts: the fields of dataclasses, or what a problem declares."""
+"""Signatures of commands: options, alone and in dataclasses, and those of what a problem declares."""
 
 from __future__ import annotations
 
@@ -6,34 +6,63 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import fields
-from typing import Annotated, Any, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
+
+import typer
+from typer.models import OptionInfo
+
+T = TypeVar("T")
+
+
+def option(metavar: str | None, text: str, *names: str, default: object = None, **more: Any) -> Any:
+    """The default of a parameter that is an option with a value, ``--max-seconds`` for ``max_seconds``.
+
+    ``names`` are further ones, or another long one.
+    """
+    return typer.Option(default, *names, metavar=metavar, help=text, **more)
+
+
+def flag(text: str, *names: str, default: bool | None = False, **more: Any) -> Any:
+    """The same without a value."""
+    return typer.Option(default, *names, help=text, **more)
+
+
+def argument(metavar: str, text: str, *, default: object = None, **more: Any) -> Any:
+    """The default of a parameter that is an argument; that of a required one is ``...``."""
+    return typer.Argument(default, metavar=metavar, help=text, **more)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def group(panel: str | None = None) -> Callable[[type[T]], type[T]]:
+    """A dataclass of options, which help shows in this panel; inherited ones in that of their own class."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        for name, shared in list(vars(cls).items()):
+            if isinstance(shared, OptionInfo):
+                own = copy(shared)
+                own.rich_help_panel = panel
+                setattr(cls, name, field(default=own.default, metadata={"option": own}))
+        return dataclass(frozen=True, kw_only=True)(cls)
+
+    return decorate
 
 
 def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of dataclasses to a command: each field is an option, and the command receives the instances.
-
-    Help shows the options of a dataclass in the panel that it names, if any; inherited ones in that of their own class.
-    """
+    """Add the options of groups to a command: each field is an option, and the command receives the instances."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         parameters = inspect.signature(command, eval_str=True).parameters.values()
         shown = [parameter for parameter in parameters if parameter.name not in groups]
-        for group in groups.values():
-            hints = get_type_hints(group, include_extras=True)
-            for field in fields(group):
-                kind = hints[field.name]
-                if panel := _panel(group, field.name):
-                    option = copy(kind.__metadata__[0])
-                    option.rich_help_panel = panel
-                    kind = Annotated[kind.__origin__, option]
-                shown.append(keyword(field.name, kind, field.default))
+        for taken in groups.values():
+            hints = get_type_hints(taken)
+            shown += [keyword(own.name, hints[own.name], own.metadata["option"]) for own in fields(taken)]
 
         @functools.wraps(command)
         def wrapper(**values: Any) -> None:
             made = {
-                name: group(**{field.name: values.pop(field.name) for field in fields(group)})
-                for name, group in groups.items()
+                name: taken(**{own.name: values.pop(own.name) for own in fields(taken)})
+                for name, taken in groups.items()
             }
             command(**values, **made)
 
@@ -44,18 +73,23 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., None]], Callable[..., 
     return decorate
 
 
-def _panel(group: type[Any], field: str) -> str | None:
-    """The panel of the class that declares a field."""
-    owner = next(cls for cls in group.__mro__ if field in vars(cls).get("__annotations__", {}))
-    return getattr(owner, "panel", None)
-
-
-def keyword(name: str, kind: Any, default: object = None) -> inspect.Parameter:
-    """A parameter of a command that Typer shows as an option; ``kind`` is its annotation."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+def keyword(name: str, kind: Any, option: object) -> inspect.Parameter:
+    """A parameter of a command that Typer shows as this option; ``kind`` is its annotation."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
 
 
 def sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
     """Show Typer these parameters of a command that takes ``**values``."""
-    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010 - mypy knows no such attribute
+    signature = inspect.Signature([_named(parameter) for parameter in parameters])
+    setattr(command, "__signature__", signature)  # noqa: B010 - mypy knows no such attribute
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def _named(parameter: inspect.Parameter) -> inspect.Parameter:
+    """The parameter with an option of its name, unless the option has another long one. Typer would add --no-…"""
+    names = getattr(parameter.default, "param_decls", None) or ()
+    if not isinstance(parameter.default, OptionInfo) or any(name.startswith("--") for name in names):
+        return parameter
+    own = copy(parameter.default)
+    own.param_decls = (f"--{parameter.name.strip('_').replace('_', '-')}", *names)
+    return parameter.replace(default=own)

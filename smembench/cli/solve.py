@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from smembench.cli.options import Outputs
 from smembench.cli.output import Opened, only_json, opened
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, takes
 from smembench.model.errors import SmembenchError, UsageError
 
 if TYPE_CHECKING:
@@ -25,17 +23,12 @@ def complete_exercise(incomplete: str) -> list[str]:
 
 @takes(outputs=Outputs)
 def solve(
-    exercise: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="EXERCISE|FILE",
-            help="Its name, or its file; all are listed if none is given.",
-            autocompletion=complete_exercise,
-        ),
-    ] = None,
+    exercise: str | None = argument(
+        "EXERCISE|FILE", "Its name, or its file; all are listed if none is given.", autocompletion=complete_exercise
+    ),
     *,
-    hint: Annotated[bool, typer.Option("--hint", help="Print a hint.")] = False,
-    solution: Annotated[bool, typer.Option("--solution", help="Print a solution.")] = False,
+    hint: bool = flag("Print a hint."),
+    solution: bool = flag("Print a solution."),
     outputs: Outputs,
 ) -> None:
     """Complete or repair a kernel; it is graded without a GPU.

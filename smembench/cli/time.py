@@ -3,55 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from smembench.cli import options
 from smembench.cli.explain_options import Launch
 from smembench.cli.options import Running, Sampling
-from smembench.cli.signature import takes
+from smembench.cli.signature import argument, flag, group, option, takes
 from smembench.model.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from smembench.model.case import Case
 
 
-@dataclass(frozen=True, kw_only=True)
+@group()
 class TimedLaunch(Launch):
     """Launch options for all kernels; expressions may name sizes."""
 
-    panel: ClassVar = ""
-    grid: Annotated[str | None, typer.Option(metavar="XxYxZ", help="Blocks: 128x128, or 'cdiv(n, 32), n//8'.")] = None
-    block: Annotated[
-        str | None, typer.Option(metavar="XxYxZ", help="Threads per block. (default: Triton's by num_warps)")
-    ] = None
-    arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--arg",
-            metavar="ARG",
-            help="An argument, in the kernel's order: float32\\[n,n], n, 0.5, 'float32 0.5', x.npy, 'bfloat16 x.npy', "
-            "and for Triton BLOCK=128.",
-        ),
-    ] = None
+    grid: str | None = option("XxYxZ", "Blocks: 128x128, or 'cdiv(n, 32), n//8'.")
+    block: str | None = option("XxYxZ", "Threads per block. (default: Triton's by num_warps)")
+    arg: list[str] | None = option(
+        "ARG",
+        "An argument, in the kernel's order: float32\\[n,n], n, 0.5, 'float32 0.5', x.npy, 'bfloat16 x.npy', and for "
+        "Triton BLOCK=128.",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Launch attributes")
 class Attributes:
     """Attributes of the launch, and of the code."""
 
-    panel: ClassVar = "Launch attributes"
-    cooperative: Annotated[bool, typer.Option("--cooperative", help="All blocks are resident at once.")] = False
-    carveout: Annotated[
-        int | None,
-        typer.Option(min=0, max=100, metavar="PERCENT", help="Share of L1 and shared memory that is shared memory."),
-    ] = None
-    max_registers: Annotated[
-        int | None, typer.Option(min=16, max=255, metavar="N", help="Maximum registers per thread, for .cu files.")
-    ] = None
+    cooperative: bool = flag("All blocks are resident at once.")
+    carveout: int | None = option("PERCENT", "Share of L1 and shared memory that is shared memory.", min=0, max=100)
+    max_registers: int | None = option("N", "Maximum registers per thread, for .cu files.", min=16, max=255)
 
     @property
     def options(self) -> list[str]:
@@ -59,80 +43,43 @@ class Attributes:
         return [f"--maxrregcount={self.max_registers}"] if self.max_registers else []
 
 
-@dataclass(frozen=True, kw_only=True)
+@group()
 class Checks:
     """Outputs of kernels and their reference. Arguments go by their number from 0, or by name."""
 
-    panel: ClassVar = ""
-    out: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ARG", help="An array that is only written. (default: found by two poisoned launches)"),
-    ] = None
-    inout: Annotated[list[str] | None, typer.Option(metavar="ARG", help="An array restored before each launch.")] = None
-    reset: Annotated[
-        list[str] | None, typer.Option(metavar="ARG=VALUE", help="An array filled before each launch.")
-    ] = None
-    scratch: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ARG", help="An array to work in, poisoned at first, which is not checked."),
-    ] = None
-    check: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TARGET",
-            help="path.py:function, which gets NumPy's arrays and returns or writes the outputs; another kernel; or "
-            "none.",
-        ),
-    ] = None
+    out: list[str] | None = option("ARG", "An array that is only written. (default: found by two poisoned launches)")
+    inout: list[str] | None = option("ARG", "An array restored before each launch.")
+    reset: list[str] | None = option("ARG=VALUE", "An array filled before each launch.")
+    scratch: list[str] | None = option("ARG", "An array to work in, poisoned at first, which is not checked.")
+    check: str | None = option(
+        "TARGET",
+        "path.py:function, which gets NumPy's arrays and returns or writes the outputs; another kernel; or none.",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Tolerances")
 class Tolerances:
     """Tolerances of outputs against their reference."""
 
-    panel: ClassVar = "Tolerances"
-    rtol: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Relative tolerance. (default: by the type, and --flops as the length of sums)"),
-    ] = None
-    atol: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Absolute tolerance. (default: rtol of the outputs' root mean square)"),
-    ] = None
+    rtol: float | None = option("X", "Relative tolerance. (default: by the type, and --flops as the length of sums)")
+    atol: float | None = option("X", "Absolute tolerance. (default: rtol of the outputs' root mean square)")
 
 
-@dataclass(frozen=True, kw_only=True)
+@group()
 class Counts:
     """Sizes."""
 
-    panel: ClassVar = ""
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=N,…", help="A size for expressions: n=1024,4096 or n=1k:8k:*2."),
-    ] = None
-    tune: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=N,…", help="Find the fastest values of macros, or of arguments by name."),
-    ] = None
+    sweep: list[str] | None = option("NAME=N,…", "A size for expressions: n=1024,4096 or n=1k:8k:*2.")
+    tune: list[str] | None = option("NAME=N,…", "Find the fastest values of macros, or of arguments by name.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@group("Rates and search")
 class Rates:
     """Amounts from which rates are computed, and the values to try."""
 
-    panel: ClassVar = "Rates and search"
-    bytes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N", help="Bytes moved per launch; bytes0 is the first array's. (default: each array once)"
-        ),
-    ] = None
-    flops: Annotated[
-        str | None, typer.Option(metavar="N", help="Floating-point operations per launch, such as 2*n*n*n.")
-    ] = None
-    where: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="Constraint on sizes and tuned values: 'BLOCK * TM <= 256'.")
-    ] = None
+    bytes: str | None = option("N", "Bytes moved per launch; bytes0 is the first array's. (default: each array once)")
+    flops: str | None = option("N", "Floating-point operations per launch, such as 2*n*n*n.")
+    where: str | None = option("EXPR", "Constraint on sizes and tuned values: 'BLOCK * TM <= 256'.")
 
 
 @takes(
@@ -146,17 +93,15 @@ class Rates:
     running=Running,
 )
 def time(
-    kernels: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="KERNEL…",
-            help="path.cu:name, .ptx, .cubin (which has no types: write 'float32 2' for a float), or .py: Numba, "
-            "Triton, CuPy or any function that enqueues work.",
-        ),
-    ],
+    kernels: list[str] = argument(
+        "KERNEL…",
+        "path.cu:name, .ptx, .cubin (which has no types: write 'float32 2' for a float), or .py: Numba, Triton, CuPy "
+        "or any function that enqueues work.",
+        default=...,
+    ),
     *,
-    device: options.Devices = None,
-    cache: options.Cache = None,
+    device: str | None = options.DEVICES,
+    cache: str | None = options.CACHE,
     launch: TimedLaunch,
     attributes: Attributes,
     checks: Checks,
@@ -194,11 +139,7 @@ def time(
     from smembench.studies.tune import launches
 
     keys: dict[str, Any] = {
-        "grid": launch.grid,
-        "block": launch.block,
-        "cluster": launch.cluster,
-        "arg": launch.arg,
-        "shared_bytes": launch.shared_bytes,
+        **{name: getattr(launch, name) for name in ("grid", "block", "cluster", "arg", "shared_bytes")},
         "carveout": attributes.carveout,
         "option": [*launch.options, *attributes.options] or None,
         "cooperative": attributes.cooperative or None,

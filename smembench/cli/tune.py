@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ from smembench.cli import options
 from smembench.cli.explain_options import Sizes
 from smembench.cli.options import Outputs, Sampling
 from smembench.cli.output import opened, print_json
-from smembench.cli.signature import takes
+from smembench.cli.signature import flag, option, takes
 
 if TYPE_CHECKING:
     from smembench.studies.tune import Search
@@ -22,29 +22,17 @@ if TYPE_CHECKING:
 
 @takes(sizes=Sizes, sampling=Sampling, outputs=Outputs)
 def tune(
-    problem: options.ProblemName,
+    problem: str = options.PROBLEM,
     *,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n",
-            "-n",
-            parser=options.SIZE,
-            metavar="N",
-            help="Side, or elements. (default: the problem's)",
-        ),
-    ] = None,
-    dtype: Annotated[str, typer.Option(metavar="NAME", help="Element type.")] = "float32",
-    kernel: options.Kernels = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cuda, cuda:1, cpu.")] = "auto",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="BEST.toml", help="Write the best case for smembench run.")
-    ] = None,
-    objective: Annotated[
-        Literal["time", "energy"],
-        typer.Option(help="What the best is least in; energy is per launch, under a load of 10 s. (default: time)"),
-    ] = "time",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the candidates and stop.")] = False,
+    n: int | None = option("N", "Side, or elements. (default: the problem's)", "-n", parser=options.SIZE),
+    dtype: str = option("NAME", "Element type.", default="float32"),
+    kernel: str | None = options.KERNELS,
+    device: str = option("NAME", "auto, cuda, cuda:1, cpu.", default="auto"),
+    output: Path | None = option("BEST.toml", "Write the best case for smembench run.", "-o"),
+    objective: Literal["time", "energy"] = option(
+        None, "What the best is least in; energy is per launch, under a load of 10 s. (default: time)", default="time"
+    ),
+    dry_run: bool = flag("Print the candidates and stop."),
     sizes: Sizes,
     sampling: Sampling,
     outputs: Outputs,

@@ -7,6 +7,11 @@ be imported in place of the library's. Here only PYTHONPATH adds directories, as
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 
 def child_command(module: str, *arguments: object) -> list[str]:
@@ -18,6 +23,14 @@ def child_command(module: str, *arguments: object) -> list[str]:
 def module_command(module: str, *arguments: object) -> list[str]:
     """The command line that runs a module of another package, or of this one at another revision by PYTHONPATH."""
     return [sys.executable, "-P", "-m", module, *map(str, arguments)]
+
+
+def captured(command: str | Sequence[str], **more: Any) -> CompletedProcess[str]:
+    """Run a command to its end, a text by the shell, without input; what it prints is text. Ctrl-C reaches it, too."""
+    from subprocess import DEVNULL, run
+
+    ends: dict[str, Any] = {"stdin": DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    return run(command, shell=isinstance(command, str), check=False, **ends, **more)
 
 
 def _main() -> None:

@@ -51,30 +51,23 @@ PRINTED = _recoloured("print", ((dark, light) for light, dark in _COLOURS.values
 """CSS for a chart that was drawn on a dark screen."""
 SERIES = [f"var(--series-{place})" for place in range(6)]
 """Distinguishable with protanopia, deuteranopia and tritanopia."""
+_LABELS = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 12}
 _CONFIG = {
     "font": "system-ui, 'DejaVu Sans', sans-serif",
     "background": "var(--paper)",
     "view": {"stroke": None},
     "range": {"category": SERIES},
     "axis": {
-        "labelColor": "var(--ink)",
-        "titleColor": "var(--ink)",
+        **_LABELS,
         "gridColor": "var(--line)",
         "domainColor": "var(--muted)",
         "tickColor": "var(--muted)",
         "titleFontWeight": "normal",
-        "labelFontSize": 12,
         "titleFontSize": 12,
         "labelLimit": 230,
     },
     "axisDiscrete": {"grid": False, "ticks": False, "domain": False},
-    "legend": {
-        "labelColor": "var(--ink)",
-        "titleColor": "var(--ink)",
-        "orient": "bottom",
-        "columns": 2,
-        "labelFontSize": 12,
-    },
+    "legend": {**_LABELS, "orient": "bottom", "columns": 2},
     "title": {"color": "var(--ink)", "anchor": "start", "fontSize": 15, "offset": 12},
     "mark": {"color": SERIES[0]},
     "text": {"color": "var(--ink)", "fontSize": 12},
@@ -128,6 +121,11 @@ def layer(kind: str, values: Values, look: Spec | None = None, /, **encoding: ob
     silent = kind == "line" or not values or "says" not in values[0]
     mark: Spec = {"type": kind, **(look or {}), **({"aria": False} if silent else {})}
     return {"mark": mark, "encoding": encoding | ({} if silent else says), "data": {"values": values}}
+
+
+def layered(height: float, *layers: Spec) -> Spec:
+    """Layers one over the other, the first at the bottom; the height is in pixels."""
+    return {"height": height, "layer": list(layers)}
 
 
 def number_axis(field: str, title: str, axis: Spec | None = None, /, **scale: object) -> Spec:

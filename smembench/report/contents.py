@@ -28,13 +28,14 @@ from smembench.store.schema import Row
 from smembench.studies.accept import accepted_beside
 from smembench.studies.compare import compare_runs
 from smembench.studies.compare.beside import beside
+from smembench.studies.compare.verdicts import CHANGED
 from smembench.studies.history.read import night_of
 from smembench.studies.history.revisions import by_revision
 from smembench.studies.history.series import series_of
 from smembench.studies.ladder.climb import climb
 from smembench.studies.probe.sheet import of_run
 from smembench.views.break_even import where_it_pays
-from smembench.views.compare import CHANGED, comparison_sections
+from smembench.views.compare import comparison_sections
 from smembench.views.history import history_sections, runs_of, series_names
 from smembench.views.history_notes import percent
 from smembench.views.ladder import ladder, ladders

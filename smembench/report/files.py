@@ -13,7 +13,7 @@ from smembench.model.install import extra
 from smembench.model.progress import Step, unseen
 from smembench.report.charts import Chart, rendered
 from smembench.run.axes import split, unknown
-from smembench.store.files import write_whole
+from smembench.store.files import refused, write_whole
 
 
 def check_extra(what: str, *modules: str) -> None:
@@ -53,10 +53,8 @@ def write_figures(charts: Sequence[Chart], kind: Literal["png", "svg"], folder: 
     Raises:
         SmembenchError: for a folder that cannot be written.
     """
-    try:
+    with refused(f"--{kind} {folder}: cannot be written", SmembenchError):
         folder.mkdir(parents=True, exist_ok=True)
         for number, chart in enumerate(charts, 1):
             step(chart.name, number, len(charts))
             write_whole(folder / f"{chart.name}.{kind}", rendered(chart, kind))
-    except OSError as error:
-        raise SmembenchError(f"--{kind} {folder}: cannot be written ({error.strerror})") from None

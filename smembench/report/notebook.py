@@ -61,14 +61,16 @@ class Compared(Shown, Comparison):
         return comparison_sections(self)
 
 
-class Explained(Shown, Explanation):
-    """An explanation that shows its accesses and what they cost."""
-
+class _ShownCosts(Shown, Costs):
     def _sections(self) -> list[Section]:
         return [*explanation(self), *cure_sections(cure_lines(self))]
 
 
-class ExplainedFunction(Shown, Costs):
+class Explained(_ShownCosts, Explanation):
+    """An explanation that shows its accesses and what they cost."""
+
+
+class ExplainedFunction(_ShownCosts):
     """The same of a kernel that is not the package's."""
 
     def conflicts(self, kind: str | None = None, *, partial: bool = False) -> float:
@@ -82,9 +84,6 @@ class ExplainedFunction(Shown, Costs):
         if reasons := self.trace.reasons(partial=partial):
             raise UsageError(f"{self.trace.filename}, {reasons[0]}")
         return self.worst(kind)
-
-    def _sections(self) -> list[Section]:
-        return [*explanation(self), *cure_sections(cure_lines(self))]
 
 
 class ExplainedLayout(Shown, Lanes):

@@ -270,17 +270,13 @@ _WANTED = {
     "greater_than_equal": "give {ge:g} or more",
     "less_than": "give a number below {lt:g}",
     "less_than_equal": "give {le:g} or less",
-    "int_parsing": "give a whole number",
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "give a whole number"),
     "int_parsing_size": "give a whole number of fewer digits",
-    "int_type": "give a whole number",
-    "int_from_float": "give a whole number",
-    "bool_parsing": "give true or false",
-    "bool_type": "give true or false",
+    **dict.fromkeys(("bool_parsing", "bool_type"), "give true or false"),
     "string_type": "give a string",
     "string_pattern_mismatch": "give letters, digits and ._-, a letter or digit first",
     "string_too_long": "give at most {max_length} characters",
-    "tuple_type": _SWEEP,
-    "too_short": _SWEEP,
+    **dict.fromkeys(("tuple_type", "too_short"), _SWEEP),
 }
 """The remedy for an invalid value, by pydantic's fault."""
 

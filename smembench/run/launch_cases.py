@@ -105,27 +105,15 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
     arguments, _ = in_order_and_named(texts)
     sizes_of_arrays, resets = [*map(_allocated, arguments)], tuple(map(_reset, sweep.reset))
     counts = {**sizes, **{f"bytes{place}": size for place, size in enumerate(map(_bytes, arguments)) if size}}
+    moved = _count(sweep.bytes, counts, "--bytes", 1) if sweep.bytes else sum(map(_bytes, arguments))
+    allocated = tuple(size + 2 * GUARD_BYTES for size in sizes_of_arrays if size is not None)
+    saved = _saved(sizes_of_arrays, (*sweep.inout, *(name for name, _ in resets)))
+    shared, flops = _count(sweep.shared_bytes, sizes, "--shared-bytes"), _count(sweep.flops, counts, "--flops")
+    options = (*sweep.option, *(f"-D{definition}" for definition in tuned if macros))
     return UserLaunch(
-        target,
-        texts,
-        grid,
-        block,
-        cluster,
-        _count(sweep.shared_bytes, sizes, "--shared-bytes"),
-        sweep.cooperative,
-        sweep.carveout,
-        (*sweep.option, *(f"-D{definition}" for definition in tuned if macros)),
-        sweep.out,
-        sweep.inout,
-        resets,
-        sweep.scratch,
-        sweep.check or UNCHECKED,
-        sweep.rtol,
-        sweep.atol,
-        tuple(size + 2 * GUARD_BYTES for size in sizes_of_arrays if size is not None),
-        _saved(sizes_of_arrays, (*sweep.inout, *(name for name, _ in resets))),
-        _count(sweep.bytes, counts, "--bytes", 1) if sweep.bytes else sum(map(_bytes, arguments)),
-        _count(sweep.flops, counts, "--flops"),
+        *(target, texts, grid, block, cluster, shared, sweep.cooperative, sweep.carveout, options),
+        *(sweep.out, sweep.inout, resets, sweep.scratch, sweep.check or UNCHECKED, sweep.rtol, sweep.atol),
+        *(allocated, saved, moved, flops),
     )
 
 

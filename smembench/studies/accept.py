@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.store.csv_files import CASES
-from smembench.store.files import locked, there, write_whole
+from smembench.store.files import locked, refused, there, write_whole
 from smembench.store.load import load, named, newest
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN, resume_command
@@ -198,8 +198,5 @@ def _newest(path: Path) -> Path:
 
 
 def _write(root: Path, acceptances: Sequence[Acceptance]) -> None:
-    path = root / ACCEPTED
-    try:
-        write_whole(path, _File(accepted=list(acceptances)).model_dump_json(indent=2) + "\n")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+    with refused(f"{root / ACCEPTED}: cannot be written"):
+        write_whole(root / ACCEPTED, _File(accepted=list(acceptances)).model_dump_json(indent=2) + "\n")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from smembench.model.errors import UsageError
 from smembench.store.csv_files import CASES
-from smembench.store.files import locked, resolved, there, write_whole
+from smembench.store.files import locked, refused, resolved, there, write_whole
 from smembench.store.load import load, named
 from smembench.store.run_folder import RUN, read_description, resume_command, to_json
 from smembench.store.run_json import ahead, read_json
@@ -99,8 +99,5 @@ def _read(root: Path) -> dict[str, str]:
 
 
 def _write(root: Path, pinned: dict[str, str]) -> None:
-    path = root / BASELINE
-    try:
-        write_whole(path, to_json({"schema_version": 1, "pinned": pinned}))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+    with refused(f"{root / BASELINE}: cannot be written"):
+        write_whole(root / BASELINE, to_json({"schema_version": 1, "pinned": pinned}))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from smembench.model.errors import INCOMPARABLE
 from smembench.stats.summary import centre
 from smembench.studies.bisect.run import Bisected
-from smembench.studies.bisect.search import effect
+from smembench.studies.bisect.search import effect, units
 from smembench.views.columns import milliseconds, some
 from smembench.views.compare import namer
 from smembench.views.export import Result
@@ -26,13 +25,9 @@ def records(bisected: Bisected) -> list[Record]:
     for commit in sorted({*measured.times, *state.skipped}):
         if commit in measured.times and commit not in state.skipped:
             of_good = effect(measured, 0, commit, cases, bisected.rules) if commit else None
-            logs = [math.log(times[case]) for times in measured.times[commit] for case in cases]
-            per_round = [
-                math.exp(sum(logs[at : at + len(cases)]) / len(cases)) for at in range(0, len(logs), len(cases))
-            ]
             figures = {
                 "rounds": measured.rounds(commit),
-                "elapsed_ms": centre(per_round),
+                "elapsed_ms": centre(units(measured, commit, cases)),
                 "ratio": of_good.ratio if of_good else 1.0,
                 "low": of_good.low if of_good else None,
                 "high": of_good.high if of_good else None,

@@ -10,13 +10,12 @@ from smembench.model.case import Case
 from smembench.model.groups import grouped
 from smembench.model.text import number_of
 from smembench.studies.compare.itself import SEEN_IN, SelfComparison
-from smembench.studies.compare.verdicts import CaseComparison, Comparison, Difference, Verdict
+from smembench.studies.compare.verdicts import CHANGED, CaseComparison, Comparison, Difference, Verdict
 from smembench.studies.difference import Ratio
 from smembench.views.columns import milliseconds, ratio_text, some
 from smembench.views.records import Record, values
 from smembench.views.sections import Section, table
 
-CHANGED = (Verdict.SLOWER, Verdict.FASTER)
 _LEAST_SHARED = 0.001
 """Smallest difference shared by all cases that is worth a word."""
 Namer = Callable[[Case], str]
@@ -90,9 +89,7 @@ def verdict_section(comparison: Comparison, heading: str, *, every: bool = False
         "base ms": lambda case: milliseconds(case.base.elapsed_ms),
         "new ms": lambda case: milliseconds(case.new.elapsed_ms),
         "ratio": lambda case: _ratio(case.ratio),
-        f"± at\n{_percent(comparison.confidence)}": lambda case: (
-            "" if case.ratio is None or case.high is None else f"{100 * (case.high / case.ratio - 1):.1f} %"
-        ),
+        f"± at\n{_percent(comparison.confidence)}": _half_width,
         "q": lambda case: "" if case.q is None else f"{case.q:.1g}",
         "noise": lambda case: "" if case.noise is None else f"{100 * case.noise:.2g} %",
     }
@@ -149,8 +146,11 @@ def shared_by_all(comparison: Comparison) -> list[str]:
 
 def case_ratio(case: CaseComparison) -> str:
     """A case's ratio with its interval."""
-    width = "" if case.ratio is None or case.high is None else f" ± {100 * (case.high / case.ratio - 1):.1f} %"
-    return _ratio(case.ratio) + width
+    return " ± ".join(filter(None, (_ratio(case.ratio), _half_width(case))))
+
+
+def _half_width(case: CaseComparison) -> str:
+    return "" if case.ratio is None or case.high is None else f"{100 * (case.high / case.ratio - 1):.1f} %"
 
 
 def why(reasons: Iterable[tuple[CaseComparison, str]], name: Namer) -> list[str]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from smembench.explain.analysis import Explanation
-from smembench.explain.costs import Access, Costs, GlobalAccess, SharedAccess
+from smembench.explain.costs import Access, ConstantAccess, Costs, DistributedAccess, GlobalAccess, SharedAccess
 from smembench.model.groups import grouped
 from smembench.model.install import CUDA
 from smembench.views.columns import Column, compact, number, scaled
@@ -75,10 +75,8 @@ def explanation(explained: Costs) -> list[Section]:
     ``of all`` is the share of an access in a launch's wavefronts in shared memory, or in its sectors.
     """
     shared = f", {explained.shared_bytes} bytes of shared memory" if explained.shared_bytes else ""
-    sources = [
-        (access.site.line, access.source) for access in (*explained.shared, *explained.constant, *explained.memory)
-    ]
-    sources += [(access.site.line, access.source) for access in explained.distributed]
+    accesses = (*explained.shared, *explained.constant, *explained.memory, *explained.distributed)
+    sources = [(access.site.line, access.source) for access in accesses]
     sources += [(tile.access.line, tile.source) for tile in explained.tiles]
     sections = [
         table(
@@ -90,61 +88,40 @@ def explanation(explained: Costs) -> list[Section]:
     ]
     if explained.shared:
         wavefronts = sum(access.of_all for access in explained.shared)
-        sections.append(
-            table(
-                "Shared memory, wavefronts of up to one word per bank",
-                explained.shared,
-                {
-                    **_SITE,
-                    "wavefronts\nper request": lambda access: number(access.wavefronts),
-                    "conflict": conflict,
-                    "of all": lambda access: _percent(access.of_all / wavefronts),
-                },
-                words=(*_SITE, "conflict"),
-            )
-        )
+        of_shared: dict[str, Callable[[SharedAccess], str]] = {
+            "wavefronts\nper request": lambda access: number(access.wavefronts),
+            "conflict": conflict,
+            "of all": lambda access: _percent(access.of_all / wavefronts),
+        }
+        heading = "Shared memory, wavefronts of up to one word per bank"
+        sections.append(table(heading, explained.shared, {**_SITE, **of_shared}, words=(*_SITE, "conflict")))
     if explained.distributed:
-        sections.append(
-            table(
-                "Shared memory of other blocks of the cluster",
-                explained.distributed,
-                {
-                    **_SITE,
-                    "requests": lambda access: str(access.requests),
-                    "bytes\nper request": lambda access: number(access.bytes / access.requests),
-                    "bytes": lambda access: scaled(access.bytes, "B"),
-                },
-                words=_SITE,
-            )
-        )
+        of_others: dict[str, Callable[[DistributedAccess], str]] = {
+            "requests": lambda access: str(access.requests),
+            "bytes\nper request": lambda access: number(access.bytes / access.requests),
+            "bytes": lambda access: scaled(access.bytes, "B"),
+        }
+        heading = "Shared memory of other blocks of the cluster"
+        sections.append(table(heading, explained.distributed, {**_SITE, **of_others}, words=_SITE))
     if explained.tiles:
         flops = explained.work.flops if isinstance(explained, Explanation) else 0
         sections.append(tiles(explained.tiles, flops))
     if explained.constant:
-        sections.append(
-            table(
-                "Constant memory, one address at a time",
-                explained.constant,
-                {**_SITE, "addresses\nper request": lambda access: number(access.addresses)},
-                words=_SITE,
-            )
-        )
+        of_constant: dict[str, Callable[[ConstantAccess], str]] = {
+            "addresses\nper request": lambda access: number(access.addresses)
+        }
+        heading = "Constant memory, one address at a time"
+        sections.append(table(heading, explained.constant, {**_SITE, **of_constant}, words=_SITE))
     if explained.memory or not explained.tiles:
         sectors = sum(access.of_all for access in explained.memory)
-        sections.append(
-            table(
-                "Global memory, sectors of 32 bytes",
-                explained.memory,
-                {
-                    **_SITE,
-                    "sectors\nper request": lambda access: number(access.sectors),
-                    "ideal": lambda access: number(access.ideal),
-                    "efficiency": lambda access: _percent(access.efficiency),
-                    "of all": lambda access: _percent(access.of_all / sectors),
-                },
-                words=_SITE,
-            )
-        )
+        of_global: dict[str, Callable[[GlobalAccess], str]] = {
+            "sectors\nper request": lambda access: number(access.sectors),
+            "ideal": lambda access: number(access.ideal),
+            "efficiency": lambda access: _percent(access.efficiency),
+            "of all": lambda access: _percent(access.of_all / sectors),
+        }
+        heading = "Global memory, sectors of 32 bytes"
+        sections.append(table(heading, explained.memory, {**_SITE, **of_global}, words=_SITE))
     *before, last = sections
     return [*before, replace(last, sentence=" ".join(filter(None, (last.sentence, *sentences(explained)))))]
 

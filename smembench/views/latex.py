@@ -10,32 +10,15 @@ from smembench.views.columns import Column
 from smembench.views.sections import Section
 
 _PREAMBLE = r"% \usepackage{booktabs,amssymb}"
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    # At the beginning of a row they would belong to the line break before it.
-    "[": "{[}",
-    "*": "{*}",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-    "·": r"$\cdot$",
-    "²": r"$^2$",
-    "µ": r"$\mu$",
-    "μ": r"$\mu$",
-    "°": r"$^\circ$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "→": r"$\to$",
-    "✓": r"$\checkmark$",
-    "–": "--",
-    "…": r"\dots{}",
-}
+_TEXT = {"\\": "textbackslash", "~": "textasciitilde", "^": "textasciicircum", "<": "textless", ">": "textgreater"}
+_TEXT |= {"|": "textbar", "…": "dots"}
+_MATHS = {"×": r"\times", "±": r"\pm", "·": r"\cdot", "²": "^2", "µ": r"\mu", "μ": r"\mu", "°": r"^\circ"}
+_MATHS |= {"≤": r"\le", "≥": r"\ge", "→": r"\to", "✓": r"\checkmark"}
+_SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_SPECIAL |= {sign: f"\\{name}{{}}" for sign, name in _TEXT.items()}
+_SPECIAL |= {sign: f"${formula}$" for sign, formula in _MATHS.items()}
+# At the beginning of a row the brackets and the star would belong to the line break before it.
+_SPECIAL |= {"[": "{[}", "*": "{*}", '"': "''", "–": "--"}
 _SIGNS = re.compile("|".join(map(re.escape, _SPECIAL)))
 
 

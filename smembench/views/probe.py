@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 from smembench.model.groups import grouped
@@ -26,10 +26,7 @@ _LEADING: Mapping[str, Sequence[str]] = {
     "conflicts": ("2-way conflict", "32-way conflict"),
     "atomics": ("shared, 32 bits, own words", "shared, 32 bits, one word", "global, 32 bits, one word"),
     "matrices": ("ldmatrix.x4: latency", "ldmatrix.x4: throughput"),
-    "copies": (
-        "cp.async of 16 bytes: latency of 128 B",
-        "load and store: all SMs together",
-    ),
+    "copies": ("cp.async of 16 bytes: latency of 128 B", "load and store: all SMs together"),
     "clusters": ("clusters of 2: latency", "clusters of 2: bandwidth"),
 }
 """The figures of a data sheet on one screen, by family."""
@@ -58,10 +55,7 @@ def digest(sheet: Sheet) -> list[Section]:
         shown,
         {
             "family": lambda figure: figure.family,
-            "figure": lambda figure: figure.name,
-            "value": _value,
-            "unit": lambda figure: figure.unit,
-            "95 % CI": interval,
+            **_columns(),
             "published": lambda figure: _SOURCE.sub("", figure.published or ""),
         },
         words=("family", "figure", "unit", "published"),
@@ -85,20 +79,21 @@ def _family(name: str, figures: list[Figure], *, methods: bool) -> Section:
     several = len(by_method) > 1
     texts = [f"{names(alike)}: {method}." if several else f"{method}." for method, alike in by_method.items()]
     return table(
-        f"{name}: {FAMILIES.get(name, '')}",
-        measured,
-        {
-            "figure": lambda figure: figure.name,
-            "value": _value,
-            "unit": lambda figure: figure.unit,
-            "95 % CI": interval,
-            "published": lambda figure: figure.published or "",
-        },
-        words=("figure", "unit", "published"),
+        f"{name}: {FAMILIES.get(name, '')}", measured, _columns(), words=("figure", "unit", "published")
     ).below(
         sentence="\n".join(capital(text) for text in texts),
         notes=_missing([figure for figure in figures if figure.status is not Status.OK]),
     )
+
+
+def _columns() -> dict[str, Callable[[Figure], str]]:
+    return {
+        "figure": lambda figure: figure.name,
+        "value": _value,
+        "unit": lambda figure: figure.unit,
+        "95 % CI": interval,
+        "published": lambda figure: figure.published or "",
+    }
 
 
 def _missing(figures: Sequence[Figure]) -> list[str]:

@@ -55,7 +55,7 @@ def here_of(measured: Measured, slower: list[float], faster: list[float]) -> Her
 
 def a_claim(**fields: object) -> Claim:
     """A claim that shared memory is faster."""
-    return replace(Claim("a place", "it is faster", PADDING, "Because."), **fields)  # type: ignore[arg-type]
+    return replace(Claim("it is faster", PADDING, why="Because.", place="a place"), **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import time
-from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, names_axis, number_axis
+from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, layer, layered, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.studies.ladder.climb import Rung
 from smembench.studies.probe.sheet import Sheet
@@ -64,7 +64,7 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
     unit = FIGURES[rate].unit
     steps = {rung.row: rung for rung in rungs}
     best = min(steps, key=time)
-    roles = ["step", "best", "limit or library"]
+    roles, colours = ["step", "best", "limit or library"], [*SERIES[:2], "var(--muted)"]
     values = []
     named = {line[0] for line in section.cells}
     for row in [*steps, *(row for row in run.rows if row.ok and row not in steps and label(row) in named)]:
@@ -80,11 +80,7 @@ def climbed(run: Run, rungs: Sequence[Rung], section: Section, name: str, subjec
             f"{unit} of each step's fastest block; at its end the gain over the best step before it, in brackets if "
             "within the noise."
         ),
-        spec=_bars(
-            values,
-            unit,
-            color=names_axis("role", roles, scale={"domain": roles, "range": [*SERIES[:2], "var(--muted)"]}),
-        ),
+        spec=_bars(values, unit, color=names_axis("role", roles, scale={"domain": roles, "range": colours})),
         data=section,
     )
 
@@ -100,4 +96,4 @@ def _bars(values: Values, unit: str, **encoding: object) -> Spec:
     y = names_axis("case", [str(value["case"]) for value in values])
     texts = [{name: value[name] for name in ("case", "rate", "text")} for value in values]
     text = layer("text", texts, {"align": "left", "dx": 5}, x=x, y=y, text={"field": "text"})
-    return {"height": ROW * len(values), "layer": [layer("bar", values, x=x, y=y, **encoding), text]}
+    return layered(ROW * len(values), layer("bar", values, x=x, y=y, **encoding), text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.report.charts import ROW, SERIES, Chart, file_name, layer, names_axis, number_axis
+from smembench.report.charts import ROW, SERIES, Chart, file_name, layer, layered, names_axis, number_axis
 from smembench.studies.compare import CaseComparison, Comparison, Verdict
 from smembench.views.compare import namer, verdict_section
 from smembench.views.history_notes import percent
@@ -35,6 +35,7 @@ def changes(comparison: Comparison, title: str) -> Chart | None:
         for case in shown
     ]
     threshold = 100 * comparison.threshold
+    sides, at = [{"at": side} for side in (-threshold, threshold)], {"field": "at", "type": "quantitative"}
     names = [str(value["case"]) for value in values]
     domain = [verdict.value for verdict in _LOOK]
     colour, shape = (
@@ -50,19 +51,12 @@ def changes(comparison: Comparison, title: str) -> Chart | None:
             f"Change of each case's time in %, with its {100 * comparison.confidence:g} % interval; to the right is "
             f"slower. Dotted: the threshold of ±{threshold:g} %.{left_out}"
         ),
-        spec={
-            "height": ROW * len(shown),
-            "layer": [
-                layer(
-                    "rule",
-                    [{"at": side} for side in (-threshold, threshold)],
-                    {"color": "var(--muted)", "strokeDash": [2, 3]},
-                    x={"field": "at", "type": "quantitative"},
-                ),
-                layer("rule", values, x=x | {"field": "low"}, x2={"field": "high"}, y=y, color=colour),
-                layer("point", values, {"filled": True, "size": 80, "opacity": 1}, x=x, y=y, color=colour, shape=shape),
-            ],
-        },
+        spec=layered(
+            ROW * len(shown),
+            layer("rule", sides, {"color": "var(--muted)", "strokeDash": [2, 3]}, x=at),
+            layer("rule", values, x=x | {"field": "low"}, x2={"field": "high"}, y=y, color=colour),
+            layer("point", values, {"filled": True, "size": 80, "opacity": 1}, x=x, y=y, color=colour, shape=shape),
+        ),
         data=verdict_section(comparison, title, every=True),
     )
 

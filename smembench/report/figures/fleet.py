@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from smembench.model.groups import grouped
-from smembench.report.charts import ROW, Chart, file_name, layer, names_axis, number_axis
+from smembench.report.charts import ROW, Chart, file_name, layer, layered, names_axis, number_axis
 from smembench.studies.fleet.verdict import Group, Verdict
 from smembench.views.columns import milliseconds
 from smembench.views.fleet import Point, many, model, points, share
@@ -30,15 +30,8 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         for one, there in zip(group.metrics, points(group, verdict), strict=True)
     }
     every = [point.deviation for there in of.values() for point in there]
-    limits = [
-        {
-            "metric": names[one.name],
-            "at": 100 * one.limit,
-            "says": f"{names[one.name]}: slow from {100 * one.limit:.2f} %",
-        }
-        for one in group.metrics
-        if one.limit is not None
-    ]
+    bounds = [(names[one.name], 100 * one.limit) for one in group.metrics if one.limit is not None]
+    limits = [{"metric": name, "at": at, "says": f"{name}: slow from {at:.2f} %"} for name, at in bounds]
     low, high = min([*every, -0.01]), max([*every, 0.01, *(one.limit for one in group.metrics if one.limit)])
     width = high - low
     step = width / _BINS
@@ -52,11 +45,12 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
         for point in sorted((point for point in there if point.slow), key=lambda point: -point.deviation):
             at, who = 100 * point.deviation, point.member.label
             slow.append({"metric": name, "at": at, "who": who, "says": f"{name}: {who} is slow, {at:+.2f} %"})
-    x = number_axis(
-        "at", "% slower than the median", domain=[100 * (low - _MARGIN * width), 100 * (high + _ROOM * width)]
-    )
+    domain = [100 * (low - _MARGIN * width), 100 * (high + _ROOM * width)]
+    x = number_axis("at", "% slower than the median", domain=domain)
     y = names_axis("metric", list(of))
     size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"range": [25, 250], "zero": True}}
+    triangle = {"filled": True, "opacity": 1, "size": 80, "shape": "triangle-right", "color": "var(--bad)"}
+    who_is = {"field": "who", "type": "nominal"}
     named = [marks[0] for marks in grouped(slow, lambda one: one["metric"]).values()]
     return Chart(
         name=f"fleet-{file_name(model(group))}",
@@ -66,28 +60,13 @@ def deviations(group: Group, verdict: Verdict, names: Mapping[str, str]) -> Char
             "devices. Triangles are slow; the slowest has its name."
             + (" Beyond the upright line a device differs from the others." if limits else "")
         ),
-        spec={
-            "height": 1.4 * ROW * len(of),
-            "layer": [
-                layer("tick", limits, {"color": "var(--muted)", "thickness": 2, "size": ROW}, x=x, y=y),
-                layer("point", others, {"filled": True, "opacity": 0.6}, x=x, y=y, size=size),
-                layer(
-                    "point",
-                    slow,
-                    {"filled": True, "opacity": 1, "size": 80, "shape": "triangle-right", "color": "var(--bad)"},
-                    x=x,
-                    y=y,
-                ),
-                layer(
-                    "text",
-                    named,
-                    {"align": "left", "dx": 8, "aria": False},
-                    x=x,
-                    y=y,
-                    text={"field": "who", "type": "nominal"},
-                ),
-            ],
-        },
+        spec=layered(
+            1.4 * ROW * len(of),
+            layer("tick", limits, {"color": "var(--muted)", "thickness": 2, "size": ROW}, x=x, y=y),
+            layer("point", others, {"filled": True, "opacity": 0.6}, x=x, y=y, size=size),
+            layer("point", slow, triangle, x=x, y=y),
+            layer("text", named, {"align": "left", "dx": 8, "aria": False}, x=x, y=y, text=who_is),
+        ),
         data=_table(group, of),
     )
 

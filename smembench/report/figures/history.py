@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.report.charts import SERIES, Chart, Spec, layer, names_axis, number_axis
+from smembench.report.charts import SERIES, Chart, Spec, layer, layered, names_axis, number_axis
 from smembench.studies.history.series import Series
 from smembench.views.columns import Column, milliseconds
 from smembench.views.history import runs_of, series_names
@@ -44,20 +44,13 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
     which = "cases that changed" if changed else "cases, none of which changed"
     left_out = f"; the first {len(shown)} of {len(changed or series)}" if len(changed or series) > len(shown) else ""
     lines = layer("line", points, {"strokeWidth": 1, "opacity": 0.6, "clip": True}, x=x, y=y, color=colour)
-    dots = layer(
-        "point",
-        points,
-        {"filled": True, "opacity": 1, "size": 50, "clip": True},
-        x=x,
-        y=y,
-        color=colour,
-        shape=colour | {"scale": {"domain": names}},
-    )
+    dot: Spec = {"filled": True, "opacity": 1, "size": 50, "clip": True}
+    shape = colour | {"scale": {"domain": names}}
+    dots = layer("point", points, dot, x=x, y=y, color=colour, shape=shape)
     if not revisions:
-        # The wheel alone scrolls the page.
-        dots["params"] = [
-            {"name": "zoom", "select": {"type": "interval", "zoom": "wheel![event.ctrlKey]"}, "bind": "scales"}
-        ]
+        wheel = {"type": "interval", "zoom": "wheel![event.ctrlKey]"}  # which alone scrolls the page
+        dots["params"] = [{"name": "zoom", "select": wheel, "bind": "scales"}]
+    marked = [layer("rule", turns, {"strokeDash": [4, 3], "clip": True}, x=x, color=colour)] if turns else []
     point = "revision" if revisions else "run"
     move = "" if revisions else " Drag to move, Ctrl and wheel or a pinch to zoom, double-click for the whole."
     return Chart(
@@ -67,14 +60,7 @@ def over_runs(series: Sequence[Series]) -> Chart | None:
             f"Time of the {which} relative to their first level{left_out}; one point per {point}. A dashed line marks "
             f"the first one after a change.{move}"
         ),
-        spec={
-            "height": 300,
-            "layer": [
-                *([layer("rule", turns, {"strokeDash": [4, 3], "clip": True}, x=x, color=colour)] if turns else []),
-                lines,
-                dots,
-            ],
-        },
+        spec=layered(300, *marked, lines, dots),
         data=_table(shown, point),
     )
 
@@ -84,13 +70,8 @@ def _moments() -> Spec:
     # The longest part of a moment that changes between two ticks, in 24 hours.
     form = {"seconds": "%H:%M:%S", "date": "%d %b", "month": "%b %Y"}
     form |= {"minutes": "%H:%M", "hours": "%H:%M", "week": form["date"]}
-    return {
-        "field": "at",
-        "type": "temporal",
-        "title": None,
-        "axis": {"format": form},
-        "scale": {"type": "utc", "padding": 12},
-    }
+    scale = {"type": "utc", "padding": 12}
+    return {"field": "at", "type": "temporal", "title": None, "axis": {"format": form}, "scale": scale}
 
 
 def _table(series: Sequence[Series], point: str) -> Section:

@@ -15,7 +15,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.device import DeviceInfo
 from smembench.model.groups import grouped
 from smembench.model.peaks import peak_gflop_s
-from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, file_name, layer, names_axis, number_axis
+from smembench.report.charts import ROW, SERIES, Chart, Spec, Values, file_name, layer, layered, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.columns import number
@@ -72,13 +72,11 @@ def _bandwidths(rows: Sequence[Row], info: DeviceInfo, peak: float) -> Chart:
             f"Every case of {info.model} without arithmetic beside the peak bandwidth of {number(peak)} GB/s, by the "
             "problem's compulsory bytes. Arrays that fit the cache may exceed it."
         ),
-        spec={
-            "height": ROW * len(kernels),
-            "layer": [
-                layer("rule", roof, {"color": "var(--ink)", "strokeWidth": 2}, x=x),
-                layer("point", values, {"size": 50}, x=x, y=y, shape=shape, color=colour),
-            ],
-        },
+        spec=layered(
+            ROW * len(kernels),
+            layer("rule", roof, {"color": "var(--ink)", "strokeWidth": 2}, x=x),
+            layer("point", values, {"size": 50}, x=x, y=y, shape=shape, color=colour),
+        ),
         data=_table(rows, info, peak, "Bandwidth"),
     )
 
@@ -99,10 +97,8 @@ def _roof(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Chart:
         for dtype, peak in peaks.items()
         for at in (max(low, bottom / peak_gb_s), peak / peak_gb_s, high)
     ]
-    peak_values = [
-        {"intensity": high, "rate": peak, "text": f"peak {dtype}: {number(peak)} GFLOP/s"}
-        for dtype, peak in peaks.items()
-    ]
+    named = [(peak, f"peak {dtype}: {number(peak)} GFLOP/s") for dtype, peak in peaks.items()]
+    peak_values = [{"intensity": high, "rate": peak, "text": text} for peak, text in named]
     points = [
         {
             "intensity": _intensity(row),
@@ -112,14 +108,13 @@ def _roof(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Chart:
         }
         for row in rows
     ]
-    over = {
-        "name": "over",
-        "select": {"type": "point", "fields": ["kernel"], "on": "pointerover", "clear": "pointerout"},
-    }
+    pointed = {"type": "point", "fields": ["kernel"], "on": "pointerover", "clear": "pointerout"}
     opacity = {"condition": {"param": "over", "value": 1}, "value": 0.15}
     labels = _labels(best, low, bottom, top)
     shared: Spec = {"x": x, "y": y}
-    names = layer("text", labels, {"align": "right", "dx": -4}, **shared, text={"field": "kernel"}, opacity=opacity)
+    above = {"align": "right", "dy": -9, "color": "var(--muted)"}
+    to: Spec = {"x2": {"field": "to_x"}, "y2": {"field": "to_y"}}
+    dots = layer("point", points, {"filled": True, "size": 45}, **shared, opacity=opacity)
     flops = ", ".join(f"{number(peak)} GFLOP/s {dtype}" for dtype, peak in peaks.items())
     return Chart(
         name=file_name(f"roofline-{info.name}"),
@@ -129,30 +124,14 @@ def _roof(rows: Sequence[Row], info: DeviceInfo, peak_gb_s: float) -> Chart:
             "by the problem's compulsory bytes. Each kernel's name leads to its fastest case; point at a case for all "
             "of its kernel."
         ),
-        spec={
-            "height": _HEIGHT,
-            "layer": [
-                layer("line", roofs, {"color": "var(--ink)", "strokeWidth": 2}, **shared, detail={"field": "dtype"}),
-                layer(
-                    "text",
-                    peak_values,
-                    {"align": "right", "dy": -9, "color": "var(--muted)"},
-                    **shared,
-                    text={"field": "text"},
-                ),
-                layer(
-                    "rule",
-                    labels,
-                    {"color": "var(--muted)", "strokeWidth": 0.7},
-                    **shared,
-                    x2={"field": "to_x"},
-                    y2={"field": "to_y"},
-                    opacity=opacity,
-                ),
-                layer("point", points, {"filled": True, "size": 45}, **shared, opacity=opacity) | {"params": [over]},
-                names,
-            ],
-        },
+        spec=layered(
+            _HEIGHT,
+            layer("line", roofs, {"color": "var(--ink)", "strokeWidth": 2}, **shared, detail={"field": "dtype"}),
+            layer("text", peak_values, above, **shared, text={"field": "text"}),
+            layer("rule", labels, {"color": "var(--muted)", "strokeWidth": 0.7}, **shared, **to, opacity=opacity),
+            dots | {"params": [{"name": "over", "select": pointed}]},
+            layer("text", labels, {"align": "right", "dx": -4}, **shared, text={"field": "kernel"}, opacity=opacity),
+        ),
         data=_table(rows, info, peak_gb_s, "Roofline"),
     )
 

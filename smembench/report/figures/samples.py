@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from math import ceil
 
-from smembench.report.charts import ROW, Chart, Spec, layer, names_axis, number_axis
+from smembench.report.charts import ROW, Chart, Spec, layer, layered, names_axis, number_axis
 from smembench.stats.summary import Summary
 from smembench.store.run import Run
 from smembench.store.schema import Row
@@ -53,6 +53,8 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
         y=y,
         yOffset={"field": "round", "type": "ordinal"},
     )
+    low_end = number_axis("low", "% from the case's median", **scale)
+    quartiles = layer("bar", boxes, {"opacity": 0.3, "clip": True}, x=low_end, x2={"field": "high"}, y=y)
     return Chart(
         name=f"samples-{name}",
         title=f"{subject}: samples",
@@ -60,20 +62,7 @@ def strips(rows: Sequence[Row], stored: Run, name: str, subject: str) -> Chart |
             "Every sample as a stroke, in % from its case's median, a lane per round with the first on top; the shaded "
             f"part is between the quartiles. Samples beyond ±{number(limit)} % are not drawn."
         ),
-        spec={
-            "height": 1.2 * ROW * len(summaries),
-            "layer": [
-                layer(
-                    "bar",
-                    boxes,
-                    {"opacity": 0.3, "clip": True},
-                    x=number_axis("low", "% from the case's median", **scale),
-                    x2={"field": "high"},
-                    y=y,
-                ),
-                strokes | {"transform": [{"flatten": ["away"]}]},
-            ],
-        },
+        spec=layered(1.2 * ROW * len(summaries), quartiles, strokes | {"transform": [{"flatten": ["away"]}]}),
         data=table(
             f"{subject}: samples",
             summaries,

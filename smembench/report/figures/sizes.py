@@ -7,7 +7,7 @@ from typing import Any
 
 from smembench.model.groups import grouped
 from smembench.model.text import capital
-from smembench.report.charts import Chart, Spec, file_name, layer, names_axis, number_axis
+from smembench.report.charts import Chart, Spec, file_name, layer, layered, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import Ratio
@@ -42,14 +42,12 @@ def best_over_sizes(family: Family) -> Chart | None:
         name=file_name(f"fastest-{rows[0].problem}-{rows[0].dtype}-{rows[0].cache}"),
         title=f"The fastest kernel at each size, compared with {family.beside}",
         caption=f"{capital(family.subject)}; above 1 is faster. {_APART if len(domain) > 1 else ''}",
-        spec={
-            "height": 240,
-            "layer": [
-                _one(y),
-                _intervals(values, **marks),
-                layer("point", values, {"filled": True, "size": 80, "opacity": 1}, **marks),
-            ],
-        },
+        spec=layered(
+            240,
+            _one(y),
+            _intervals(values, **marks),
+            layer("point", values, {"filled": True, "size": 80, "opacity": 1}, **marks),
+        ),
         data=table(
             f"The fastest kernel of each size: {family.subject}",
             rows,
@@ -110,22 +108,19 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     marks: dict[str, Spec] = {"x": _size_axis(family, own.values()), "y": y, "color": names}
     few = f" The {len(shown)} fastest of {len(lines)} kernels; the table has all." if len(lines) > len(shown) else ""
     title = f"{capital(family.subject)}{f': {shape} sizes' if apart else ''}"
+    subject = family.subject.removeprefix(family.problem.texts.title)
     return Chart(
-        name=file_name(
-            f"sizes-{family.first.problem}-{family.subject.removeprefix(family.problem.texts.title)}-{shape}"
-        ),
+        name=file_name(f"sizes-{family.first.problem}-{subject}-{shape}"),
         title=title,
         caption=f"{capital(family.unit)} over the size; higher is faster.{few} {_APART if apart else ''}",
-        spec={
-            "height": 280,
-            "layer": [
-                *([_one(y)] if family.beside else []),
-                # Ragged sizes are ragged in different ways: a line between them would say nothing.
-                *([] if shape == "ragged" else [layer("line", values, {"strokeWidth": 1.5}, **marks)]),
-                _intervals(values, **marks),
-                layer("point", values, {"filled": True, "size": 50, "opacity": 1}, **marks, shape=names),
-            ],
-        },
+        spec=layered(
+            280,
+            *([_one(y)] if family.beside else []),
+            # Ragged sizes are ragged in different ways: a line between them would say nothing.
+            *([] if shape == "ragged" else [layer("line", values, {"strokeWidth": 1.5}, **marks)]),
+            _intervals(values, **marks),
+            layer("point", values, {"filled": True, "size": 50, "opacity": 1}, **marks, shape=names),
+        ),
         data=_table(family, own, f"{title}, {family.unit}"),
     )
 

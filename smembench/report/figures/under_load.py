@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smembench.report.charts import Chart, layer, names_axis, number_axis
+from smembench.report.charts import Chart, layer, layered, names_axis, number_axis
 from smembench.store.run import Run
 from smembench.views.sections import labels
 from smembench.views.sustained import sustained
@@ -24,23 +24,19 @@ def under_load(stored: Run) -> Chart | None:
         for moment in stored.moments[row.case_id]
     ]
     few = f" The {_MOST} that slow down the most, of {len(rows)}; the table has all." if len(rows) > _MOST else ""
+    lines = layer(
+        "line",
+        points,
+        {"strokeWidth": 1.5},
+        x=number_axis("seconds", "s", {"grid": False}),
+        y=number_axis("times", "times the first second", zero=False),
+        color=names_axis("case", [named[row] for row in shown]),
+    )
     (table,) = sustained(stored)
     return Chart(
         name="under-load",
         title="Under load",
         caption=f"Time per launch of launches back to back, relative to the first second; higher is slower.{few}",
-        spec={
-            "height": 240,
-            "layer": [
-                layer(
-                    "line",
-                    points,
-                    {"strokeWidth": 1.5},
-                    x=number_axis("seconds", "s", {"grid": False}),
-                    y=number_axis("times", "times the first second", zero=False),
-                    color=names_axis("case", [named[row] for row in shown]),
-                )
-            ],
-        },
+        spec=layered(240, lines),
         data=table,
     )

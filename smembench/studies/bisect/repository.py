@@ -5,16 +5,14 @@ Each is made ready in a folder of its own, and removed again.
 
 from __future__ import annotations
 
-import subprocess
 import sysconfig
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
-from smembench.model.child import module_command
+from smembench.model.child import captured, module_command
 from smembench.model.errors import UsageError
 from smembench.run.environment import without_git
 
@@ -83,14 +81,12 @@ class Repository:
         command = ["git", *_QUIET, "-C", str(self.top), *arguments]
         environment: Mapping[str, str] = {**without_git(), "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
         try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, errors="replace", check=True
-            )
+            done = captured(command, env=environment)
         except FileNotFoundError:
             raise UsageError("git is not installed") from None
-        except subprocess.CalledProcessError as error:
-            message = (error.stderr.strip().splitlines() or ["it failed"])[-1]
-            raise UsageError(f"{self.top}: git {arguments[0]}: {message}") from None
+        if done.returncode:
+            message = (done.stderr.strip().splitlines() or ["it failed"])[-1]
+            raise UsageError(f"{self.top}: git {arguments[0]}: {message}")
         return done.stdout.strip()
 
 
@@ -106,13 +102,12 @@ class Package:
         Raises:
             UsageError: if pip cannot install it.
         """
-        run = partial(subprocess.run, capture_output=True, text=True, errors="replace", check=False)
-        made = run(module_command("venv", "--without-pip", path))
+        made = captured(module_command("venv", "--without-pip", path))
         if not made.returncode:
             shared = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
             (packages(path) / "shared.pth").write_text(shared)
             options = ("--python", path / "bin/python", "install", "--quiet")
-            made = run(module_command("pip", *options, f"{self.name}=={version}"))
+            made = captured(module_command("pip", *options, f"{self.name}=={version}"))
         if made.returncode:
             message = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise UsageError(f"{self.name} {version}: cannot be installed: {message}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
+from subprocess import CompletedProcess
 
-from smembench.model.child import child_command, module_command
+from smembench.model.child import captured, child_command, module_command
 from smembench.model.errors import FAILED, SmembenchError, UsageError
 from smembench.model.interrupts import EXIT_CODES
 from smembench.model.text import visible
@@ -119,7 +119,7 @@ def _trial(state: State, folder: Path, worktrees: dict[int, Path], commit: int, 
         state.source.add(state.commits[commit], path)
         worktrees[commit] = path
         if state.build:
-            built = _ran(state.build, path, without_git())
+            built = captured(state.build, cwd=path, env=without_git())
             if built.returncode:
                 return Trial(commit=commit, skipped=f"--build ended with {built.returncode}{_last_line(built)}")
     path, number = worktrees[commit], sum(trial.commit == commit for trial in state.trials)
@@ -135,7 +135,7 @@ def _trial(state: State, folder: Path, worktrees: dict[int, Path], commit: int, 
         command = module_command("smembench", *options)
     elif state.package:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(packages(path)), os.environ.get("PYTHONPATH"))))
-    done = _ran(command, path, environment)
+    done = captured(command, cwd=path, env=environment)
     config.unlink()
     made = next(iter(sorted(folder.glob(f"*-{name}"), reverse=True)), None)
     if done.returncode in _STOP:
@@ -153,22 +153,7 @@ def _trial(state: State, folder: Path, worktrees: dict[int, Path], commit: int, 
     return Trial(commit=commit) if again else Trial(commit=commit, skipped=why)
 
 
-def _ran(command: str | list[str], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, a text by the shell. Ctrl-C reaches it, too, and it is waited for."""
-    return subprocess.run(
-        command,
-        shell=isinstance(command, str),
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-
-
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+def _last_line(done: CompletedProcess[str]) -> str:
     lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     return f": {visible(lines[-1].removeprefix('smembench: '))}" if lines else ""
 

@@ -112,14 +112,14 @@ def effect(
     measured: Measured, before: int, after: int, cases: Sequence[str], rules: Rules, least: float = 0.0
 ) -> Effect:
     """The ratio of two commits' times, the mean of the cases, with its interval; ``p`` is against ``least``."""
-    noise = Noise([_evidence(measured, _units(measured, before, cases), _units(measured, after, cases), cases)])
+    noise = Noise([_evidence(measured, units(measured, before, cases), units(measured, after, cases), cases)])
     (width,), (p,) = noise.half_widths(rules.confidence), noise.p_values(least=least)
     return Effect.of(float(noise.effects[0]), float(width), float(p))
 
 
 def _evidence(measured: Measured, base: Sequence[float], new: Sequence[float], cases: Sequence[str]) -> Evidence:
     """Two groups of units, with the variance that all commits show."""
-    every = [np.log(_units(measured, commit, cases)).tolist() for commit in measured.times]
+    every = [np.log(units(measured, commit, cases)).tolist() for commit in measured.times]
     parts = [(variance(logs), len(logs) - 1) for logs in every if len(logs) > 1]
     freedom = sum(count for _, count in parts)
     return Evidence(
@@ -130,7 +130,7 @@ def _evidence(measured: Measured, base: Sequence[float], new: Sequence[float], c
     )
 
 
-def _units(measured: Measured, commit: int, cases: Sequence[str]) -> list[float]:
+def units(measured: Measured, commit: int, cases: Sequence[str]) -> list[float]:
     """A commit's times, each the geometric mean of the cases."""
     return [math.exp(sum(math.log(times[case]) for case in cases) / len(cases)) for times in measured.times[commit]]
 
@@ -145,12 +145,12 @@ def _middle(between: Sequence[int], measured: Measured) -> int:
 def _drifted(measured: Measured, cases: Sequence[str]) -> str:
     """The reason why the ends no longer measure as at the start of the search; "" if they do."""
     ends = 0, measured.count - 1
-    whole = math.log(centre(_units(measured, ends[1], cases)) / centre(_units(measured, ends[0], cases)))
+    whole = math.log(centre(units(measured, ends[1], cases)) / centre(units(measured, ends[0], cases)))
     for commit, name in zip(ends, ("good", "bad"), strict=True):
-        units = _units(measured, commit, cases)
-        if len(units) < 2 * ROUNDS:
+        of_end = units(measured, commit, cases)
+        if len(of_end) < 2 * ROUNDS:
             continue
-        noise = Noise([_evidence(measured, units[:ROUNDS], units[-ROUNDS:], cases)])
+        noise = Noise([_evidence(measured, of_end[:ROUNDS], of_end[-ROUNDS:], cases)])
         if noise.p_values(least=_MOVED * abs(whole))[0] <= CERTAIN:
             ratio = math.exp(float(noise.effects[0]))
             return f"the machine has changed: the {name} commit takes {ratio:.3f}× what it took when the search began"
@@ -161,7 +161,7 @@ def _limit(measured: Measured, rules: Rules) -> str:
     """From which slowdown on one would have been called so, for the case that shows least noise."""
     least, limits = math.log1p(rules.threshold), []
     for case in measured.times[0][0]:
-        good, bad = (_units(measured, end, [case]) for end in (0, measured.count - 1))
+        good, bad = (units(measured, end, [case]) for end in (0, measured.count - 1))
         noise = Noise([_evidence(measured, good, bad, [case])])
         limits.append(float(noise.critical(CERTAIN, least)[0] + noise.rarely(0.05)[0]))
     return f"not decidable below {100 * math.expm1(min(limits)):.2g} % at this noise"

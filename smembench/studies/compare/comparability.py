@@ -30,15 +30,8 @@ _DEVICE = ("model", "compute_capability", "sm_count", "mig")
 """The fields of run.json that distinguish devices, besides their identity."""
 _CLOCK_LIMITS = ("sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")
 OF_ROWS = (
-    "code_hash",
-    "predicted_load_conflict",
-    "predicted_store_conflict",
-    "predicted_load_sectors",
-    "predicted_store_sectors",
-    "registers",
-    "local_bytes",
-    "predicted_occupancy",
-    "cpu_governor",
+    *("code_hash", "predicted_load_conflict", "predicted_store_conflict", "predicted_load_sectors"),
+    *("predicted_store_sectors", "registers", "local_bytes", "predicted_occupancy", "cpu_governor"),
 )
 """The columns of cases.csv that explain why a case changed, by what they explain."""
 NAMES = {

@@ -17,7 +17,7 @@ from smembench.stats.noise import Floats, Noise, discovery_rates
 from smembench.store.run import Run
 from smembench.studies.compare.comparability import FACETS, environment
 from smembench.studies.compare.pairing import ALONE, Pair, pair_up
-from smembench.studies.compare.verdicts import RULES, CaseComparison, Comparison, Difference, Rules, Verdict
+from smembench.studies.compare.verdicts import CHANGED, RULES, CaseComparison, Comparison, Difference, Rules, Verdict
 
 _DECIDED = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME)
 _MORE = 3.0
@@ -224,7 +224,7 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
         alone=pair.least > 0,
         open=pair.open,
         hidden=hidden,
-        causes=pair.causes if verdict in (Verdict.SLOWER, Verdict.FASTER) else (),
+        causes=pair.causes if verdict in CHANGED else (),
     )
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from dataclasses import dataclass
+from itertools import chain, combinations, pairwise
 
 import numpy as np
 from pydantic import JsonValue, TypeAdapter
 
-from smembench.model.case import Case
 from smembench.model.errors import UsageError
 from smembench.model.progress import Step, unseen
 from smembench.store.run import Run
 from smembench.studies.compare.comparison import judge, smallest_seen
 from smembench.studies.compare.pairing import pair_up
-from smembench.studies.compare.verdicts import RULES, CaseById, Rules, Verdict
+from smembench.studies.compare.verdicts import CHANGED, RULES, CaseById, CaseComparison, Rules, Verdict
 
 SEEN_IN = 0.95
 """Probability with which a slowdown must be called slower to count as seen, and the share of cases and of pairs."""
@@ -118,38 +118,24 @@ class SelfComparison:
         return {**fields, "judged": self.judged, "false": self.false, "classes": classes}
 
 
-@dataclass(slots=True)
-class _Tally:
-    case: Case
-    elapsed_ms: float | None = None
-    pairs: int = 0
-    false: int = 0
-    ambiguous: int = 0
-    reason: str = ""
-    effects: list[float] = field(default_factory=list)
-    seen: list[float] = field(default_factory=list)
-
-    def case_of(self) -> SelfCase:
-        seen = float(np.quantile(self.seen, SEEN_IN, method="higher")) if self.seen else None
-        largest = max(map(abs, self.effects), default=None)
-        return SelfCase(
-            self.case,
-            self.pairs,
-            self.false,
-            self.ambiguous,
-            None if largest is None else math.exp(largest),
-            None if seen is None else math.expm1(seen),
-            self.reason,
-            self.elapsed_ms,
-        )
+def _case(cases: Sequence[CaseComparison], effects: Sequence[float], seen: Sequence[float]) -> SelfCase:
+    """A case from its verdicts in all pairs, and from the effect and what is seen in those that show the noise."""
+    judged = [case for case in cases if case.verdict is not Verdict.NOT_COMPARABLE]
+    times = [case.base.elapsed_ms for case in judged if case.q is not None and case.base.elapsed_ms is not None]
+    return SelfCase(
+        cases[0].case,
+        len(judged),
+        false=sum(case.verdict in CHANGED for case in judged),
+        ambiguous=sum(case.verdict is Verdict.AMBIGUOUS for case in judged),
+        largest=math.exp(max(map(abs, effects))) if effects else None,
+        seen=math.expm1(np.quantile(seen, SEEN_IN, method="higher")) if seen else None,
+        reason=next((case.reason for case in cases if case.verdict is Verdict.NOT_COMPARABLE and case.reason), ""),
+        elapsed_ms=times[-1] if times else None,
+    )
 
 
 def compare_with_itself(
-    runs: Sequence[Run],
-    rules: Rules = RULES,
-    *,
-    across: Collection[str] = (),
-    step: Step = unseen,
+    runs: Sequence[Run], rules: Rules = RULES, *, across: Collection[str] = (), step: Step = unseen
 ) -> SelfComparison:
     """Compare every two of several runs of one configuration, and find the slowdowns that would be detected.
 
@@ -160,40 +146,28 @@ def compare_with_itself(
     """
     if len(runs) < 2:
         raise UsageError("--aa: give 2 or more runs, better 10")
-    tallies: dict[str, _Tally] = {}
-    pairs_false, largest_false = 0, 0.0
+    verdicts = defaultdict[str, list[CaseComparison]](list)
+    effects, seen = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     pairs = list(combinations(runs, 2))
+    changes: list[list[float]] = []
     for number, (base, new) in enumerate(pairs, 1):
         step(f"{base.id}, {new.id}", number, len(pairs))
         paired, known = pair_up([base], [new], across, runs if len(runs) > 2 else ())
-        any_false = False
-        for case in judge(paired, rules, known).cases:
-            tally = tallies.setdefault(case.case.id, _Tally(case.case))
-            if case.verdict is Verdict.NOT_COMPARABLE:
-                tally.reason = tally.reason or case.reason
-                continue
-            false = case.verdict in (Verdict.SLOWER, Verdict.FASTER)
-            tally.pairs += 1
-            tally.false += false
-            tally.ambiguous += case.verdict is Verdict.AMBIGUOUS
-            any_false |= false
-            if case.ratio is not None and case.q is not None and case.base.elapsed_ms is not None:
-                tally.elapsed_ms = case.base.elapsed_ms
-                if false:
-                    largest_false = max(largest_false, abs(math.log(case.ratio)))
-        pairs_false += any_false
-        with_evidence = [pair for pair in paired if pair.evidence is not None]
-        for pair, seen in zip(with_evidence, smallest_seen(paired, rules, SEEN_IN).tolist(), strict=True):
-            assert pair.evidence is not None
-            tallies[pair.case.id].effects.append(pair.evidence.effect)
-            tallies[pair.case.id].seen.append(seen)
-    cases = [tally.case_of() for tally in tallies.values()]
+        judged = judge(paired, rules, known).cases
+        for case in judged:
+            verdicts[case.case.id].append(case)
+        changes.append([abs(math.log(case.ratio)) for case in judged if case.verdict in CHANGED and case.ratio])
+        with_evidence = [(pair.case.id, pair.evidence) for pair in paired if pair.evidence is not None]
+        for (name, evidence), least in zip(with_evidence, smallest_seen(paired, rules, SEEN_IN).tolist(), strict=True):
+            effects[name].append(evidence.effect)
+            seen[name].append(least)
+    cases = [_case(of_case, effects[name], seen[name]) for name, of_case in verdicts.items()]
     return SelfComparison(
         runs=[run.id for run in runs],
         pairs=len(pairs),
-        pairs_false=pairs_false,
+        pairs_false=sum(map(bool, changes)),
         cases=sorted(cases, key=lambda case: (-(case.seen or 0.0), case.case.id)),
         threshold=rules.threshold,
         fdr=rules.fdr,
-        largest_false=math.expm1(largest_false),
+        largest_false=math.expm1(max(chain.from_iterable(changes), default=0.0)),
     )

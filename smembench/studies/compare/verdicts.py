@@ -32,6 +32,9 @@ class Verdict(StrEnum):
     SAME = "same"
 
 
+CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """A case on one side of a comparison.
@@ -113,7 +116,7 @@ class CaseComparison:
     @property
     def cause(self) -> str:
         """Possible causes of a change, the likeliest first, or that none is known; "" if it did not change."""
-        if self.verdict not in (Verdict.SLOWER, Verdict.FASTER):
+        if self.verdict not in CHANGED:
             return ""
         texts = list(map(str, self.causes))
         if not texts:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Any
 
 from smembench.devices.select import CPU
-from smembench.model.child import child_command
+from smembench.model.child import captured, child_command
 from smembench.model.text import visible
 from smembench.run.pseudonym import pseudonym
 from smembench.store.fleet_json import FLEET, Entry
@@ -74,16 +74,9 @@ def _boot() -> str:
 def _list_gpus(limit: float) -> tuple[list[dict[str, Any]], str]:
     """The GPUs that CUDA lists here, as fields of an ``Entry``, and why there are none."""
     try:
-        done = subprocess.run(
-            child_command(__name__),
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = captured(child_command(__name__), timeout=limit)
         listing = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         return [], f"CUDA does not list its GPUs within {limit:g} s"
     except ValueError:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

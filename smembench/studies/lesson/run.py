@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from subprocess import TimeoutExpired
 
 from smembench.devices.select import CPU, resolve
-from smembench.model.child import child_command
+from smembench.model.child import captured, child_command
 from smembench.model.errors import DeviceUnavailable
 from smembench.model.text import one_line
 from smembench.run.environment import versions
@@ -109,15 +109,9 @@ def isolated(name: str, number: int, device: str, runs: int) -> Observation:
     experiment = load(name).experiments[number]
     simulated = {"NUMBA_ENABLE_CUDASIM": "1" if device == SIMULATOR else "0"}
     try:
-        ended = subprocess.run(
-            child_command("smembench.studies.lesson.run", name, number, device, runs),
-            capture_output=True,
-            text=True,
-            timeout=_START_S + experiment.seconds,
-            env=os.environ | simulated,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        command = child_command("smembench.studies.lesson.run", name, number, device, runs)
+        ended = captured(command, timeout=_START_S + experiment.seconds, env=os.environ | simulated)
+    except TimeoutExpired:
         return Observation(f"its process did not start within {_START_S:g} s", as_expected=False)
     if ended.returncode == -signal.SIGALRM:
         return Observation(f"no end within {experiment.seconds:g} s: killed", experiment.hangs)

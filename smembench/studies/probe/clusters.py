@@ -110,10 +110,7 @@ __device__ void rate(long long *out)
     extern "C" __global__ void __cluster_dims__(size, 1, 1) latency_##size(long long *out) { latency<size>(out); } \
     extern "C" __global__ void __cluster_dims__(size, 1, 1) rate_##size(long long *out) { rate<size>(out); }
 
-CLUSTERS(2)
-CLUSTERS(4)
-CLUSTERS(8)
-CLUSTERS(16)
+CLUSTERS(2) CLUSTERS(4) CLUSTERS(8) CLUSTERS(16)
 """
 
 _SIZES, _PORTABLE = (2, 4, 8, 16), 8

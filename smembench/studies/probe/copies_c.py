@@ -194,38 +194,19 @@ __device__ void rate(long long *out, const unsigned char *from, unsigned region,
     }
 }
 
-#define LATENCY(name, bytes, way)                                                                                  \
-    extern "C" __global__ void latency_##name##_##bytes(long long *out, const unsigned char *from,                 \
-                                                        unsigned copies, unsigned apart)                           \
-    {                                                                                                              \
-        latency<way, bytes>(out, from, copies, apart);                                                             \
-    }
-#define RATE(name, bytes, way)                                                                                     \
-    extern "C" __global__ void rate_##name##_##bytes(long long *out, const unsigned char *from, unsigned region,   \
-                                                     unsigned stages)                                              \
-    {                                                                                                              \
-        rate<way, bytes>(out, from, region, stages);                                                               \
-    }
+// Named after what it times and how: rate_bulk_1024.
+#define ENTRY(kind, name, bytes, way)                                                                             \
+    extern "C" __global__ void kind##_##name##_##bytes(long long *out, const unsigned char *from, unsigned count, \
+                                                       unsigned size) { kind<way, bytes>(out, from, count, size); }
 
-LATENCY(plain, 128, Plain)
-LATENCY(plain, 2048, Plain)
-LATENCY(plain, 16384, Plain)
-LATENCY(async4, 128, Async<4>)
-LATENCY(async8, 128, Async<8>)
-LATENCY(async16, 128, Async<16>)
-LATENCY(async16, 2048, Async<16>)
-LATENCY(async16, 16384, Async<16>)
-RATE(plain, 16384, Plain)
-RATE(async4, 16384, Async<4>)
-RATE(async8, 16384, Async<8>)
-RATE(async16, 16384, Async<16>)
+ENTRY(latency, plain, 128, Plain) ENTRY(latency, plain, 2048, Plain) ENTRY(latency, plain, 16384, Plain)
+ENTRY(latency, async4, 128, Async<4>) ENTRY(latency, async8, 128, Async<8>) ENTRY(latency, async16, 128, Async<16>)
+ENTRY(latency, async16, 2048, Async<16>) ENTRY(latency, async16, 16384, Async<16>)
+ENTRY(rate, plain, 16384, Plain) ENTRY(rate, async4, 16384, Async<4>)
+ENTRY(rate, async8, 16384, Async<8>) ENTRY(rate, async16, 16384, Async<16>)
 #if __CUDA_ARCH__ >= 900
-LATENCY(bulk, 128, Bulk)
-LATENCY(bulk, 2048, Bulk)
-LATENCY(bulk, 16384, Bulk)
-LATENCY(bulk, 65536, Bulk)
-RATE(bulk, 128, Bulk)
-RATE(bulk, 1024, Bulk)
-RATE(bulk, 16384, Bulk)
+ENTRY(latency, bulk, 128, Bulk) ENTRY(latency, bulk, 2048, Bulk)
+ENTRY(latency, bulk, 16384, Bulk) ENTRY(latency, bulk, 65536, Bulk)
+ENTRY(rate, bulk, 128, Bulk) ENTRY(rate, bulk, 1024, Bulk) ENTRY(rate, bulk, 16384, Bulk)
 #endif
 """

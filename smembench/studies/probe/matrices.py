@@ -146,20 +146,13 @@ __device__ void load_rate(long long *out, unsigned pitch, unsigned still)
     report(out, clock64() - start, sum != expected);
 }
 
-#define LOADS(form, matrices, transposed)                                                                          \
-    extern "C" __global__ void load_latency_##form(long long *out, unsigned pitch)                                 \
-    {                                                                                                              \
-        load_latency<matrices, transposed>(out, pitch);                                                            \
-    }                                                                                                              \
-    extern "C" __global__ void load_rate_##form(long long *out, unsigned pitch, unsigned still)                    \
-    {                                                                                                              \
-        load_rate<matrices, transposed>(out, pitch, still);                                                        \
-    }
+#define LOADS(form, matrices, transposed)                                                          \
+    extern "C" __global__ void load_latency_##form(long long *out, unsigned pitch)                 \
+    { load_latency<matrices, transposed>(out, pitch); }                                            \
+    extern "C" __global__ void load_rate_##form(long long *out, unsigned pitch, unsigned still)    \
+    { load_rate<matrices, transposed>(out, pitch, still); }
 
-LOADS(x1, 1, false)
-LOADS(x2, 2, false)
-LOADS(x4, 4, false)
-LOADS(x4_trans, 4, true)
+LOADS(x1, 1, false) LOADS(x2, 2, false) LOADS(x4, 4, false) LOADS(x4_trans, 4, true)
 
 #if __CUDA_ARCH__ >= 900
 // Each warp stores its own rows over and over.

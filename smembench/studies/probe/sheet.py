@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from smembench.devices.select import AUTO, CPU, canonical, resolve, uuid_of
-from smembench.model.child import child_command
+from smembench.model.child import captured, child_command
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.model.groups import grouped
@@ -115,15 +114,12 @@ def repeated(
 
 def _in_a_process(device: str, families: Sequence[str]) -> Sheet:
     options = ("--device", device, "--processes", 1, "--json")
-    ran = subprocess.run(
-        child_command("smembench", "probe", ",".join(families), *options), capture_output=True, text=True, check=False
-    )
+    ran = captured(child_command("smembench", "probe", ",".join(families), *options))
     try:
         return Sheet.model_validate_json(ran.stdout)
     except ValidationError:
-        raise RuntimeError(
-            f"a process that measures again failed: {' '.join((ran.stderr or ran.stdout).split())[-300:]}"
-        ) from None
+        why = " ".join((ran.stderr or ran.stdout).split())[-300:]
+        raise RuntimeError(f"a process that measures again failed: {why}") from None
 
 
 def _over(figures: Sequence[Figure]) -> Figure:

@@ -6,13 +6,12 @@ tests/studies/test_reproduce_documents.py`` looks each of them up in the documen
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import truediv
 
 from smembench.explain.occupancy import shared_memory
 from smembench.model.case import Block
 from smembench.model.hardware import CONSTANT_BYTES, MAX_THREADS, REGISTER_BYTES, WARP
-from smembench.studies.reproduce.claim import BROADCAST, FASTER, Bounds, Claim, exactly, printed
+from smembench.studies.reproduce.claim import BROADCAST, FASTER, Bounds, Claim, at, exactly, printed
 from smembench.studies.reproduce.figures import BLOCKS, ratios
 from smembench.studies.reproduce.measures import Latency, Limit, Nothing, Pick, Reuse, Sum, Times
 
@@ -26,9 +25,9 @@ def _kib(capability: str, place: int) -> float | None:
     return None if limits is None else limits[place] / 1024
 
 
-def _limit(place: str, says: str, limit: Limit, documented: float, why: str) -> Claim:
+def _limit(says: str, limit: Limit, documented: float, true_on: str = "") -> Claim:
     """A limit that the blog names."""
-    return Claim(place, says, limit, why, exactly(documented), {"": documented})
+    return Claim(says, limit, exactly(documented), {"": documented}, true_on=true_on)
 
 
 def _add_one(kind: str, n: int = 100_000) -> Times:
@@ -42,170 +41,126 @@ def _matmul(kernel: str, n: int = 1024) -> Pick:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    *at(
         "0. Basics of CUDA",
-        "adding 1 to 100,000 numbers is inefficient on the CPU; the GPU with its copies",
-        _add_one("Pageable"),
-        _COPIED,
+        Claim(
+            "adding 1 to 100,000 numbers is inefficient on the CPU; the GPU with its copies", _add_one("Pageable")
+        ).because(_COPIED),
+        Claim(
+            "the same with its copies from and to page-locked memory",
+            _add_one("Pinned"),
+            assumed="in place of the listing's pageable memory",
+        ).because(_COPIED),
+        Claim(
+            "the same without its copies", _add_one("Device"), assumed="the array is on the GPU before and after"
+        ).because("The kernel alone reads and writes the GPU's memory, or its L2 at this size."),
+        Claim(
+            "on the CPU it is inefficient for large datasets; the GPU with its copies",
+            _add_one("Pageable", 10_000_000),
+            assumed="10,000,000 numbers",
+        ).because(
+            "Copies from and to pageable memory take longer than the CPU's loop: the driver copies everything once "
+            "more."
+        ),
+        Claim(
+            "the same with its copies from and to page-locked memory",
+            _add_one("Pinned", 10_000_000),
+            assumed="10,000,000 numbers",
+        ).because("40 MB do not stay in a core's cache, and page-locked copies use all of the link's bandwidth."),
+        Claim(
+            "100,000 numbers take 1000 blocks of 128 threads",
+            Sum("int(100000 / 128) + 1", lambda numbers, threads: numbers // threads + 1, ("100000", "128")),
+            exactly(1000),
+        ).because("1000 blocks would be 128,000 threads; the listing's own formula gives fewer."),
+        _limit("each block contains 1024 threads", Limit(lambda capability: 1, f"to {MAX_THREADS}"), 1024).because(
+            "It is the most that a block can have, not what every block has."
+        ),
+        _limit("each warp consists of 32 threads", Limit(lambda capability: WARP, "threads"), 32).because(
+            "Every NVIDIA GPU so far has warps of this size."
+        ),
     ),
-    Claim(
-        "0. Basics of CUDA",
-        "the same with its copies from and to page-locked memory",
-        _add_one("Pinned"),
-        _COPIED,
-        assumed="in place of the listing's pageable memory",
-    ),
-    Claim(
-        "0. Basics of CUDA",
-        "the same without its copies",
-        _add_one("Device"),
-        "The kernel alone reads and writes the GPU's memory, or its L2 at this size.",
-        assumed="the array is on the GPU before and after",
-    ),
-    Claim(
-        "0. Basics of CUDA",
-        "on the CPU it is inefficient for large datasets; the GPU with its copies",
-        _add_one("Pageable", 10_000_000),
-        "Copies from and to pageable memory take longer than the CPU's loop: the driver copies everything once more.",
-        assumed="10,000,000 numbers",
-    ),
-    Claim(
-        "0. Basics of CUDA",
-        "the same with its copies from and to page-locked memory",
-        _add_one("Pinned", 10_000_000),
-        "40 MB do not stay in a core's cache, and page-locked copies use all of the link's bandwidth.",
-        assumed="10,000,000 numbers",
-    ),
-    Claim(
-        "0. Basics of CUDA",
-        "100,000 numbers take 1000 blocks of 128 threads",
-        Sum("int(100000 / 128) + 1", lambda numbers, threads: numbers // threads + 1, ("100000", "128")),
-        "1000 blocks would be 128,000 threads; the listing's own formula gives fewer.",
-        exactly(1000),
-    ),
-    _limit(
-        "0. Basics of CUDA",
-        "each block contains 1024 threads",
-        Limit(lambda capability: 1, f"to {MAX_THREADS}"),
-        1024,
-        "It is the most that a block can have, not what every block has.",
-    ),
-    _limit(
-        "0. Basics of CUDA",
-        "each warp consists of 32 threads",
-        Limit(lambda capability: WARP, "threads"),
-        32,
-        "Every NVIDIA GPU so far has warps of this size.",
-    ),
-    Claim(
+    *at(
         "1. Basics of CUDA Memory",
-        "global memory has a latency of hundreds of clock cycles",
-        Latency("global memory"),
-        "Most of them are spent on the way through the L2 to the memory and back.",
-        Bounds(100, 1000),
-    ),
-    replace(
+        Claim(
+            "global memory has a latency of hundreds of clock cycles", Latency("global memory"), Bounds(100, 1000)
+        ).because("Most of them are spent on the way through the L2 to the memory and back."),
         _limit(
-            "1. Basics of CUDA Memory",
             "each block is allocated shared memory of 64KB",
             Limit(lambda capability: _kib(capability, 1), "KiB"),
             64,
-            "48 KiB without asking; up to the SM's own amount as dynamic shared memory, if the launch opts in.",
-        ),
-        true_on="compute capability 7.5",
-    ),
-    replace(
+            true_on="compute capability 7.5",
+        ).because("48 KiB without asking; up to the SM's own amount as dynamic shared memory, if the launch opts in."),
         _limit(
-            "1. Basics of CUDA Memory",
             "shared memory is typically 48KB per SM, less than the 64KB said above to be a block's",
             Limit(lambda capability: _kib(capability, 0), "KiB"),
             48,
-            "48 KiB is what a block gets without opting in to more; an SM has had more since compute capability 5.0.",
+            true_on="compute capability 3.5",
+        ).because(
+            "48 KiB is what a block gets without opting in to more; an SM has had more since compute capability 5.0."
         ),
-        true_on="compute capability 3.5",
+        _limit("a register has 4 bytes", Limit(lambda capability: REGISTER_BYTES, "bytes"), 4).because(
+            "A 64-bit value takes two registers."
+        ),
+        Claim(
+            "registers are even faster than shared memory",
+            Latency("shared memory", over="registers, multiply-add"),
+            FASTER,
+        ).because(
+            "A multiply-add, with its three registers read and one written, ends long before a load from shared memory."
+        ),
+        _limit("constant memory is typically 64KB", Limit(lambda capability: CONSTANT_BYTES / 1024, "KiB"), 64).because(
+            "It is the same on every NVIDIA GPU; the cache that serves it is smaller."
+        ),
+        Claim("constant memory is fast for broadcast reads", BROADCAST).because(
+            "The constant cache gives one word to all lanes; global memory serves the same read from the L1."
+        ),
+        Claim("texture memory is efficient for 2D spatial locality", Nothing()).because(
+            "No kernel here is timed through a texture; smembench lesson scope reads a matrix through one."
+        ),
     ),
-    _limit(
-        "1. Basics of CUDA Memory",
-        "a register has 4 bytes",
-        Limit(lambda capability: REGISTER_BYTES, "bytes"),
-        4,
-        "A 64-bit value takes two registers.",
-    ),
-    Claim(
-        "1. Basics of CUDA Memory",
-        "registers are even faster than shared memory",
-        Latency("shared memory", over="registers, multiply-add"),
-        "A multiply-add, with its three registers read and one written, ends long before a load from shared memory.",
-        FASTER,
-    ),
-    _limit(
-        "1. Basics of CUDA Memory",
-        "constant memory is typically 64KB",
-        Limit(lambda capability: CONSTANT_BYTES / 1024, "KiB"),
-        64,
-        "It is the same on every NVIDIA GPU; the cache that serves it is smaller.",
-    ),
-    Claim(
-        "1. Basics of CUDA Memory",
-        "constant memory is fast for broadcast reads",
-        BROADCAST,
-        "The constant cache gives one word to all lanes; global memory serves the same read from the L1.",
-    ),
-    Claim(
-        "1. Basics of CUDA Memory",
-        "texture memory is efficient for 2D spatial locality",
-        Nothing(),
-        "No kernel here is timed through a texture; smembench lesson scope reads a matrix through one.",
-    ),
-    Claim(
+    *at(
         "4. Matrix Multiplication",
-        "naive on the GPU is 240.19x times faster than the CPU's 582.865ms",
-        Times(_matmul("cpu"), _matmul("naive")),
-        "At n = 1024 the CPU's loop walks down B in steps of 4096 bytes, which few sets of its cache have to hold.",
-        published={"": 582.865 / 2.42381},
+        Claim(
+            "naive on the GPU is 240.19x times faster than the CPU's 582.865ms",
+            Times(_matmul("cpu"), _matmul("naive")),
+            published={"": 582.865 / 2.42381},
+        ).because(
+            "At n = 1024 the CPU's loop walks down B in steps of 4096 bytes, which few sets of its cache have to hold."
+        ),
+        Claim(
+            "the same at another size",
+            Times(_matmul("cpu", 1000), _matmul("naive", 1000)),
+            assumed="1000×1000 in place of 1024×1024",
+        ).because("Rows of 4000 bytes spread a column of B over the CPU's whole cache."),
+        Claim(
+            "582.865ms over 2.42381ms is 240.19",
+            Sum("582.865 / 2.42381", truediv, ("582.865", "2.42381")),
+            printed("240.19"),
+        ).because("The quotient of the times that it prints is another."),
+        Claim(
+            "at 240x, a minute on the GPU is 4 hours on the CPU", Sum("240 / 60", truediv, ("240", "60")), exactly(4)
+        ).because("240 minutes are 4 hours."),
     ),
-    Claim(
-        "4. Matrix Multiplication",
-        "the same at another size",
-        Times(_matmul("cpu", 1000), _matmul("naive", 1000)),
-        "Rows of 4000 bytes spread a column of B over the CPU's whole cache.",
-        assumed="1000×1000 in place of 1024×1024",
+    *at(
+        "5.3 Reusing Data",
+        Claim("in 2x2 tiles each element is reused twice", Reuse(Block(2, 2), 4), exactly(2)).because(_REUSE),
     ),
-    Claim(
-        "4. Matrix Multiplication",
-        "582.865ms over 2.42381ms is 240.19",
-        Sum("582.865 / 2.42381", truediv, ("582.865", "2.42381")),
-        "The quotient of the times that it prints is another.",
-        printed("240.19"),
-    ),
-    Claim(
-        "4. Matrix Multiplication",
-        "at 240x, a minute on the GPU is 4 hours on the CPU",
-        Sum("240 / 60", truediv, ("240", "60")),
-        "240 minutes are 4 hours.",
-        exactly(4),
-    ),
-    Claim("5.3 Reusing Data", "in 2x2 tiles each element is reused twice", Reuse(Block(2, 2), 4), _REUSE, exactly(2)),
-    Claim(
+    *at(
         "5.4 Talk is Cheap",
-        "in 32x32 tiles each value is reused 32 times",
-        Reuse(Block(32, 32), 1024),
-        _REUSE,
-        exactly(32),
+        Claim("in 32x32 tiles each value is reused 32 times", Reuse(Block(32, 32), 1024), exactly(32)).because(_REUSE),
+        Claim(
+            "shared memory gives about a 1.27x speedup over naive",
+            Times(_matmul("naive"), _matmul("tiled")),
+            published=ratios("matmul", "naive", "tiled"),
+        ).because("Caches serve most of naive's repeated reads; tiles save the requests, not only the memory's bytes."),
     ),
-    Claim(
-        "5.4 Talk is Cheap",
-        "shared memory gives about a 1.27x speedup over naive",
-        Times(_matmul("naive"), _matmul("tiled")),
-        "Caches serve most of naive's repeated reads; tiles save the requests, not only the memory's bytes.",
-        published=ratios("matmul", "naive", "tiled"),
-    ),
-    Claim(
+    *at(
         "6. Summary",
-        "the example has a 2x speedup",
-        Times(_matmul("naive"), _matmul("tiled")),
-        "The text's own 2.42451 ms / 1.91292 ms is 1.27.",
-        Bounds(2),
-        published=ratios("matmul", "naive", "tiled"),
+        Claim(
+            "the example has a 2x speedup",
+            Times(_matmul("naive"), _matmul("tiled")),
+            Bounds(2),
+            published=ratios("matmul", "naive", "tiled"),
+        ).because("The text's own 2.42451 ms / 1.91292 ms is 1.27."),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smembench.studies.reproduce.measures import Measure, Pick, Times, rounded_from
 
@@ -28,7 +28,6 @@ class Claim:
     """A sentence of a document, or a row of its tables.
 
     Attributes:
-        place: the slide's title, or the section.
         says: in our words, with the document's numbers.
         measure: the measurement that decides the claim.
         why: what decides the answer, in a sentence.
@@ -36,16 +35,26 @@ class Claim:
         published: the document's own answers by device, in the order of its columns.
         assumed: what the document leaves open.
         true_on: of a limit of the hardware, where it was the documented one; "" if it never was.
+        place: the slide's title, or the section.
     """
 
-    place: str
     says: str
     measure: Measure
-    why: str
     holds_in: Bounds = FASTER
     published: Mapping[str, float] = field(default_factory=dict)
     assumed: str = ""
     true_on: str = ""
+    why: str = ""
+    place: str = ""
+
+    def because(self, why: str) -> Claim:
+        """The claim with what decides the answer."""
+        return replace(self, why=why)
+
+
+def at(place: str, *claims: Claim) -> list[Claim]:
+    """The claims of one place."""
+    return [replace(claim, place=place) for claim in claims]
 
 
 def printed(figure: str) -> Bounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,17 +58,21 @@ class Exercise:
         name: of the exercise and of its file.
         kernel: name of the function.
         what: the task in one line.
-        hint: what helps, short of the solution.
         launches: from random numbers; the first is the one whose costs are limited.
         demands: the limit of each figure.
+        hint: what helps, short of the solution.
     """
 
     name: str
     kernel: str
     what: str
-    hint: str
     launches: Callable[[np.random.Generator], Sequence[Launch]]
     demands: Mapping[Demand, float] = field(default_factory=dict)
+    hint: str = ""
+
+    def hinted(self, hint: str) -> Exercise:
+        """The exercise with a hint."""
+        return replace(self, hint=hint)
 
     @property
     def file(self) -> Path:

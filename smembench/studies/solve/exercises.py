@@ -79,67 +79,50 @@ EXERCISES = {
     exercise.name: exercise
     for exercise in (
         Exercise(
-            "coalescing",
-            "double",
-            "let the threads of a warp access neighbouring elements",
-            "Consecutive threads have consecutive threadIdx.x. Which of row and column should follow it?",
-            _doubled,
-            {SECTORS: 4},
+            "coalescing", "double", "let the threads of a warp access neighbouring elements", _doubled, {SECTORS: 4}
+        ).hinted("Consecutive threads have consecutive threadIdx.x. Which of row and column should follow it?"),
+        Exercise("bounds", "add_neighbours", "keep every thread inside the arrays", _neighbours).hinted(
+            "One `if` for threads without an element; inside it, one for each neighbour that may be missing."
         ),
-        Exercise(
-            "bounds",
-            "add_neighbours",
-            "keep every thread inside the arrays",
-            "One `if` for threads without an element; inside it, one for each neighbour that may be missing.",
-            _neighbours,
+        Exercise("race", "reverse_rows", "order stores to and loads from shared memory", _rows).hinted(
+            "Two barriers: no thread may load before all have stored, or store the next row before all have loaded."
         ),
-        Exercise(
-            "race",
-            "reverse_rows",
-            "order stores to and loads from shared memory",
-            "Two barriers: no thread may load before all have stored, or store the next row before all have loaded.",
-            _rows,
-        ),
-        Exercise(
-            "barrier",
-            "reverse_parts",
-            "let every thread of a block reach the same barrier",
-            "End the `if` before the barrier, and begin another one after it.",
-            _parts,
+        Exercise("barrier", "reverse_parts", "let every thread of a block reach the same barrier", _parts).hinted(
+            "End the `if` before the barrier, and begin another one after it."
         ),
         Exercise(
             "tiling",
             "multiply",
             "load each element once per block, not once per thread",
-            "In each step: store an element to each tile, barrier, add 16 products from the tiles, barrier. Threads "
-            "outside c take part in all of it but the last store.",
             _products,
             {LOAD_REQUESTS: 1024, CONFLICTS: 1},
+        ).hinted(
+            "In each step: store an element to each tile, barrier, add 16 products from the tiles, barrier. "
+            "Threads outside c take part in all of it but the last store."
         ),
         Exercise(
             "padding",
             "transpose",
             "remove bank conflicts with an unused column",
-            "How many words from one element of a column to the next put them in neighbouring banks?",
             _transposed,
             {CONFLICTS: 1, SECTORS: 4},
-        ),
+        ).hinted("How many words from one element of a column to the next put them in neighbouring banks?"),
         Exercise(
             "swizzle",
             "transpose",
             "remove bank conflicts without extra memory",
-            "XOR with a number from 0 to 31 permutes the numbers from 0 to 31. Store and load must use the same place "
-            "for an element.",
             _transposed,
             {CONFLICTS: 1, SHARED_BYTES: 4096, SECTORS: 4},
+        ).hinted(
+            "XOR with a number from 0 to 31 permutes the numbers from 0 to 31. Store and load must use the "
+            "same place for an element."
         ),
         Exercise(
             "reduction",
             "sum_blocks",
             "sum the elements of a block in a tree without conflicts",
-            "In the first step, let each thread t < 128 add element t + 128 to element t.",
             _sums,
             {CONFLICTS: 1, WAVEFRONTS: 200},
-        ),
+        ).hinted("In the first step, let each thread t < 128 add element t + 128 to element t."),
     )
 }
