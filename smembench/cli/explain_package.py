@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,8 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     asked = chosen.asked(kernel, block)
     if what == "measure":
         _measure(asked, target)
-    elif what == "best_pad":
-        _best_pad(asked.case, task.row, target)
-    elif what == "best_swizzle":
-        _best_swizzle(asked.case, task.row, target)
+    elif what in ("best_pad", "best_swizzle"):
+        _better(asked.case, what, task.row, target)
     else:
         return _explain(asked, target, page=outputs.html)
     return 0
@@ -68,37 +67,15 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     return len(prediction.trace.mistakes)
 
 
-def _best_pad(case: Case, row: int | None, target: Opened) -> None:
-    """Show the pads that were tried, and the smallest without conflicts."""
-    from smembench.cli.explain_layouts import show_pads
-    from smembench.explain.analysis import best_pad, explain
+def _better(case: Case, what: str, row: int | None, target: Opened) -> None:
+    """Show pads, or layouts, of the shared arrays without the case's own pad."""
+    from smembench.cli.explain_layouts import show_layouts, show_pads
+    from smembench.explain.analysis import explain
     from smembench.kernels.registry import kernel_of
-    from smembench.views.explain import pad_records, pads
-    from smembench.views.export import Result
 
-    if row is not None or not kernel_of(case).pad:
-        show_pads(explain(case), _heading(case), row, target)
-        return
-    best, tried = best_pad(case)
-    records = pad_records(tried)
-    data = {"case_id": case.id, "best": best, "pads": records}
-    target.show(Result(sections=[pads(tried, best, _heading(case))], data=lambda: data, rows=lambda: records))
-
-
-def _best_swizzle(case: Case, row: int | None, target: Opened) -> None:
-    """Show the layouts of each array that were tried."""
-    from smembench.explain.best_layout import best_layouts
-    from smembench.views.explain_layouts import layout_records, layouts, verdict_records
-    from smembench.views.export import Result
-
-    results = best_layouts(case, row)
-    records = layout_records(results)
-    data = {"case_id": case.id, "layouts": records, "verdicts": verdict_records(results)}
-    target.show(Result(sections=layouts(results, _heading(case)), data=lambda: data, rows=lambda: records))
-
-
-def _heading(case: Case) -> str:
-    return f"{case.kernel} · block {case.block} · {case.dtype}"
+    explained = explain(replace(case, pad=0) if kernel_of(case).pad else case)
+    heading = f"{case.kernel} · block {case.block} · {case.dtype}"
+    (show_pads if what == "best_pad" else show_layouts)(explained, heading, row, target)
 
 
 def explain_report(path: Path, outputs: Pages) -> None:

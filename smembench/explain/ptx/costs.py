@@ -174,7 +174,7 @@ def by_cost(traced: Trace) -> dict[Hashable, Request]:
     """Requests by site and cost, one for all with the same of both."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
     requests: dict[Hashable, Request] = {}
-    for request in distinct(traced.accesses, shifted=True):
+    for request in distinct(traced.accesses):
         key = (request.site, _cost(request))
         before = requests.get(key)
         requests[key] = request if before is None else replace(before, weight=before.weight + request.weight)
