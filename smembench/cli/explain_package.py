@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,8 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     asked = chosen.asked(kernel, block)
     if what == "measure":
         _measure(asked, target)
-    elif what == "best_pad":
-        _best_pad(asked.case, task.row, target)
-    elif what == "best_swizzle":
-        show_layouts(best_layouts(asked.case, task.row), _heading(asked.case), target, case_id=asked.case.id)
+    elif what in ("best_pad", "best_swizzle"):
+        _better(asked.case, what, task.row, target)
     else:
         return _explain(asked, target, page=outputs.html)
     return 0
@@ -71,24 +70,15 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     return len(prediction.trace.mistakes)
 
 
-def _best_pad(case: Case, row: int | None, target: Opened) -> None:
-    """Show the pads that were tried, and the smallest without conflicts."""
-    from smembench.explain.analysis import best_pad, explain
+def _better(case: Case, what: str, row: int | None, target: Opened) -> None:
+    """Show pads, or layouts, of the shared arrays without the case's own pad."""
+    from smembench.cli.explain_layouts import show_layouts, show_pads
+    from smembench.explain.analysis import explain
     from smembench.kernels.registry import kernel_of
-    from smembench.views.explain import pad_records, pads
-    from smembench.views.export import Result
 
-    if row is not None or not kernel_of(case).pad:
-        show_pads(explain(case), _heading(case), row, target)
-        return
-    best, tried = best_pad(case)
-    records = pad_records(tried)
-    data = {"case_id": case.id, "best": best, "pads": records}
-    target.show(Result(sections=[pads(tried, best, _heading(case))], data=lambda: data, rows=lambda: records))
-
-
-def _heading(case: Case) -> str:
-    return f"{case.kernel} · block {case.block} · {case.dtype}"
+    explained = explain(replace(case, pad=0) if kernel_of(case).pad else case)
+    heading = f"{case.kernel} · block {case.block} · {case.dtype}"
+    (show_pads if what == "best_pad" else show_layouts)(explained, heading, row, target)
 
 
 def explain_report(path: Path, outputs: Pages) -> None:

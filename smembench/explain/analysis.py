@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from math import prod
 from pathlib import Path
 
@@ -32,7 +32,6 @@ from smembench.toolchains.numba import kernel_ptx
 from smembench.toolchains.numba_function import reason
 from smembench.toolchains.registry import toolchain_of
 
-MAX_PAD = 32
 DEFAULT_CAPABILITY = "9.0"
 """The compute capability to compile for if none is given."""
 
@@ -193,24 +192,3 @@ def _passed(case: Case, program: NumbaKernel, *, zeros: bool) -> Iterator[tuple[
             high, box = (tensor_map.rows // tensor_map.apart, tensor_map.apart), (box[0], 1, box[1])
         described = TensorMapArgument((*high, tensor_map.columns), dtype, box, tensor_map.row_bytes, tensor_map.stride)
         yield f"{problem.arrays[tensor_map.array]}$map{number}", described
-
-
-def best_pad(case: Case, limit: int = MAX_PAD) -> tuple[int | None, list[tuple[int, float, float]]]:
-    """The smallest pad without conflicts, and every pad tried with its degrees of load and store conflicts.
-
-    The pad is None if no pad up to ``limit`` is free of conflicts.
-
-    Raises:
-        UsageError: for a kernel whose tile is not padded.
-    """
-    kernel = registry.kernel_of(case)
-    if not kernel.pad:
-        raise UsageError(f"--best-pad: {case.kernel} has no padded tile; name a …Pad kernel, or give --best-swizzle")
-    tried = []
-    for pad in range(limit + 1):
-        explained = explain(replace(case, pad=pad))
-        loads, stores = explained.degree("load") or 1.0, explained.degree("store") or 1.0
-        tried.append((pad, loads, stores))
-        if loads == stores == 1.0:
-            return pad, tried
-    return None, tried

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smembench.explain.areas import Area, areas_of_launch
-from smembench.explain.best_layout import BestLayouts
 from smembench.explain.costs import Costs
 from smembench.explain.cure import itemsize_of, most_pad, rows_of, tiles_of
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import Asked
 from smembench.explain.trials import Tried, least, no_swizzle, pads, swizzles, tried, vector_of
 from smembench.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class BestLayouts:
+    """The best layouts of a shared array.
+
+    Attributes:
+        tile: the rows that are padded or swizzled.
+        plain: as it is.
+        pad, swizzle: the best of each kind, None if it has no fewer wavefronts than ``plain``.
+        reason: why one of them or both are missing, a sentence; empty if nothing is missing, or needed.
+        brackets: whether the source writes ``tile[r][c]``.
+    """
+
+    tile: Tile
+    plain: Tried
+    pad: Tried | None = None
+    swizzle: Tried | None = None
+    reason: str = ""
+    brackets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +74,21 @@ def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
     Raises:
         UsageError: as ``pads_of``.
     """
-    results = []
     brackets = not explained.trace.filename.endswith(".py")
-    for tiles, asked in _arrays(explained, row, "--best-swizzle"):
-        plain = tried(tiles[0], asked, Layout())
-        swizzle = least(((tile, swizzles(tile, asked)) for tile in tiles), asked, plain)
-        tile = swizzle[1] if swizzle else tiles[0]
-        pad = least([(tile, pads(tile, asked, most_pad(tile)))], asked, plain)
-        if plain.free:
-            results.append(BestLayouts(tile, plain, brackets=brackets))
-            continue
-        kinds = pad and pad[0], swizzle and swizzle[0]
-        results.append(BestLayouts(tile, plain, *kinds, _missing(tile, asked, *kinds), brackets=brackets))
-    return results
+    arrays = _arrays(explained, row, "--best-swizzle")
+    return [best_layouts(tiles, asked, brackets=brackets) for tiles, asked in arrays]
+
+
+def best_layouts(tiles: Sequence[Tile], asked: Asked, *, brackets: bool = False) -> BestLayouts:
+    """The best layouts of an array, as the best of these rows, for its loads and stores."""
+    plain = tried(tiles[0], asked, Layout())
+    if plain.free:
+        return BestLayouts(tiles[0], plain, brackets=brackets)
+    swizzle = least(((tile, swizzles(tile, asked)) for tile in tiles), asked, plain)
+    tile = swizzle[1] if swizzle else tiles[0]
+    pad = least([(tile, pads(tile, asked, most_pad(tile)))], asked, plain)
+    kinds = pad and pad[0], swizzle and swizzle[0]
+    return BestLayouts(tile, plain, *kinds, _missing(tile, asked, *kinds), brackets=brackets)
 
 
 def _missing(tile: Tile, asked: Asked, pad: Tried | None, swizzle: Tried | None) -> str:

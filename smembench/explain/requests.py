@@ -107,22 +107,22 @@ class Accesses(NamedTuple):
         return active
 
 
-def distinct(recorded: Iterable[Accesses], *, shifted: bool) -> list[Request]:
-    """Requests with those of a site that have equal addresses as one; if ``shifted`` also those equal by a shift.
+def distinct(recorded: Iterable[Accesses]) -> list[Request]:
+    """Requests with those of a site whose addresses are equal, or differ by a shift, as one.
 
-    Only shifts that leave the cost of a request as it is: see ``STEPS``.
+    Only by shifts that leave the cost of a request as it is: see ``STEPS``.
     """
     by_site = grouped(recorded, lambda accesses: accesses.site)
-    return [request for site, members in by_site.items() for request in _distinct(site, members, shifted=shifted)]
+    return [request for site, members in by_site.items() for request in _distinct(site, members)]
 
 
-def _distinct(site: AccessSite, members: list[Accesses], *, shifted: bool) -> Iterator[Request]:
+def _distinct(site: AccessSite, members: list[Accesses]) -> Iterator[Request]:
     rows, weights = [], []
     for accesses in members:
         rows.append(accesses.addresses.swapaxes(0, 1)[accesses.active().T])
         weights.append(np.full(len(rows[-1]), accesses.weight))
     addresses = np.concatenate(rows)
-    alike = np.ascontiguousarray(shifted_rows(addresses, STEPS.get(site.space, 1)) if shifted else addresses)
+    alike = np.ascontiguousarray(shifted_rows(addresses, STEPS.get(site.space, 1)))
     # A row as one value of bytes: comparing rows of numbers takes ten times as long.
     values = alike.view(np.dtype((np.void, alike.itemsize * WARP))).ravel()
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)

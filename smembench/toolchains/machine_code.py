@@ -37,7 +37,7 @@ class MachineCode:
             does not hold.
         kinds: the number of instructions by mnemonic.
         memory: the number of loads and stores, by memory and width.
-        lined: those that load, store or wait for others, in order and with their lines; empty if lines are not known.
+        lined: those that load, store or wait for others, in order and with their lines.
     """
 
     registers: int

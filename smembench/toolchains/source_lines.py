@@ -25,7 +25,7 @@ class Lined(NamedTuple):
 
 
 def lined_accesses(code: bytes, instructions: Sequence[Instruction], kernel: str = "") -> tuple[Lined, ...]:
-    """The loads, stores and barriers of a kernel, in their order; empty if its ``code`` has no line information.
+    """The loads, stores and barriers of a kernel, in their order; without line information they are all of line 0.
 
     A file with several kernels needs the name of the ``kernel``. Accesses of a helper have the helper's
     lines, though Numba gives them the kernel's file.
@@ -33,23 +33,20 @@ def lined_accesses(code: bytes, instructions: Sequence[Instruction], kernel: str
     try:
         lines = source_lines(code, len(instructions), kernel)
     except Exception:  # a table of another compiler than Numba's raises what it will; explanations work without lines
-        return ()
+        lines = [0] * len(instructions)
     issued = zip(lines, regions(instructions), guards(instructions), instructions, strict=False)
     return tuple(Lined(line, region, op, guard) for line, region, guard, word in issued for op in accesses(word))
 
 
 def source_lines(code: bytes, count: int, kernel: str = "") -> list[int]:
-    """The line of each of the ``count`` instructions of a file's kernel, named if it has several; 0 for no line.
-
-    Empty without line information.
-    """
+    """The line of each of the ``count`` instructions of a file's kernel, named if it has several; 0 for no line."""
     from elftools.dwarf.structs import DWARFStructs
     from elftools.elf.elffile import ELFFile
 
     file = ELFFile(BytesIO(code))
     dwarf = file.get_dwarf_info(relocate_dwarf_sections=False)
     if dwarf.debug_line_sec is None:
-        return []
+        return [0] * count
     # The public way begins at a compilation unit, and NVIDIA's files have none.
     structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8)
     entries = dwarf._parse_line_program_at_offset(0, structs).get_entries()

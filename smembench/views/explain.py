@@ -15,12 +15,11 @@ from smembench.explain.analysis import Explanation
 from smembench.explain.costs import Access, ConstantAccess, Costs, DistributedAccess, GlobalAccess, SharedAccess
 from smembench.model.groups import grouped
 from smembench.model.install import CUDA
-from smembench.views.columns import Column, compact, number, scaled
+from smembench.views.columns import compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
 from smembench.views.explain_cure import cure_sections
 from smembench.views.explain_tiles import tiles
-from smembench.views.records import Record
 from smembench.views.sections import Section, table
 from smembench.views.table import draw
 
@@ -244,21 +243,3 @@ def _registers(explained: Costs) -> str:
     return f", at {explained.code.registers} registers per thread" + (
         f" and {spilled} bytes spilled" if spilled else ""
     )
-
-
-def pad_records(tried: Sequence[tuple[int, float, float]]) -> list[Record]:
-    """The pads that were tried, for programs."""
-    return [{"pad": pad, "load_conflict": loads, "store_conflict": stores} for pad, loads, stores in tried]
-
-
-def pads(tried: Sequence[tuple[int, float, float]], best: int | None, heading: str) -> Section:
-    """The pads that were tried, and which is the smallest without conflicts."""
-    least = min(tried, key=lambda pad: (pad[1] + pad[2], pad[0]))
-    verdict = f"The smallest pad free of conflicts for loads and stores is {best}."
-    if best is None:
-        verdict = (
-            f"No pad up to {tried[-1][0]} is free of conflicts for loads and stores; pad {least[0]} has the fewest."
-        )
-    columns = [Column("pad"), Column("load\ndegree"), Column("store\ndegree")]
-    cells = [[str(pad), number(loads), number(stores)] for pad, loads, stores in tried]
-    return Section(heading, columns, cells, sentence=verdict)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smembench.explain.analysis import MAX_PAD
-from smembench.explain.best_layout import BestLayouts
-from smembench.explain.launch_layouts import TriedPads
+from smembench.explain.launch_layouts import BestLayouts, TriedPads
 from smembench.explain.trials import Tried
 from smembench.views.columns import number
 from smembench.views.records import Record
@@ -56,7 +54,7 @@ def _verdict(best: BestLayouts) -> str:
         case [pad, _]:
             verdict = f"Both {pad} and the swizzle are free of conflicts; the swizzle takes no more memory."
         case ["swizzle"]:
-            verdict = f"The swizzle is free of conflicts; no pad up to {MAX_PAD} is."
+            verdict = "The swizzle is free of conflicts; no pad is."
         case [pad]:
             verdict = f"{pad.capitalize()} is the smallest free of conflicts."
         case _ if best.pad is best.swizzle is None:

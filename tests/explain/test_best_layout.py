@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smembench.explain.analysis import best_pad, explain
-from smembench.explain.best_layout import best_layout, best_layouts, requests_apart
+from programs import case_of, cuda_kernel
+from smembench.explain.analysis import explain
+from smembench.explain.launch_layouts import best_layouts, layouts_of, pads_of
 from smembench.explain.layouts import Layout, Tile
 from smembench.explain.rearranged import asked_of
 from smembench.explain.requests import AccessSite, Request
-from smembench.explain.trace import SharedArray
-from smembench.explain.trials import tried
+from smembench.explain.trace import SharedArray, Trace
 from smembench.model.case import Block, Case
 from smembench.model.errors import UsageError
 from smembench.studies.explain import Axes, cases
@@ -87,6 +87,11 @@ def words_of_the_busiest_bank(addresses: Sequence[int | None], width: int) -> in
 LARGE, SMALL = Block(32, 32), Block(16, 16)
 
 
+def shared_requests(traced: Trace) -> list[Request]:
+    """The requests to shared memory, one by one."""
+    return [request for request in traced.requests if request.site.space == "shared"]
+
+
 def transpose(kernel: str = "transposeSmem", block: Block = LARGE, dtype: str = "float32") -> Case:
     return Case("transpose", kernel, "cuda:0", dtype, 256, 256, None, block, 0)
 
@@ -95,8 +100,9 @@ def transpose(kernel: str = "transposeSmem", block: Block = LARGE, dtype: str = 
 @pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)])
 def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, dtype: str) -> None:
     case = transpose(block=block, dtype=dtype)
-    (found,) = best_layouts(case)
-    requests = requests_apart(explain(case).trace)
+    explained = explain(case)
+    (found,) = layouts_of(explained)
+    requests = shared_requests(explained.trace)
     assert found.swizzle is not None
     for candidate in filter(None, (found.plain, found.pad, found.swizzle)):
         total = 0
@@ -111,7 +117,7 @@ def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, 
 
 
 def test_a_swizzle_frees_square_tiles_of_which_a_pad_frees_only_the_larger() -> None:
-    (small,), (large,) = best_layouts(transpose(block=SMALL)), best_layouts(transpose())
+    (small,), (large,) = (layouts_of(explain(transpose(block=block))) for block in (SMALL, LARGE))
     assert small.swizzle is not None is not large.swizzle
     assert small.pad is not None is not large.pad
     assert [tried.free for tried in (small.pad, small.swizzle, large.pad, large.swizzle)] == [False, True, True, True]
@@ -122,48 +128,42 @@ def test_a_swizzle_frees_square_tiles_of_which_a_pad_frees_only_the_larger() -> 
 @pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(48, 16)])
 def test_a_moved_trace_is_the_trace_of_the_padded_kernel(block: Block) -> None:
     case = transpose("transposeSmemPad", block)
-    traced = explain(case).trace
-    requests = requests_apart(traced)
-    tile = Tile(traced.shared[0], block.x)
-    for pad, loads, stores in best_pad(case, limit=6)[1]:
-        padded = tried(tile, asked_of(requests), Layout(pad=pad))
-        assert (padded.loads, padded.stores) == pytest.approx((loads, stores))
+    (pads,) = pads_of(explain(case))
+    for moved in pads.tried[:7]:
+        padded = explain(replace(case, pad=moved.layout.pad))
+        assert (moved.loads, moved.stores) == pytest.approx((padded.degree("load"), padded.degree("store")))
 
 
-def test_requests_told_apart_weigh_as_much_as_those_that_explain_merges() -> None:
+def test_requests_one_by_one_weigh_as_much_as_those_that_explain_merges() -> None:
     """Also in a kernel with a loop, whose requests repeat."""
-    case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 128, SMALL)
-    requests = requests_apart(explain(case).trace)
-    for access in explain(case).shared:
+    explained = explain(Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 128, SMALL))
+    requests = shared_requests(explained.trace)
+    for access in explained.shared:
         own = [request for request in requests if replace(request.site, place=0) == access.site]
         assert sum(request.weight for request in own) == access.requests
-        assert len({request.addresses for request in own}) == len(own) > 1
+        assert len({request.addresses for request in own}) > 1
 
 
 def test_rows_of_no_power_of_two_are_not_swizzled() -> None:
-    (found,) = best_layouts(transpose(block=Block(48, 16)))
+    (found,) = layouts_of(explain(transpose(block=Block(48, 16))))
     assert found.pad is not None
     assert found.swizzle is None
     assert "a row of shared0 has 48 elements, no power of two, and XOR would leave it" in found.reason
 
 
-def test_rows_of_a_flat_array_are_named() -> None:
-    case = transpose("transposeSmemDyn")
-    (unknown,), (known,) = best_layouts(case), best_layouts(case, row=32)
-    assert (unknown.pad, unknown.swizzle, unknown.tile.expression(Layout())) == (None, None, "shared0[i]")
-    assert "--row says how long its rows are" in unknown.reason
-    assert known.swizzle
-    assert known.swizzle.free
-    assert known.tile.expression(known.swizzle.layout) == "shared0[r * 32 + (c ^ r)]"
-    with pytest.raises(UsageError, match="--row 33: shared0 has 1024 elements"):
-        best_layouts(case, row=33)
+@pytest.mark.parametrize("row", [None, 32])
+def test_rows_of_a_flat_array_are_tried_or_given(row: int | None) -> None:
+    (found,) = layouts_of(explain(transpose("transposeSmemDyn")), row)
+    assert found.swizzle
+    assert found.swizzle.free
+    assert found.tile.expression(found.swizzle.layout) == "shared0[r * 32 + (c ^ r)]"
 
 
 def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMEMBENCH_KERNELS", str(Path(__file__).with_name("mistaken_kernels.py")))
     (case,) = cases("beyond_the_tile", Axes("32x32"), n=64)
-    with pytest.raises(UsageError, match="--best-swizzle: beyond_the_tile, line 22: thread 256"):
-        best_layouts(case)
+    with pytest.raises(UsageError, match="--best-swizzle: line 22: thread 256"):
+        layouts_of(explain(case))
 
 
 def requests(elements: Sequence[int], width: int, kind: str = "load") -> list[Request]:
@@ -176,7 +176,7 @@ def test_vectors_stay_whole() -> None:
     array = SharedArray("tile", (32, 64), 4, 0)
     column = requests([64 * lane for lane in range(32)], 16)
     rows = requests([4 * lane for lane in range(32)], 16, "store")
-    found = best_layout(array, column + rows)
+    found = best_layouts([Tile(array, 64)], asked_of(column + rows))
     assert found.plain.loads == 8
     assert found.swizzle
     assert found.swizzle.free
@@ -185,18 +185,16 @@ def test_vectors_stay_whole() -> None:
     assert found.pad.layout.pad % 4 == 0
 
 
-def test_rows_that_split_vectors_are_left_as_they_are() -> None:
-    found = best_layout(SharedArray("tile", (2046,), 4, 0), requests([32 * lane for lane in range(32)], 16), row=33)
-    assert (found.pad, found.swizzle) == (None, None)
-    assert found.reason == "A row of tile has 33 elements, which are not whole vectors of 4."
+def test_rows_that_split_vectors_are_refused() -> None:
+    with pytest.raises(UsageError, match="--row 33: rows of shared0 are whole vectors of 4 elements"):
+        layouts_of(explain(case_of(cuda_kernel("matmul", "vectorized"), 128, 128, 16)), row=33)
 
 
 def test_where_neither_helps_it_says_why() -> None:
     wide = SharedArray("tile", (4, 1024), 4, 0)
-    found = best_layout(wide, requests([32 * lane for lane in range(32)], 4))
-    assert (found.pad, found.swizzle) == (None, None)
-    assert "elements of one row conflict, which a pad and an XOR by the row move together" in found.reason
-    free = best_layout(wide, requests([*range(32)], 4))
+    found = best_layouts([Tile(wide, 1024)], asked_of(requests([32 * lane for lane in range(32)], 4)))
+    assert (found.pad, found.swizzle, found.reason) == (None, None, "No layout has fewer wavefronts.")
+    free = best_layouts([Tile(wide, 1024)], asked_of(requests([*range(32)], 4)))
     assert (free.plain.free, free.pad, free.swizzle, free.reason) == (True, None, None, "")
 
 
@@ -205,7 +203,7 @@ def test_planes_of_a_tile_keep_their_rows() -> None:
     array = SharedArray("tile", (2, 32, 32), 4, 0)
     column = [32 * lane for lane in range(32)]
     both = requests(column, 4) + requests([1024 + element for element in column], 4)
-    found = best_layout(array, both)
+    found = best_layouts([Tile(array, 32)], asked_of(both))
     assert found.swizzle
     assert found.swizzle.free
     assert found.tile.expression(found.swizzle.layout) == "tile[…, r, c ^ r]"

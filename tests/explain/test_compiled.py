@@ -3,136 +3,22 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from smembench.explain import counters
 from smembench.explain.analysis import Explanation, explain
-from smembench.explain.compiled import as_compiled
 from smembench.explain.counters import METRICS
-from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Merged
-from smembench.explain.trace import Trace
 from smembench.model.case import Case
-from smembench.model.hardware import WARP
 from smembench.studies.explain import explainable
 from smembench.toolchains.machine_code import machine_code
-from smembench.toolchains.memory_instructions import UNREAD, MemoryInstruction
 from smembench.views.explain import sentences
 from traces import case
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
-ROWS, COLUMNS = (AccessSite(53, "shared", "load", array, 4) for array in ("shared0", "shared1"))
-
-
-def trace(*accesses: Accesses) -> Trace:
-    return Trace(accesses, (), "kernel.py", ((0, 0),))
-
-
-def along(site: AccessSite, apart: int, count: int, first: int = 0) -> Accesses:
-    """``count`` accesses of a warp whose lanes lie 256 bytes apart, each ``apart`` bytes after the one before."""
-    addresses = first + np.arange(count)[:, None, None] * apart + 256 * np.arange(WARP)
-    return Accesses(site, addresses, 1)
-
-
-def loads(*widths: int) -> Counter[MemoryInstruction]:
-    return Counter(MemoryInstruction("shared", "load", width) for width in widths)
-
-
-def widths(traced: Trace) -> dict[str, int]:
-    return {each.site.array: each.site.width for each in traced.accesses}
-
-
-def test_accesses_side_by_side_are_one() -> None:
-    """Of two sites only one has neighbours: it must be what the wide loads are."""
-    (found,) = as_compiled([trace(along(ROWS, 4, 8), along(COLUMNS, 128, 8))], loads(4, 16))
-    rows, columns = found.accesses
-    assert (rows.site.width, columns.site.width) == (16, 4)
-    assert (rows.addresses == along(ROWS, 16, 2).addresses).all()
-    assert (columns.addresses == along(COLUMNS, 128, 8).addresses).all()
-    assert (found.merged, found.unmatched) == ((Merged(ROWS, 16),), ())
-
-
-@pytest.mark.parametrize(
-    ("accesses", "compiled"),
-    [
-        pytest.param([along(ROWS, 4, 8)], [4], id="the code has the source's widths"),
-        pytest.param([along(ROWS, 4, 8)], [4, 2], id="the code has narrower ones on other paths"),
-        pytest.param([along(ROWS, 128, 8)], [UNREAD], id="asynchronous copies or matrices"),
-        pytest.param([], [4, 16], id="the trace has no such access"),
-    ],
-)
-def test_nothing_is_merged(accesses: list[Accesses], compiled: list[int]) -> None:
-    (found,) = as_compiled([trace(*accesses)], loads(*compiled))
-    assert [each.site for each in found.accesses] == [each.site for each in accesses]
-    assert (found.merged, found.unmatched) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("accesses", "compiled"),
-    [
-        pytest.param([along(ROWS, 128, 8)], [4, 16], id="no neighbours"),
-        pytest.param([along(ROWS, 4, 7)], [4, 16], id="one too few"),
-        pytest.param([along(ROWS, 4, 8, first=4)], [4, 16], id="not aligned"),
-        pytest.param([along(ROWS, 4, 8), along(COLUMNS, 4, 8)], [4, 16], id="either of two may be meant"),
-        pytest.param([along(ROWS, 4, 8), along(COLUMNS, 128, 8)], [16], id="the other has no width"),
-        pytest.param([along(ROWS, 128, 8)], [2], id="split"),
-    ],
-)
-def test_what_the_trace_does_not_explain_is_said(accesses: list[Accesses], compiled: list[int]) -> None:
-    (found,) = as_compiled([trace(*accesses)], loads(*compiled))
-    assert [each.site for each in found.accesses] == [each.site for each in accesses]
-    assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
-
-
-def test_one_step_of_an_unrolled_loop_is_merged_if_the_code_has_as_many_of_each_width() -> None:
-    steps = along(ROWS, 128, 6)
-    steps.addresses[3] = steps.addresses[2] + 4
-    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4, 4))
-    together, alone, columns = found.accesses
-    assert (together.site.width, alone.site.width, columns.site.width) == (8, 4, 4)
-    assert (together.addresses == steps.addresses[2:3]).all()
-    assert (alone.addresses == steps.addresses[[0, 1, 4, 5]]).all()
-    assert touched(found.accesses) == touched([steps, along(COLUMNS, 128, 2)])
-    assert (found.merged, found.unmatched) == ((Merged(ROWS, 8),), ())
-    (found,) = as_compiled([trace(steps, along(COLUMNS, 128, 2))], loads(8, 4, 4, 4, 4, 4))
-    assert (found.merged, found.unmatched) == ((), (("shared", "load"),))
-
-
-def test_a_longer_loop_is_merged_as_the_shorter_one_is_or_not_at_all() -> None:
-    both = as_compiled([trace(along(ROWS, 4, 8)), trace(along(ROWS, 4, 10))], loads(4, 16))
-    assert [widths(found) for found in both] == [{"shared0": 4}] * 2
-
-
-@given(st.lists(st.booleans(), min_size=WARP, max_size=WARP), st.sampled_from([8, 16]), st.integers(1, 5))
-def test_merged_accesses_touch_the_same_bytes(going: list[bool], width: int, count: int) -> None:
-    """Whatever lanes are active."""
-    accesses = along(ROWS, 4, count * width // 4)
-    accesses = accesses._replace(addresses=np.where(going, accesses.addresses, NOWHERE))
-    (found,) = as_compiled([trace(accesses)], loads(width))
-    assert widths(found) == {"shared0": width}
-    assert touched(found.accesses) == touched([accesses])
-
-
-def touched(accesses: Iterable[Accesses]) -> list[set[int]]:
-    """The bytes that each lane touches."""
-    found: list[set[int]] = [set() for _ in range(WARP)]
-    for each in accesses:
-        for request in each.requests():
-            for lane, address in enumerate(request.addresses):
-                if address is not None:
-                    found[lane] |= set(range(address, address + each.site.width))
-    return found
-
-
-LOADS, LINE, INNER = ("shared", "load", ""), 53, frozenset({7})
 
 
 def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:

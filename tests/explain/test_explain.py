@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from programs import NUMBA
-from smembench.explain.analysis import Explanation, best_pad, explain
+from smembench.explain.analysis import Explanation, explain
+from smembench.explain.launch_layouts import pads_of
 from smembench.explain.trace import SharedArray, Trace
 from smembench.model.case import Block, Case
 from smembench.toolchains.machine_code import MachineCode
-from smembench.views.explain import explanation, pads
+from smembench.views.explain import explanation
+from smembench.views.explain_layouts import tried_pads
 from traces import case, elements
 
 DOCUMENTED = [kernel for kernel in NUMBA if kernel.blocks and not kernel.default_blocks]
@@ -128,17 +130,19 @@ def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
 @pytest.mark.parametrize(
     ("block", "best", "first", "said"),
     [
-        ("32x32", 1, [(0, 32, 1), (1, 1, 1)], "smallest pad free of conflicts for loads and stores is 1"),
+        ("32x32", 1, [(0, 32, 1), (1, 1, 1)], "smallest pad free of conflicts is 1"),
         ("16x16", None, [(0, 8, 1), (1, 2, 2), (2, 1, 2)], "pad 2 has the fewest"),
     ],
 )
 def test_the_smallest_pad_without_conflicts(
     block: str, best: int | None, first: list[tuple[int, int, int]], said: str
 ) -> None:
-    found, tried = best_pad(case("transposeSmemPad", block), limit=8)
-    assert (found, tried[:3]) == (best, first)
-    assert best is not None or [pad for pad, *_ in tried] == list(range(9))
-    assert said in pads(tried, best, "heading").sentence
+    (found,) = pads_of(explain(replace(case("transposeSmemPad", block), pad=0)))
+    assert (found.best and found.best.layout.pad) == best
+    assert [(tried.layout.pad, tried.loads, tried.stores) for tried in found.tried[:3]] == first
+    assert best is not None or [tried.layout.pad for tried in found.tried] == list(range(32))
+    (shown,) = tried_pads([found], "heading")
+    assert said in shown.sentence
 
 
 def test_an_explanation_as_tables() -> None:

@@ -57,15 +57,14 @@ def test_each_warp_with_an_active_lane_makes_a_request(recorded: list[Accesses])
     assert [request for each in recorded for request in each.requests()] == one_by_one(recorded)
 
 
-@given(st.lists(accesses(), max_size=4), st.booleans())
-def test_distinct_requests_stand_for_all(recorded: list[Accesses], without_shift: bool) -> None:
+@given(st.lists(accesses(), max_size=4))
+def test_distinct_requests_stand_for_all(recorded: list[Accesses]) -> None:
     """With the first of those alike, and as many as there are."""
 
     def kind(request: Request) -> object:
-        step = STEPS.get(request.site.space, 1)
-        return request.site, request.addresses if without_shift else shifted(request.addresses, step)
+        return request.site, shifted(request.addresses, STEPS.get(request.site.space, 1))
 
-    every, found = one_by_one(recorded), distinct(recorded, shifted=not without_shift)
+    every, found = one_by_one(recorded), distinct(recorded)
     weights: Counter[object] = Counter()
     first: dict[object, Request] = {}
     for request in every:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import programs
 from programs import cuda_kernel
-from smembench.explain.analysis import best_pad, explain
+from smembench.explain.analysis import explain
+from smembench.explain.launch_layouts import pads_of
 from smembench.kernels import registry
 from smembench.kernels.access.line import apart, by_stride, first_of_warp
 from smembench.kernels.access.passes import Layout, LayoutOf, column, row
@@ -150,7 +151,8 @@ def test_conflicts_of_patterns(pattern: str, suffix: str, block: Block, load: in
 
 @pytest.mark.parametrize(("block", "pad"), [(SQUARE, 1), (RECTANGLE, 2), (Block(16, 16), None)])
 def test_the_pad_that_frees_both_sides(block: Block, pad: int | None) -> None:
-    assert best_pad(case_of("setRowReadColPad", block=block), limit=4)[0] == pad
+    (found,) = pads_of(explain(case_of("setRowReadColPad", block=block, pad=0)), row=block.x)
+    assert (found.best and found.best.layout.pad) == pad
 
 
 @pytest.mark.parametrize("stride", [1, 3, 4, 12, 32])

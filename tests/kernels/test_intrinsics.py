@@ -29,7 +29,7 @@ from smembench.kernels.intrinsics.vector import (
 )
 from smembench.kernels.matmul.cuda.serpentine import Variant
 from smembench.kernels.matmul.ragged import AT_ONCE, SIDE
-from smembench.kernels.matmul.tiling import Tiling, copies_of, lanes_along_b
+from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.numba_cuda import uint32, uint64
 from smembench.kernels.types import Matrix, Place
 from smembench.model.case import Block
@@ -129,9 +129,9 @@ def test_copies_of_tiles_go_where_the_ir_copies(
     tiling = Tiling(block, dtype, depth=16, warps=True)
     width = tiling.vector if vectors else 1
     first, count = begun
-    some = [copy[1:] for copy in copies_of(tiling, width) if not copy.of_a][first : first + count]
+    some = [copy[1:] for copy in tiling.copies(width) if not copy.of_a][first : first + count]
     start, stride = copies_async(tuple(some), vectors=vectors), tiling.columns
-    lanes = lanes_along_b(tiling, width)
+    lanes = tiling.lanes_along_b(width)
     if not some:
         return
     both = Both(dtype, tile=tiling.b_elements, B=tiling.depth * stride)

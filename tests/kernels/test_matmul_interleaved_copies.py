@@ -9,7 +9,7 @@ import pytest
 
 from programs import case_of, cuda_kernel
 from smembench.kernels.matmul.cuda.split_k import SHAPES, tiling_of
-from smembench.kernels.matmul.tiling import Tiling, copies_of, lanes_along_b
+from smembench.kernels.matmul.tiling import Tiling
 from smembench.model.case import Block
 
 TILINGS = [
@@ -23,7 +23,7 @@ TILINGS = [
 @pytest.mark.parametrize(("tiling", "vectors"), TILINGS)
 def test_threads_copy_every_element_of_a_tile_once(tiling: Tiling, vectors: bool) -> None:
     width = tiling.vector if vectors else 1
-    b_lanes, found = lanes_along_b(tiling, width), copies_of(tiling, width)
+    b_lanes, found = tiling.lanes_along_b(width), tiling.copies(width)
     of_a, of_b = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for thread, copy in product(range(tiling.threads), found):
         if copy.of_a:
@@ -44,7 +44,7 @@ def test_copies_of_one_row_differ_by_a_constant() -> None:
     """16 × 16: eight elements of A from four rows, and of B two vectors, or eight elements from two rows."""
     tiling = Tiling(Block(16, 16), "float32", depth=16, warps=True)
     for width in (4, 1):
-        found = copies_of(tiling, width)
+        found = tiling.copies(width)
         assert [copy.of_a for copy in found] == [False] * (8 // width) + [True] * 8
         assert len({copy.row for copy in found if copy.of_a}) == 4
         assert len({copy.row for copy in found if not copy.of_a}) == 2

@@ -18,8 +18,8 @@ from programs import cuda_kernel, numba_kernel
 from smembench.explain.analysis import explain
 from smembench.kernels.intrinsics.vector import load_pair
 from smembench.kernels.matmul.cuda.serpentine import Variant
-from smembench.kernels.matmul.ragged import SIDE, predication, remainder
-from smembench.kernels.matmul.tiling import Tiling
+from smembench.kernels.matmul.ragged import SIDE, remainder
+from smembench.kernels.matmul.tiling import Tiling, predication
 from smembench.kernels.numba_cuda import uint32
 from smembench.model.case import Block, Case
 from smembench.model.formats import WIDE
@@ -169,14 +169,15 @@ def test_a_pair_begins_at_an_even_index() -> None:
 @given(side=st.integers(1, 500), k=st.integers(1, 500))
 def test_tiles_that_are_moved_inwards_cover_everything_once_along_k(side: int, k: int) -> None:
     tiling = Tiling(Block(8, 8), "float32", depth=16)
-    way = predication(tiling, Case("matmul", "serpentine", "cuda:0", "float32", side, side, k, Block(8, 8)))
-    short = int(way.short(uint32(k)))
-    first = int(way.first(uint32(k), uint32(short)))
-    if way.label:
+    square = Case("matmul", "serpentine", "cuda:0", "float32", side, side, k, Block(8, 8))
+    label, origin, short_of, first_end = predication(tiling, square)
+    short = int(short_of(uint32(k)))
+    first = int(first_end(uint32(k), uint32(short)))
+    if label:
         assert min(first, 16) + short == 16
         assert (k + short) % 16 == 0
-        origins = [int(way.origin(uint32(i), uint32(64), uint32(side))) for i in range(-(-side // 64))]
-        assert {row for origin in origins for row in range(origin, origin + 64)} == set(range(side))
+        origins = [int(origin(uint32(i), uint32(64), uint32(side))) for i in range(-(-side // 64))]
+        assert {row for first in origins for row in range(first, first + 64)} == set(range(side))
     else:
         assert (short, first) == (0, k)
         assert side < 64 or k < 16

@@ -6,20 +6,20 @@ from itertools import pairwise
 
 import pytest
 
-from smembench.kernels.matmul.partial_sums import block_with, first_step, step_shares
+from smembench.kernels.matmul.partial_sums import block_with, steps_of
 from smembench.kernels.matmul.tiled_kernel import split_k_blocks
 
 
 @pytest.mark.parametrize(("steps", "blocks"), [(1, 1), (7, 3), (12, 4), (3, 5), (2000, 132), (4096, 264)])
 def test_blocks_have_equal_shares_one_after_the_other(steps: int, blocks: int) -> None:
-    shares = step_shares(steps, blocks)
-    begins = [first_step(shares, block) for block in range(blocks + 1)]
-    sizes = [end - begin for begin, end in pairwise(begins)]
-    assert (begins[0], begins[-1]) == (0, steps)
+    shares = [steps_of(block, blocks, steps) for block in range(blocks)]
+    assert (shares[0][0], shares[-1][1]) == (0, steps)
+    assert all(end == begin for (_, end), (begin, _) in pairwise(shares))
+    sizes = [end - begin for begin, end in shares]
     assert max(sizes) - min(sizes) <= 1
     for step in range(steps):
-        block = block_with(shares, step)
-        assert begins[block] <= step < begins[block + 1]
+        begin, end = shares[block_with(step, blocks, steps)]
+        assert begin <= step < end
 
 
 @pytest.mark.parametrize(

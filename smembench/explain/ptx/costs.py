@@ -11,7 +11,6 @@ import numpy as np
 
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.coalescing import efficiency, ideal_sectors, sectors
-from smembench.explain.compiled import as_compiled
 from smembench.explain.constant import addresses
 from smembench.explain.costs import Costs, by_memory, resident_blocks
 from smembench.explain.idle import idle_requests
@@ -94,10 +93,7 @@ def explain_ptx(
     capability, machine_code = code
     cluster = cluster_of(kernel, given_cluster, (x, y, z), (width, height, depth), capability)
     launch = Launch((x, y, z), (width, height, depth), parameters, shared_bytes, maps, cluster)
-    lined = () if machine_code is None else machine_code.lined
-    traced = trace(kernel, launch, arrays, filename, lined, chosen)
-    if machine_code is not None and not lined:
-        (traced,) = as_compiled([traced], machine_code.memory)
+    traced = trace(kernel, launch, arrays, filename, None if machine_code is None else machine_code.lined, chosen)
     of_cluster = f" in clusters of {as_text(given_cluster or cluster)}" if prod(cluster) > 1 else ""
     return costs_of(
         traced,
@@ -174,7 +170,7 @@ def by_cost(traced: Trace) -> dict[Hashable, Request]:
     """Requests by site and cost, one for all with the same of both."""
     # A loop has thousands of requests but few shapes: the cost is computed once per shape.
     requests: dict[Hashable, Request] = {}
-    for request in distinct(traced.accesses, shifted=True):
+    for request in distinct(traced.accesses):
         key = (request.site, _cost(request))
         before = requests.get(key)
         requests[key] = request if before is None else replace(before, weight=before.weight + request.weight)

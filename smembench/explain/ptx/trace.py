@@ -74,7 +74,7 @@ def trace(
     launch: Launch,
     arrays: Sequence[GlobalArray],
     filename: str,
-    lined: Sequence[Lined] = (),
+    lined: Sequence[Lined] | None = None,
     chosen: Chosen = BY_WORK,
 ) -> Trace:
     """Trace a kernel on one cluster of each kind: a block, unless the launch has clusters of several.
@@ -84,14 +84,14 @@ def trace(
         launch: grid, block and parameters.
         arrays: the arrays that its parameters point to, ``SPACING`` bytes apart.
         filename: the source file of the lines.
-        lined: the loads and stores of the machine code, whose widths the accesses get; empty if they are not known.
+        lined: the loads and stores of the machine code, whose widths the accesses get; None if they are not known.
         chosen: which blocks are run.
 
     Raises:
         UsageError: for what cannot be traced.
     """
     memory = Memory(kernel, arrays, launch.dynamic_bytes, launch.parameters)
-    compiled = merging(kernel, lined) if lined else Merging({})
+    compiled = Merging({}) if lined is None else merging(kernel, lined)
     machine = Machine(kernel, launch, memory, compiled)
     blocks: dict[tuple[int, ...], _Block] = {}
 

@@ -2,20 +2,18 @@
 
 Steps are numbered, tile after tile, and block b begins at b · steps / blocks, rounded down. So blocks with one step
 more lie between the others, and where the number of blocks is a multiple of that of tiles, none has steps of two tiles.
+A block shares at most two tiles with others, its first and its last, and has two places in scratch memory.
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
    slices stored. Each thread ends up with 1 / slices of its results, in vectors that are ``slices`` apart.
 2. Blocks: each writes its sums to scratch memory, and is counted. When all of a tile's blocks have done so, each
-   adds up an equal share of the tile's vectors, block after block, and so to the same bits in every launch.
-
-A block shares at most two tiles with others, its first and its last, so it has two places in scratch memory. A tile's
-blocks are counted by the first of them, which is the first of no other.
+   adds up an equal share of the tile's vectors, block after block, and so to the same bits in every launch. The count
+   is the first block's, which is the first of no other tile.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
@@ -26,10 +24,8 @@ from smembench.model.hardware import WARP
 
 SCRATCH_ELEMENTS = 2**23
 """Elements of the scratch memory of a kernel, 32 MiB of float32."""
-
 SUMS_AT_ONCE = 16
 """Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
-
 BLOCKS_AT_ONCE = 8
 """Blocks whose sums are loaded together, so that a thread waits once for all of them."""
 
@@ -39,45 +35,18 @@ def most_blocks(tiling: Tiling) -> int:
     return SCRATCH_ELEMENTS // (2 * tiling.rows * tiling.columns)
 
 
-class StepShares(NamedTuple):
-    """``steps`` shared by ``blocks``: ``fewest`` for each, and one more for ``longer`` of them."""
-
-    steps: Index
-    blocks: Index
-    fewest: Index
-    longer: Index
+@device
+def steps_of(block: Index, blocks: Index, steps: Index) -> tuple[Index, Index]:
+    """The first of a block's steps, and the first of the next block's."""
+    fewest, after = steps // blocks, block + 1
+    longer = steps - fewest * blocks
+    return block * fewest + block * longer // blocks, after * fewest + after * longer // blocks
 
 
 @device
-def step_shares(steps: Index, blocks: Index) -> StepShares:
-    """Shares of ``blocks`` in ``steps``."""
-    fewest = steps // blocks
-    return StepShares(steps, blocks, fewest, steps - fewest * blocks)
-
-
-@device
-def first_step(shares: StepShares, block: Index) -> Index:
-    """A block's first step; the number of steps for the block after the last."""
-    return block * shares.fewest + block * shares.longer // shares.blocks
-
-
-@device
-def block_with(shares: StepShares, step: Index) -> Index:
+def block_with(step: Index, blocks: Index, steps: Index) -> Index:
     """The block that has a step."""
-    return uint32((uint64(step + 1) * shares.blocks - 1) // shares.steps)
-
-
-class Contributors(NamedTuple):
-    """The first and the last of the blocks that have steps of a tile."""
-
-    first: Index
-    last: Index
-
-
-@device
-def contributors_of(shares: StepShares, base: Index, steps_per_tile: Index) -> Contributors:
-    """The blocks of the tile whose steps begin at ``base``."""
-    return Contributors(block_with(shares, base), block_with(shares, base + steps_per_tile - 1))
+    return uint32((uint64(step + 1) * blocks - 1) // steps)
 
 
 @cache
@@ -107,10 +76,7 @@ def add_slices(tiling: Tiling) -> DeviceFunction:
                     for p in range(size):
                         accumulators[place + p] += more[p]
 
-    def nothing(accumulators: Array, tile: Array, thread: Index) -> None:
-        pass
-
-    return device(add if slices > 1 else nothing)
+    return device(add)
 
 
 @cache
@@ -141,20 +107,13 @@ def write_vector(tiling: Tiling, width: int) -> DeviceFunction:
     return device(write)
 
 
-class BlockSums(NamedTuple):
-    """Exchange of the sums of a tile that blocks share; all threads call both functions.
-
-    ``pass_on(accumulators, thread, block, contributors)``: write this block's share, and count it.
-    ``add(C, thread, block, contributors, corner, least)``: wait for the others, add up some of the tile, and write it.
-    """
-
-    pass_on: DeviceFunction
-    add: DeviceFunction
-
-
 @cache
-def block_sums(tiling: Tiling, width: int) -> BlockSums:
-    """The functions for one tiling, whose rows of C are written in accesses of ``width`` elements."""
+def block_sums(tiling: Tiling, width: int) -> tuple[DeviceFunction, DeviceFunction]:
+    """Exchange of the sums of a tile that the blocks from ``first`` to ``last`` share; all threads call both functions.
+
+    ``pass_on(accumulators, thread, block, first)``: write this block's share, and count it.
+    ``add(C, thread, block, first, last, corner, least)``: wait for the others, add up some of the tile, and write it.
+    """
     threads, size, dtype = tiling.threads, tiling.vector, number(tiling.dtype)
     share = tiling.down * tiling.across // tiling.slices
     elements, loaded = tiling.rows * tiling.columns, size * BLOCKS_AT_ONCE
@@ -163,36 +122,35 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
     write = write_vector(tiling, width)
 
     @device
-    def place_of(block: Index, contributors: Contributors) -> Index:
+    def place_of(block: Index, first: Index) -> Index:
         """Offset of a block's sums: first those of the tile that it begins, then those of a tile that it continues."""
-        return (2 * block + uint32(block != contributors.first)) * elements
+        return (2 * block + uint32(block != first)) * elements
 
-    def pass_on(accumulators: Array, thread: Index, block: Index, contributors: Contributors) -> None:
-        place = place_of(block, contributors) + thread * size
+    def pass_on(accumulators: Array, thread: Index, block: Index, first: Index) -> None:
+        place = place_of(block, first) + thread * size
         for j in range(0, share, size):
             copy_vector(partial_sums(), place + j * threads, accumulators, j)
         cuda.syncthreads()
         if thread == 0:
             cuda.threadfence()
-            cuda.atomic.add(counts(), 2 * contributors.first, 1)
+            cuda.atomic.add(counts(), 2 * first, 1)
 
-    def add(C: Matrix, thread: Index, block: Index, contributors: Contributors, corner: Place, least: Place) -> None:
+    def add(C: Matrix, thread: Index, block: Index, first: Index, last: Index, corner: Place, least: Place) -> None:
         sums = cuda.local.array(size, dtype, alignment=ALIGNMENT)
         more = cuda.local.array(loaded, dtype, alignment=ALIGNMENT)
-        passed, (first, last) = partial_sums(), contributors
-        blocks = last - first + uint32(1)
+        passed, blocks = partial_sums(), last - first + uint32(1)
         parts = wait_for_count(counts(), 2 * first, blocks)
         vectors = uint32(elements // size)
         begin = vectors * (block - first + uint32(1) - parts) // blocks
         end = vectors * (block - first + uint32(1)) // blocks
         at = begin + thread
         while at < end:
-            copy_vector(sums, 0, passed, place_of(first, contributors) + at * size)
+            copy_vector(sums, 0, passed, place_of(first, first) + at * size)
             other = first + uint32(1)
             while other <= last:
                 for i in range(BLOCKS_AT_ONCE):
                     if other + i <= last:
-                        copy_vector(more, i * size, passed, place_of(other + i, contributors) + at * size)
+                        copy_vector(more, i * size, passed, place_of(other + i, first) + at * size)
                 for i in range(BLOCKS_AT_ONCE):
                     if other + i <= last:
                         for p in range(size):
@@ -205,4 +163,4 @@ def block_sums(tiling: Tiling, width: int) -> BlockSums:
         if thread == 0 and cuda.atomic.inc(counts(), 2 * first + 1, blocks - 1) == blocks - 1:
             counts()[2 * first] = 0
 
-    return BlockSums(device(pass_on), device(add))
+    return device(pass_on), device(add)

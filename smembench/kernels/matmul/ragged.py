@@ -1,13 +1,9 @@
-"""Ragged sizes and unaligned rows in the float32 ladder: what whole tiles of aligned rows do without.
+"""A few rows and columns beyond whole tiles, and unaligned rows of C, in the float32 ladder.
 
-1. Predication. ``whole tiles``: sizes are multiples of the tile's. ``tiles moved inwards``: a tile over an edge is
-   moved up or left until it lies inside; some results are then computed by two blocks, in the same order and so to the
-   same bits. Along k the first tile is the short one, filled with zeros, so that the loop needs no bounds checks.
-   Otherwise, where a side is smaller than the tile, every load is predicated.
-2. Remainder. Up to 8 rows or columns beyond whole tiles are computed as chunks of 8 × 8 that all blocks share. A side
+1. Remainder. Up to 8 rows or columns beyond whole tiles are computed as chunks of 8 × 8 that all blocks share. A side
    of 2049 is 16 tiles of 128 and one row: one tile more would leave some SMs three to compute instead of two. From nine
    rows or columns on a tile costs less. Findings: results/reference/notes/remainder.md.
-3. Rows of C that are not aligned can be written through shared memory, so that whole sectors are written.
+2. Rows of C that are not aligned can be written through shared memory, so that whole sectors are written.
 """
 
 from __future__ import annotations
@@ -17,101 +13,15 @@ from typing import NamedTuple
 
 from smembench.kernels.intrinsics.block_flags import accumulate
 from smembench.kernels.intrinsics.row_products import row_products
-from smembench.kernels.intrinsics.vector import copying, load_vector, store_vector
+from smembench.kernels.intrinsics.vector import load_vector, store_vector
 from smembench.kernels.matmul.tiling import LANES_DOWN, Tiling
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.types import Array, Index, Matrix, Place
-from smembench.model.case import Case
 
 SIDE = 8
 """Rows, and columns, of a chunk; and most rows or columns of a remainder."""
 AT_ONCE = 6
 """Steps along k whose loads are issued together: more take so many registers that ptxas makes the main loop worse."""
-
-
-class Predication(NamedTuple):
-    """A case's kind of predication, as ``label``, and its functions.
-
-    ``origin(index, tile, side)``: first row or column of a block's tile. ``short(k)``: by how much the first tile along
-    k is shorter than the others. ``first(k, short)``: where it ends.
-    """
-
-    label: str
-    origin: DeviceFunction
-    short: DeviceFunction
-    first: DeviceFunction
-
-
-def predication(tiling: Tiling, case: Case) -> Predication:
-    """The functions with the fewest bounds checks that a case allows."""
-    depth = tiling.depth
-    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.depth, depth))
-    predicated = any(side < tile for side, tile in sides)
-    inwards = not predicated and any(side % tile for side, tile in sides)
-
-    def origin(index: Index, tile: int, side: Index) -> Index:
-        return min(index * tile, side - tile) if inwards else index * tile
-
-    def short(k: Index) -> Index:
-        return depth - 1 - (k - 1) % depth if inwards else uint32(0)
-
-    def first(k: Index, short: Index) -> Index:
-        return depth - short if inwards else k
-
-    label = "tiles moved inwards" if inwards else "" if predicated else "whole tiles"
-    return Predication(label, device(origin), device(short), device(first))
-
-
-class Staging(NamedTuple):
-    """A thread's share of the tiles, on its way to shared memory.
-
-    ``load(a_staged, b_staged, A, B, thread, corner, k0)``: load it at ``k0`` into registers. Rows and columns beyond
-    the edge of C are read as the last one. What lies beyond k is zero.
-    ``store(a_tile, b_tile, buffer, a_staged, b_staged, thread)``: store it in a buffer, A transposed.
-    """
-
-    load: DeviceFunction
-    store: DeviceFunction
-
-
-@cache
-def staging(tiling: Tiling, a_width: int, b_width: int) -> Staging:
-    """The functions for accesses of so many elements of A and of B."""
-    pitch, columns, a_elements, b_elements = tiling.pitch, tiling.columns, tiling.a_elements, tiling.b_elements
-    a_across, b_across = tiling.depth // a_width, columns // b_width
-    a_step, b_step = tiling.threads // a_across, tiling.threads // b_across
-    a_count, b_count, zero = tiling.rows // a_step, tiling.depth // b_step, number(tiling.dtype)(0)
-    copy_a, copy_b = copying(a_width), copying(b_width)
-
-    def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
-        row, col = corner.row + thread // a_across, k0 + thread % a_across * a_width
-        for i in range(a_count):
-            if col < A.columns:
-                copy_a(a_staged, i * a_width, A.elements, min(row + i * a_step, A.rows - 1) * A.stride + col)
-            else:
-                for j in range(a_width):
-                    a_staged[i * a_width + j] = zero
-        row, col = k0 + thread // b_across, corner.col + thread % b_across * b_width
-        for i in range(b_count):
-            r = row + i * b_step
-            if r < B.rows:
-                copy_b(b_staged, i * b_width, B.elements, r * B.stride + min(col, B.columns - b_width))
-            else:
-                for j in range(b_width):
-                    b_staged[i * b_width + j] = zero
-
-    def store(a_tile: Array, b_tile: Array, buffer: Index, a_staged: Array, b_staged: Array, thread: Index) -> None:
-        row, col = thread // a_across, thread % a_across * a_width
-        at = uint64(buffer * a_elements) + uint64(col * pitch + row)
-        for i in range(a_count):
-            for j in range(a_width):
-                a_tile[at + (j * pitch + i * a_step)] = a_staged[i * a_width + j]
-        row, col = thread // b_across, thread % b_across * b_width
-        at = uint64(buffer * b_elements) + uint64(row * columns + col)
-        for i in range(b_count):
-            copy_b(b_tile, at + i * b_step * columns, b_staged, i * b_width)
-
-    return Staging(device(load), device(store))
 
 
 class Remainder(NamedTuple):

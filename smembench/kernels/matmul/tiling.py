@@ -2,16 +2,22 @@
 
 A block advances along k by ``depth`` columns of A and rows of B at a time. They lie in shared memory, A's transposed: a
 thread reads its parts of a column of A and of a row of B as 128-bit vectors.
+
+Where sizes are no multiples of the tile's, a tile over an edge is moved up or left until it lies inside: some results
+are then computed by two blocks, in the same order and so to the same bits. Along k the first tile is the short one,
+filled with zeros: the loop needs no bounds checks. Where a side is smaller than the tile, every load is predicated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 from smembench.kernels.common.grids import block_of
-from smembench.kernels.intrinsics.vector import PAIR, vector_width
-from smembench.kernels.types import Array, Index
+from smembench.kernels.intrinsics.vector import PAIR, copying, vector_width
+from smembench.kernels.numba_cuda import DeviceFunction, device, number, uint32, uint64
+from smembench.kernels.types import Array, Index, Matrix, Place
 from smembench.model.case import Block, Case
 from smembench.model.hardware import WARP
 
@@ -34,6 +40,19 @@ class Memory(NamedTuple):
     accumulators: Array
     a_fragment: Array
     b_fragment: Array
+
+
+A_LANES = 8
+"""Neighbouring threads that copy from one row of A, into as many columns of its tile, in different banks."""
+
+
+class Copy(NamedTuple):
+    """A copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
+
+    of_a: bool
+    row: int
+    along: int
+    place: int
 
 
 @dataclass(unsafe_hash=True)
@@ -83,34 +102,87 @@ class Tiling:
         of_a, of_b = (self.vector if vectors and not self.by_elements else 1 for vectors in whole)
         return of_a, of_b
 
+    def lanes_along_b(self, b_width: int) -> int:
+        """Neighbouring threads that copy from one row of B."""
+        return min(WARP, self.columns // b_width)
 
-A_LANES = 8
-"""Neighbouring threads that copy from one row of A, into as many columns of its tile, in different banks."""
-
-
-class Copy(NamedTuple):
-    """A copy of a thread, relative to its first element of A or B: rows below, elements along, offset in the tile."""
-
-    of_a: bool
-    row: int
-    along: int
-    place: int
-
-
-def copies_of(tiling: Tiling, b_width: int) -> list[Copy]:
-    """A thread's copies per tile: of B ``b_width`` elements each, of A one each, since its tile is transposed."""
-    b_lanes = lanes_along_b(tiling, b_width)
-    a_in_row, b_in_row = tiling.depth // A_LANES, tiling.columns // (b_lanes * b_width)
-    copies = []
-    for i in range(tiling.b_share // b_width):
-        row, along = i // b_in_row * (tiling.threads // b_lanes), i % b_in_row * b_lanes * b_width
-        copies.append(Copy(False, row, along, row * tiling.columns + along))
-    for i in range(tiling.a_share):
-        row, along = i // a_in_row * (tiling.threads // A_LANES), i % a_in_row * A_LANES
-        copies.append(Copy(True, row, along, along * tiling.pitch + row))
-    return copies
+    def copies(self, b_width: int) -> list[Copy]:
+        """A thread's copies per tile: of B ``b_width`` elements each, of A one each, since its tile is transposed."""
+        b_lanes, copies = self.lanes_along_b(b_width), []
+        a_in_row, b_in_row = self.depth // A_LANES, self.columns // (b_lanes * b_width)
+        for i in range(self.b_share // b_width):
+            row, along = i // b_in_row * (self.threads // b_lanes), i % b_in_row * b_lanes * b_width
+            copies.append(Copy(False, row, along, row * self.columns + along))
+        for i in range(self.a_share):
+            row, along = i // a_in_row * (self.threads // A_LANES), i % a_in_row * A_LANES
+            copies.append(Copy(True, row, along, along * self.pitch + row))
+        return copies
 
 
-def lanes_along_b(tiling: Tiling, b_width: int) -> int:
-    """Neighbouring threads that copy from one row of B."""
-    return min(WARP, tiling.columns // b_width)
+def predication(tiling: Tiling, case: Case) -> tuple[str, DeviceFunction, DeviceFunction, DeviceFunction]:
+    """A case's kind of predication, by name, and its functions; without a name every load is predicated.
+
+    ``origin(index, tile, side)``: first row or column of a block's tile. ``short(k)``: by how much the first tile along
+    k is shorter than the others. ``first(k, short)``: where it ends.
+    """
+    depth = tiling.depth
+    sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.depth, depth))
+    predicated = any(side < tile for side, tile in sides)
+    inwards = not predicated and any(side % tile for side, tile in sides)
+
+    def origin(index: Index, tile: int, side: Index) -> Index:
+        return min(index * tile, side - tile) if inwards else index * tile
+
+    def short(k: Index) -> Index:
+        return depth - 1 - (k - 1) % depth if inwards else uint32(0)
+
+    def first(k: Index, short: Index) -> Index:
+        return depth - short if inwards else k
+
+    label = "tiles moved inwards" if inwards else "" if predicated else "whole tiles"
+    return label, device(origin), device(short), device(first)
+
+
+@cache
+def staging(tiling: Tiling, a_width: int, b_width: int) -> tuple[DeviceFunction, DeviceFunction]:
+    """Copies of a thread's share of the tiles by way of registers, in accesses of so many elements of A and of B.
+
+    ``load(a_staged, b_staged, A, B, thread, corner, k0)``: load it at ``k0`` into registers. Rows and columns beyond
+    the edge of C are read as the last one. What lies beyond k is zero.
+    ``store(a_tile, b_tile, buffer, a_staged, b_staged, thread)``: store it in a buffer, A transposed.
+    """
+    pitch, columns, a_elements, b_elements = tiling.pitch, tiling.columns, tiling.a_elements, tiling.b_elements
+    a_across, b_across = tiling.depth // a_width, columns // b_width
+    a_step, b_step = tiling.threads // a_across, tiling.threads // b_across
+    a_count, b_count, zero = tiling.rows // a_step, tiling.depth // b_step, number(tiling.dtype)(0)
+    copy_a, copy_b = copying(a_width), copying(b_width)
+
+    def load(a_staged: Array, b_staged: Array, A: Matrix, B: Matrix, thread: Index, corner: Place, k0: Index) -> None:
+        row, col = corner.row + thread // a_across, k0 + thread % a_across * a_width
+        for i in range(a_count):
+            if col < A.columns:
+                copy_a(a_staged, i * a_width, A.elements, min(row + i * a_step, A.rows - 1) * A.stride + col)
+            else:
+                for j in range(a_width):
+                    a_staged[i * a_width + j] = zero
+        row, col = k0 + thread // b_across, corner.col + thread % b_across * b_width
+        for i in range(b_count):
+            r = row + i * b_step
+            if r < B.rows:
+                copy_b(b_staged, i * b_width, B.elements, r * B.stride + min(col, B.columns - b_width))
+            else:
+                for j in range(b_width):
+                    b_staged[i * b_width + j] = zero
+
+    def store(a_tile: Array, b_tile: Array, buffer: Index, a_staged: Array, b_staged: Array, thread: Index) -> None:
+        row, col = thread // a_across, thread % a_across * a_width
+        at = uint64(buffer * a_elements) + uint64(col * pitch + row)
+        for i in range(a_count):
+            for j in range(a_width):
+                a_tile[at + (j * pitch + i * a_step)] = a_staged[i * a_width + j]
+        row, col = thread // b_across, thread % b_across * b_width
+        at = uint64(buffer * b_elements) + uint64(row * columns + col)
+        for i in range(b_count):
+            copy_b(b_tile, at + i * b_step * columns, b_staged, i * b_width)
+
+    return device(load), device(store)

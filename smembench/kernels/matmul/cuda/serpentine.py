@@ -28,7 +28,7 @@ from smembench.kernels.intrinsics.vector import ALIGNMENT, copying
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import ragged
 from smembench.kernels.matmul.tiled_kernel import few_left, kernel_of_tiling, launched
-from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
+from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling, predication, staging
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -135,8 +135,8 @@ class Variant:
                         copy_b(C.elements, row * C.stride + col, accumulators, i * across + j)
 
         # Ragged sizes: sides smaller than a tile, tiles that are moved inwards, and a few rows or columns beyond them.
-        label, origin, short_of, first_end = ragged.predication(tiling, case)
-        load_checked, store = ragged.staging(tiling, a_width, b_width)
+        label, origin, short_of, first_end = predication(tiling, case)
+        load_checked, store = staging(tiling, a_width, b_width)
         few, (_, _, compute_chunks), inside = few_left(case, tiling), ragged.remainder(tiling), bool(label)
 
         def serpentine(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, copying, load_pair
 from smembench.kernels.matmul import ragged
 from smembench.kernels.matmul.tiled_kernel import few_left, kernel_of_tiling, launched
-from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling
+from smembench.kernels.matmul.tiling import Memory, Offsets, Tiling, predication, staging
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -99,8 +99,8 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
 
     slice_steps = steps(per_slice)
     # Ragged sizes: sides smaller than a tile, tiles that are moved inwards, and a few rows or columns beyond them.
-    label, origin, short_of, first_end = ragged.predication(tiling, case)
-    load_checked, store = ragged.staging(tiling, 1, 1)
+    label, origin, short_of, first_end = predication(tiling, case)
+    load_checked, store = staging(tiling, 1, 1)
     few, (_, _, compute_chunks), inside = few_left(case, tiling), ragged.remainder(tiling), bool(label)
 
     def sliced_k(

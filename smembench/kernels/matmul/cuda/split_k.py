@@ -23,10 +23,10 @@ from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async,
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul import partial_sums, ragged
-from smembench.kernels.matmul.partial_sums import contributors_of, first_step, step_shares
+from smembench.kernels.matmul import partial_sums
+from smembench.kernels.matmul.partial_sums import block_with, steps_of
 from smembench.kernels.matmul.tiled_kernel import launched, split_k_blocks
-from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, copies_of, lanes_along_b
+from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, predication, staging
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -62,13 +62,13 @@ def build(case: Case) -> NumbaKernel:
     (stages, dynamic), pitch, per_slice, members = memory_of(tiling), tiling.pitch, depth // slices, THREADS // slices
     a_stages, b_stages = stages * a_elements, 0 if dynamic else stages * b_elements
     a_slice, b_slice, zero, kept_sums = per_slice * pitch, per_slice * columns, dtype(0), 64 // slices
-    # Ragged sizes: sides smaller than a tile, and tiles that are moved inwards.
-    label, origin, short_of, first_end = ragged.predication(tiling, case)
-    inside, (load, store) = bool(label), ragged.staging(tiling, a_width, b_width)
+    # Sides smaller than a tile, and tiles that are moved inwards.
+    label, origin, short_of, first_end = predication(tiling, case)
+    inside, (load, store) = bool(label), staging(tiling, a_width, b_width)
     # Serpentine: down a column of results and up the next.
     results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
     warps_across, (rows_apart, columns_apart) = width // 8, tiling.apart
-    b_lanes, copies = lanes_along_b(tiling, b_width), copies_of(tiling, b_width)
+    b_lanes, copies = tiling.lanes_along_b(b_width), tiling.copies(b_width)
     at_once = -(-len(copies) // (per_slice - 1))  # copies after a step
 
     def loads(step: int) -> DeviceFunction:
@@ -129,10 +129,6 @@ def build(case: Case) -> NumbaKernel:
     pass_on, add_up_blocks = partial_sums.block_sums(tiling, b_width)
     all_but_last, ahead, waiting = steps(0, per_slice - 1), (stages - 1) * depth if inside else depth, stages - 2
 
-    @device
-    def next_of(buffer: Index) -> Index:
-        return uint32(0) if buffer == stages - 1 else buffer + 1
-
     def split_k(c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index) -> None:
         C, A, B = Matrix(c, m, n, ldc), Matrix(a, m, k, lda), Matrix(b, k, n, ldb)
         # (stages, steps along k by slices, rows and padding) and (stages, steps along k by slices, columns)
@@ -153,9 +149,8 @@ def build(case: Case) -> NumbaKernel:
         col = warp % warps_across * 64 + lane_col * vector
         slice_a, slice_b = uint64(own_slice * a_slice + row), uint64(own_slice * b_slice + col)
         short, steps_per_tile, tiles_across = short_of(k), (k + (depth - 1)) // depth, (n + (columns - 1)) // columns
-        steps_of_all = tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile
-        shares = step_shares(steps_of_all, cuda.gridDim.x * cuda.gridDim.y)
-        begins, end = first_step(shares, block), first_step(shares, block + 1)
+        all_steps, blocks = tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile, cuda.gridDim.x * cuda.gridDim.y
+        begins, end = steps_of(block, blocks, all_steps)
         done = begins
         while done < end:
             tile = done // steps_per_tile
@@ -181,6 +176,7 @@ def build(case: Case) -> NumbaKernel:
             at_a, at_b = slice_a, slice_b
             load_first(memory, Offsets(at_a, at_b))
             while k0 < last:  # the last steps copy tiles that are not used: code of their own took longer
+                following = uint32(0) if buffer == stages - 1 else buffer + 1
                 if inside:
                     source, target = ends(A, B, thread, corner, min(k0 + ahead - short, k - depth), filling)
                     all_but_last(memory, Offsets(at_a, at_b), A, B, source, target)
@@ -190,9 +186,8 @@ def build(case: Case) -> NumbaKernel:
                     load(a_staged, b_staged, A, B, thread, corner, k0 + ahead)
                     scheduling_barrier()
                     all_but_last(memory, Offsets(at_a, at_b), A, B, Offsets(k0, k0), Offsets(at_a, at_b))
-                    store(a_tile, b_tile, next_of(buffer), a_staged, b_staged, thread)
-                filling = buffer
-                buffer = next_of(buffer)
+                    store(a_tile, b_tile, following, a_staged, b_staged, thread)
+                filling, buffer = buffer, following
                 k0 += depth
                 cuda.syncthreads()
                 at_a = uint64(buffer * a_elements) + slice_a
@@ -200,9 +195,10 @@ def build(case: Case) -> NumbaKernel:
                 load_first(memory, Offsets(at_a, at_b))
                 multiply_last(accumulators, a_fragment, b_fragment)
             wait_for_copies(0)
-            add_up_slices(accumulators, b_tile, thread)
+            if slices > 1:
+                add_up_slices(accumulators, b_tile, thread)
             if until - since < steps_per_tile:
-                pass_on(accumulators, thread, block, contributors_of(shares, base, steps_per_tile))
+                pass_on(accumulators, thread, block, block_with(base, blocks, all_steps))
             else:
                 for j in range(0, kept_sums, vector):
                     write(C, accumulators, j, uint32(j), thread, corner, least)
@@ -212,12 +208,12 @@ def build(case: Case) -> NumbaKernel:
         # What this block shares is its first tile and its last one.
         base = begins // steps_per_tile * steps_per_tile
         while base < end:
-            contributors = contributors_of(shares, base, steps_per_tile)
-            if contributors.first < contributors.last:
+            first, final = block_with(base, blocks, all_steps), block_with(base + steps_per_tile - 1, blocks, all_steps)
+            if first < final:
                 tile = base // steps_per_tile
                 least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
                 corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
-                add_up_blocks(C, thread, block, contributors, corner, least)
+                add_up_blocks(C, thread, block, first, final, corner, least)
             base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
     program = launched(split_k, case, tiling, label)

@@ -22,7 +22,7 @@ from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, 
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector
 from smembench.kernels.matmul import ragged
 from smembench.kernels.matmul.tiled_kernel import few_left, kernel_of_tiling, launch_bounds, launched, stream_k_blocks
-from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, copies_of, lanes_along_b
+from smembench.kernels.matmul.tiling import A_LANES, Memory, Offsets, Tiling, predication, staging
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Matrix, Place
@@ -54,16 +54,16 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_buffers, b_buffers, zero, few = 2 * a_elements, 2 * b_elements, dtype(0), few_left(case, tiling)
     # Ragged sizes and unaligned rows.
-    label, origin, short_of, first_end = ragged.predication(tiling, case)
+    label, origin, short_of, first_end = predication(tiling, case)
     inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
-    load, store = ragged.staging(tiling, a_width, b_width)
+    load, store = staging(tiling, a_width, b_width)
     write_unaligned = ragged.write_staged(tiling)
     # Serpentine: down a column of results and up the next. Which fragment comes first was chosen by timing.
     results = tuple((i, j) for j in range(8) for i in (range(7, -1, -1) if j % 2 else range(8)))
     b_early = few or b_width == 1
     # A thread's 8 rows are vectors that lie 4 lanes apart, its 8 columns vectors that lie 8 lanes apart.
     warps_across, (rows_apart, columns_apart) = width // 8, tiling.apart
-    b_lanes, copies = lanes_along_b(tiling, b_width), copies_of(tiling, b_width)
+    b_lanes, copies = tiling.lanes_along_b(b_width), tiling.copies(b_width)
     at_once = -(-len(copies) // COPYING)  # copies after a step
 
     def loads(step: int) -> DeviceFunction:
