@@ -14,7 +14,6 @@ from smembench.model.errors import UsageError
 def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, outputs: Pages) -> int:
     """Do a task for a kernel in a file of the user's; how many mistakes an explained one has."""
     from smembench.explain.any_kernel import explain_any
-    from smembench.explain.launch_layouts import layouts_of
     from smembench.explain.record import costs_dict, roofs_dict
     from smembench.launches.arguments import in_order_and_named
     from smembench.launches.dimensions import dimensions
@@ -36,11 +35,8 @@ def explain_file(kernel: str, launch: Launch, chosen: Chosen, task: Task, output
     whole = AnyLaunch(grid, block, *in_order_and_named(launch.arg or ()), launch.shared_bytes or 0, cluster)
     device, capability = gpu(capability=chosen.capability, gpu=chosen.gpu)
     explained = explain_any(kernel, whole, capability=capability, options=launch.options)
-    if what == "best_pad":
-        show_pads(explained, explained.title, task.row, target)
-        return 0
     if what:
-        show_layouts(layouts_of(explained, task.row), explained.title, target, title=explained.title)
+        (show_pads if what == "best_pad" else show_layouts)(explained, explained.title, task.row, target)
         return 0
     shown, cures = [*explanation(explained), *launch_roofs(explained, device)], cure_lines(explained)
     result = Result(

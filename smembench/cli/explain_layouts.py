@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from smembench.cli.output import Opened
 
 if TYPE_CHECKING:
-    from smembench.explain.best_layout import BestLayouts
     from smembench.explain.costs import Costs
 
 
@@ -25,11 +23,13 @@ def show_pads(explained: Costs, heading: str, row: int | None, target: Opened) -
     target.show(Result(sections=tried_pads(results, heading), data=lambda: data, rows=lambda: records))
 
 
-def show_layouts(results: Sequence[BestLayouts], heading: str, target: Opened, **subject: str) -> None:
-    """Show each shared array as it is, with the best pad, and with the best swizzle; JSON names the ``subject``."""
+def show_layouts(explained: Costs, heading: str, row: int | None, target: Opened) -> None:
+    """Show each shared array as it is, with the best pad, and with the best swizzle."""
+    from smembench.explain.launch_layouts import layouts_of
     from smembench.views.explain_layouts import layout_records, layouts, verdict_records
     from smembench.views.export import Result
 
+    results = layouts_of(explained, row)
     records = layout_records(results)
-    data = {**subject, "layouts": records, "verdicts": verdict_records(results)}
+    data = {"title": explained.title, "layouts": records, "verdicts": verdict_records(results)}
     target.show(Result(sections=layouts(results, heading), data=lambda: data, rows=lambda: records))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smembench.cli.explain_layouts import show_layouts, show_pads
 from smembench.cli.explain_options import Asked, Chosen, Pages, Task
 from smembench.cli.output import Opened
 from smembench.model.errors import SmembenchError, UsageError
@@ -21,8 +20,6 @@ def explain_package(kernel: str, block: str | None, chosen: Chosen, task: Task, 
     Raises:
         UsageError: for names, options and several cases that the task does not take.
     """
-    from smembench.explain.best_layout import best_layouts
-
     what = task.chosen(outputs)
     target = outputs.opened(what)
     if what == "measure" and chosen.gpu is not None:
