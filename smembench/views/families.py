@@ -22,8 +22,10 @@ from smembench.views.columns import FIGURES, value
 from smembench.views.limits import is_own
 from smembench.views.sections import size_text, unusual_inputs
 
-SIDE, OPERATIONS, BYTES = "side n", "floating-point operations per launch", "bytes per launch"
+SIDE, ROWS, OPERATIONS, BYTES = "side n", "rows m", "floating-point operations per launch", "bytes per launch"
 """What the sizes of matrices differ by."""
+READ = "readGmem"
+"""The kernel that reads its input alone."""
 
 LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
@@ -38,8 +40,8 @@ class Family:
         best: by kernel and size.
         beside: the kernel that the others are compared with, the one measured at the most sizes; "" if none was.
         subject: ``matrix transpose float32, warm cache, cuda:0``.
-        axis: what the sizes differ by: ``SIDE`` of square matrices, ``n`` of rows, a size of the user's launches, else
-            ``OPERATIONS`` of products or ``BYTES``.
+        axis: what the sizes differ by: ``SIDE`` of square matrices, ``ROWS`` of products of few rows, ``n`` of rows, a
+            size of the user's launches, else ``OPERATIONS`` of products or ``BYTES``.
     """
 
     run: Run
@@ -97,6 +99,8 @@ class Family:
         """The position on the x axis."""
         if self.axis == OPERATIONS:
             return row.flops or row.bytes
+        if self.axis == ROWS:
+            return row.m
         return row.bytes if self.axis == BYTES else dict(row.case.parameters).get(self.axis, row.n)
 
     def heading(self, row: Row) -> str:
@@ -136,13 +140,32 @@ def _axis(rows: Sequence[Row], swept: str) -> str:
     return "n" if all(row.m == 1 and row.k is None for row in rows) else OPERATIONS if rows[0].k else BYTES
 
 
-def _family(run: Run, rows: Sequence[Row], swept: str) -> Family:
-    first, problem, axis = rows[0], PROBLEMS[rows[0].problem], _axis(rows, swept)
-    best = {}
-    for row in sorted(rows, key=time, reverse=True):
-        best[f"{row.kernel} {named(row.compiler)}".strip(), size_text(row.case)] = row
-    names = dict.fromkeys(row.kernel for row in rows)
-    known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
+def of_few_rows(run: Run) -> list[Family]:
+    """Products of three or more counts of rows with one B, beside a read of as many bytes as B has."""
+    done = [row for row in run.rows if row.ok]
+    reads = {(row.device, row.cache, row.n * ITEMSIZE[row.dtype]): row for row in done if row.kernel == READ}
+    groups = grouped([row for row in done if row.k], lambda row: replace(row.case.setting, m=0)).values()
+    results = []
+    for rows in (rows for rows in groups if len({row.m for row in rows}) > 2):
+        first = rows[0]
+        read = reads.get((first.device, first.cache, first.n * (first.k or 0) * ITEMSIZE[first.dtype]))
+        if read is not None:
+            best = _best(rows)
+            best |= {(READ, size): read for _, size in best}
+            subject = f"{_subject(first, ROWS)}, {first.device}, {first.k}×{first.n}"
+            results.append(Family(run, best, READ, subject, ROWS))
+    return results
+
+
+def _best(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
+    """The fastest block's row, by kernel and size."""
+    slowest_first = sorted(rows, key=time, reverse=True)
+    return {(f"{row.kernel} {named(row.compiler)}".strip(), size_text(row.case)): row for row in slowest_first}
+
+
+def _subject(first: Row, axis: str) -> str:
+    """What the rows of a family share but the device."""
+    problem = PROBLEMS[first.problem]
     subject = [
         f"{problem.texts.title} {first.dtype}",
         *(f"{name} {count}" for name, count in first.case.parameters if name != axis),
@@ -150,15 +173,23 @@ def _family(run: Run, rows: Sequence[Row], swept: str) -> Family:
     subject += unusual_inputs(first)
     subject += [f"stride {first.stride}"] if first.stride else []
     subject += [f"{first.cache} cache"] if "cache" in problem.texts.options else []
+    return ", ".join(subject)
+
+
+def _family(run: Run, rows: Sequence[Row], swept: str) -> Family:
+    first, problem, axis = rows[0], PROBLEMS[rows[0].problem], _axis(rows, swept)
+    best = _best(rows)
+    names = dict.fromkeys(row.kernel for row in rows)
+    known = (problem.ceiling_kernel, *registry.peers(problem.name), problem.naive_kernel)
     often = Counter(kernel for kernel, _ in best if kernel in known)
     beside = max((kernel for kernel in known if kernel in often), key=lambda kernel: often[kernel or ""], default=None)
     beside = beside or "" if len(names) > 1 else ""
-    return Family(run, best, beside, ", ".join([*subject, first.device]), axis)
+    return Family(run, best, beside, f"{_subject(first, axis)}, {first.device}", axis)
 
 
 def aligned(row: Row) -> str:
     """``aligned`` if every row of a case's matrices begins at a cache line, else ``ragged``; "" without matrices."""
-    if row.m == 1:
+    if row.m == 1 and not row.k:
         return ""
     sides = (row.n, row.k) if row.k else (row.m, row.n)
     return "ragged" if any(side * ITEMSIZE[row.dtype] % LINE_BYTES for side in sides) else "aligned"

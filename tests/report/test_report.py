@@ -430,6 +430,25 @@ def test_kernels_over_sizes_say_how_inputs_are_distributed_unless_all_of_the_typ
     assert f"sizes-matmul-{dtype}-{said}warm-cache-cuda-0-aligned" in names, [*names]
 
 
+def test_products_of_few_rows_stand_beside_a_read_of_as_many_bytes_as_b_has() -> None:
+    run = load(ROOT / "results/reference/20261129T035928Z-decode")
+    of_8192 = [row for row in run.rows if (row.k, row.n) == (8192, 8192) or row.kernel == "readGmem"]
+    chart = charts([replace(run, rows=of_8192)])[
+        "sizes-matmul-bfloat16-inputs-normal-B-by-columns-rotated-cache-cuda-0-8192-8192-aligned"
+    ]
+    assert [column.heading.partition("×")[0] for column in chart.data.columns[1:]] == [
+        *("1", "2", "4", "8", "16", "32", "48", "64", "96", "128", "256")
+    ]
+    shares = {
+        row.kernel: row.elapsed_ms
+        for row in of_8192
+        if row.m == 16 and row.case.b_layout == "columns" and row.dtype == "bfloat16"
+    }
+    (read,) = [row.elapsed_ms for row in of_8192 if row.kernel == "readGmem" and row.n == 8192 * 8192 // 2]
+    said = {cells[0]: cells[5] for cells in chart.data.cells}
+    assert said["torch"].startswith(f"{read / shares['torch']:.2f}"), (said, shares)
+
+
 def test_sizes_that_would_be_one_dot_have_no_chart(limits: Run) -> None:
     of_transposes = {name for name in charts([limits]) if name.startswith("sizes-transpose-float32")}
     assert of_transposes == {"sizes-transpose-float32-warm-cache-cuda-0-aligned"}  # 4096 and 16384; not 4095 and 4097

@@ -12,7 +12,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import Ratio
 from smembench.views.columns import figures, ratio_text
-from smembench.views.families import LINE_BYTES, Family, aligned, families
+from smembench.views.families import LINE_BYTES, Family, aligned, families, of_few_rows
 from smembench.views.sections import Section, label, size_text, table
 
 _APART = f"Aligned: the matrices' rows begin at cache lines of {LINE_BYTES} bytes."
@@ -83,11 +83,12 @@ def _text(family: Family, row: Row) -> str:
 def over_sizes(run: Run) -> list[Chart]:
     """A chart for each family, or two with the same axes and kernels where it has aligned and ragged sizes.
 
-    Sizes that are all close to each other have none: they would be a single dot.
+    Sizes that are all close to each other have none: they would be a single dot. Products of few rows also stand beside
+    a read of B.
     """
     charts = []
-    for family in families(run):
-        shapes = grouped(family.best.values(), aligned)
+    for family in [*families(run), *of_few_rows(run)]:
+        shapes = grouped([row for row in family.best.values() if row.problem == family.first.problem], aligned)
         far = [shape for shape, of in shapes.items() if max(map(family.size, of)) > _FAR * min(map(family.size, of))]
         charts += [_chart(family, shape, apart=len(shapes) > 1) for shape in sorted(far)]
     return charts
