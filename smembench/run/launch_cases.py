@@ -166,6 +166,7 @@ def sweep_of(case: Case) -> dict[str, object]:
     """The sweep of this case alone, as a config has it."""
     launch = launch_of(case)
     sides = {name: as_text(getattr(launch, name)) for name in ("grid", "block", "cluster")}
+    choices = {name: getattr(launch, name) for name in ("cooperative", "carveout", "check", "rtol", "atol")}
     return {
         "problem": case.problem,
         "kernel": launch.target,
@@ -179,13 +180,7 @@ def sweep_of(case: Case) -> dict[str, object]:
         "inout": [*launch.restored],
         "reset": [f"{name}={value}" for name, value in launch.resets],
         "scratch": [*launch.scratch],
-        "bytes": str(launch.bytes),
-        "flops": str(launch.flops),
-        "shared_bytes": str(launch.shared_bytes),
+        **{name: str(getattr(launch, name)) for name in ("bytes", "flops", "shared_bytes")},
         **{name: text for name, text in sides.items() if text},
-        **{
-            name: value
-            for name in ("cooperative", "carveout", "check", "rtol", "atol")
-            if (value := getattr(launch, name)) not in (None, False)
-        },
+        **{name: value for name, value in choices.items() if value not in (None, False)},
     }

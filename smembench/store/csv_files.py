@@ -108,9 +108,7 @@ def read_moments(path: Path, checksum: str = "") -> dict[str, list[Moment]]:
             values = {name: text for name, text in zip(names[1:], texts, strict=True) if text}
             moments.setdefault(case, []).append(_MOMENT.validate_python(values))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            what = f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
-            raise UsageError(f"{path}, line {line}: {what}") from None
+            raise UsageError(f"{path}, line {line}: {schema.misfit(error)}") from None
     return moments
 
 

@@ -294,8 +294,7 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
     try:
         row = _ROW.validate_python(texts)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ValueError(f"the column {first['loc'][-1]} holds {shortened(first['input'])}") from None
+        raise ValueError(misfit(error)) from None
     if row.schema_version != SCHEMA_VERSION:
         raise ValueError(f"schema version {row.schema_version}; this smembench reads {SCHEMA_VERSION}")
     for column, names in _KNOWN.items():
@@ -307,6 +306,12 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
         if not getattr(row, column) and not (column == "bytes" and row.problem == TIME.name):
             raise ValueError(f"an ok case has no positive {column}")
     return row
+
+
+def misfit(error: ValidationError) -> str:
+    """The first column that does not have its type, and what it has."""
+    first = error.errors(include_url=False)[0]
+    return f"the column {first['loc'][-1]} holds {shortened(first['input'])}"
 
 
 def moment_fields(run_id: str, moments: Mapping[str, Sequence[Moment]]) -> Iterator[tuple[object, ...]]:

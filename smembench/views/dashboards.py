@@ -39,16 +39,10 @@ def bencher(run: Run) -> str:
     """Bencher Metric Format: medians as ``latency`` in ns, with the ends of their 95 % interval."""
 
     def of(row: Row, elapsed_ms: float) -> dict[str, float]:
-        value = 1e6 * elapsed_ms
-        ends = (
-            {}
-            if row.interval is None
-            else {
-                "lower_value": value * (1 - row.interval),
-                "upper_value": value * (1 + row.interval),
-            }
-        )
-        return {"value": value, **ends}
+        value, width = 1e6 * elapsed_ms, row.interval
+        if width is None:
+            return {"value": value}
+        return {"value": value, "lower_value": value * (1 - width), "upper_value": value * (1 + width)}
 
     return _text({row.case_id: {"latency": of(row, elapsed_ms)} for row, elapsed_ms in _timed(run)})
 
@@ -147,20 +141,11 @@ def _repetitions(run: Run) -> Iterator[dict[str, object]]:
         rounds = list(run.samples.get(row.case_id, {}).values()) or [[elapsed_ms]]
         for index, samples in enumerate(rounds):
             time = 1e6 * median(samples)
-            yield {
-                "name": row.case_id,
-                "family_index": family,
-                "per_family_instance_index": 0,
-                "run_name": row.case_id,
-                "run_type": "iteration",
-                "repetitions": len(rounds),
-                "repetition_index": index,
-                "threads": 1,
-                "iterations": len(samples),
-                "real_time": time,
-                "cpu_time": time,
-                "time_unit": "ns",
-            }
+            name = {"name": row.case_id, "family_index": family, "per_family_instance_index": 0}
+            kind = {"run_name": row.case_id, "run_type": "iteration"}
+            turn = {"repetitions": len(rounds), "repetition_index": index, "threads": 1}
+            times = {"iterations": len(samples), "real_time": time, "cpu_time": time, "time_unit": "ns"}
+            yield {**name, **kind, **turn, **times}
 
 
 FORMS: Mapping[str, Callable[[Run], str]] = {

@@ -70,11 +70,8 @@ def section(agreements: Sequence[Agreement], device: DeviceInfo, versions: Mappi
     }
     shown = {name: text for name, text in columns.items() if any(map(text, agreements))}
     agreed = f"{sum(item.agrees is True for item in agreements)} of {len(agreements)}"
-    texts = (
-        [f"{agreed} are within {ALLOWED_US:g} µs or {ALLOWED_PERCENT:g} % of {READINGS} readings of {METRIC}."]
-        if "agrees" in shown
-        else []
-    )
+    within = f"{agreed} are within {ALLOWED_US:g} µs or {ALLOWED_PERCENT:g} % of {READINGS} readings of {METRIC}."
+    texts = [within] if "agrees" in shown else []
     longer = [item.ours_us - item.cupti_us for item in agreements if item.cupti_us is not None]
     if longer:
         texts.append(f"They are {min(longer):+.2f} to {max(longer):+.2f} µs beside CUPTI's kernel records.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 
-from smembench.studies.fleet.members import Member
 from smembench.studies.fleet.verdict import Distance, Verdict
 from smembench.views.export import Result
 from smembench.views.fleet import deviation, fleet_sections
@@ -38,7 +37,7 @@ def devices(verdict: Verdict) -> list[Record]:
     slow_ones = {one.member.identity for one in verdict.slow}
     return [
         {
-            **_which(member),
+            **member.which,
             "run_id": member.run.id if member.run else None,
             "slow": member.identity in slow_ones,
             "reason": member.reason or None,
@@ -61,7 +60,7 @@ def figures(verdict: Verdict) -> list[Record]:
     """A record per device and metric: distances as fractions, above 0 is slower, and the state of the device."""
     return [
         {
-            **_which(member),
+            **member.which,
             "metric": one.name,
             "elapsed_ms": figure.row.elapsed_ms,
             "deviation": deviation(figure, one),
@@ -80,7 +79,7 @@ def slow(verdict: Verdict) -> list[Record]:
     """A record per slow device, with its metrics and what else was seen on it."""
     return [
         {
-            **_which(one.member),
+            **one.member.which,
             "reasons": [
                 {"metric": reason.metric, "against": reason.against.value, **asdict(reason.distance)}
                 for reason in one.reasons
@@ -89,10 +88,6 @@ def slow(verdict: Verdict) -> list[Record]:
         }
         for one in verdict.slow
     ]
-
-
-def _which(member: Member) -> dict[str, object]:
-    return {"host": member.host, "device": member.name, "uuid": member.uuid, "model": member.model}
 
 
 def _distance(against: str, distance: Distance | None) -> dict[str, object]:

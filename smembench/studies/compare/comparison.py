@@ -208,16 +208,8 @@ def _judged(pair: Pair, in_time: _Weighed, in_cycles: _Weighed, rules: Rules) ->
         reason = _clocks(pair, by_time, in_cycles.effect)
     noise = math.log(by_time.high / by_time.low) / 2 / NormalDist().inv_cdf((1 + rules.confidence) / 2)
     return CaseComparison(
-        pair.case,
-        verdict,
-        reason,
-        pair.base,
-        pair.new,
-        by_time.ratio,
-        by_time.low,
-        by_time.high,
-        by_time.p,
-        1.0 if usual else q,
+        *(pair.case, verdict, reason, pair.base, pair.new),
+        *(by_time.ratio, by_time.low, by_time.high, by_time.p, 1.0 if usual else q),
         noise=noise,
         chance=_chance(by_time.ratio, noise, rules),
         held_against=pair.runs,

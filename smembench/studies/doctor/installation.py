@@ -39,11 +39,7 @@ def _software() -> Iterator[Check]:
     for toolchain in compilers():
         if not toolchain.installed:
             yield Check(f"compiler {toolchain.name}", "not installed", False, toolchain.install)
-    yield from _libraries()
-
-
-def _libraries() -> Iterator[Check]:
-    """NVIDIA's compiler libraries, without which no kernel is compiled for a GPU, nor explained with its registers."""
+    # Without NVIDIA's compiler libraries no kernel is compiled for a GPU, nor explained with its registers.
     for name, library in cuda_libraries().items():
         yield Check(name, library or "not found", bool(library), CUDA)
 

@@ -102,16 +102,9 @@ def _group(
         )
         for column, member in enumerate(members)
     ]
-    metrics = [
-        Metric(
-            name,
-            float(np.exp(np.nanmedian(times[row]))),
-            _known(result.spread[row]),
-            _known(result.limit[row]),
-            [one[row] for one in figures],
-        )
-        for row, name in enumerate(names)
-    ]
+    medians = np.exp(np.nanmedian(times, axis=1)).tolist()
+    spreads, limits = map(_known, result.spread), map(_known, result.limit)
+    metrics = [Metric(*one) for one in zip(names, medians, spreads, limits, zip(*figures, strict=True), strict=True)]
     return Group(model, members, metrics), result
 
 

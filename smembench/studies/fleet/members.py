@@ -54,6 +54,11 @@ class Member:
         return f"{name}#{self.number}" if self.number else name
 
     @property
+    def which(self) -> dict[str, str | None]:
+        """The device for programs."""
+        return {"host": self.host, "device": self.name, "uuid": self.uuid, "model": self.model}
+
+    @property
     def name(self) -> str:
         """The device on its host, one process of several as another: ``cuda:3``, ``cpu #2``."""
         return label("", self.device, self.number)

@@ -35,10 +35,7 @@ def _lines(verdict: Verdict) -> Iterator[dict[str, object]]:
     for member in verdict.fleet.members:
         finding, run = slow.get(member.identity), member.run
         yield {
-            "host": member.host,
-            "device": member.name,
-            "uuid": member.uuid,
-            "model": member.model,
+            **member.which,
             "run_id": run.id if run else None,
             "started_at_utc": run.description.started_at_utc if run else None,
             "slow": finding is not None,
@@ -75,4 +72,4 @@ def open_metrics(verdict: Verdict) -> str:
 
 
 def _labels(member: Member) -> dict[str, str]:
-    return {"host": member.host, "device": member.name, "uuid": member.uuid or "", "model": member.model}
+    return {name: text or "" for name, text in member.which.items()}

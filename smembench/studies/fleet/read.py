@@ -55,7 +55,8 @@ def _planned(folder: Path) -> Iterator[tuple[str, Member]]:
         info = run.description.device(entry.device) if run else None
         if info is None and entry.device:
             info = DeviceInfo(name=entry.device, model=entry.model or entry.device, uuid=entry.uuid)
-        reason = damage or ("" if entry.state == "complete" else entry.reason or _cut_off(run))
+        cut = "the run was cut off" if run else "it was not begun"
+        reason = damage or ("" if entry.state == "complete" else entry.reason or cut)
         yield content.started_at_utc, Member(entry.host, entry.device, info, run, reason, entry.number)
 
 
@@ -66,10 +67,6 @@ def _runs(folder: Path, device: str) -> tuple[Run | None, str]:
     except UsageError as error:
         return None, str(error)
     return _together([_of_device(run, device) for run in runs]), ""
-
-
-def _cut_off(run: Run | None) -> str:
-    return "the run was cut off" if run else "it was not begun"
 
 
 def _of_device(run: Run, device: str) -> Run:

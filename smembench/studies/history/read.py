@@ -199,7 +199,7 @@ def _read(path: Path, since: datetime | None) -> Night | None:
             raise UsageError(f"nothing is measured yet; continue with: {resume_command(path)}")
         return night_of(stored)
     devices = devices_of(run)
-    usable: dict[tuple[str, Device], tuple[str, str, str, tuple[str, ...]]] = {}
+    usable: dict[tuple[str, Device], tuple[str, tuple[str, str, tuple[str, ...]]]] = {}
     unusable: dict[tuple[str, Device], str] = {}
     run_id, begun = run.run_id, run.started_at_utc
     if since is not None and begun and _moment(begun) < since:
@@ -208,21 +208,17 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     for _, record in read_columns(path / CASES, _COLUMNS, REQUIRED, kind=CASES, checksum=checksum):
         row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
-        if why := distrust(
-            status, reason, throttled or None, float(waiting) if waiting else None, verified=flag(verified)
-        ):
+        waited = float(waiting) if waiting else None
+        if why := distrust(status, reason, throttled or None, waited, verified=flag(verified)):
             unusable[key] = why
         else:
-            usable[key] = (elapsed, clock, throttled, tuple(other))
+            usable[key] = (elapsed, (clock, throttled, tuple(other)))
         run_id, begun = run_id or row_id, begun or tried_at
     if not usable and not unusable:
         raise UsageError(f"{CASES} has no rows")
     started = _moment(begun)
-    elapsed_ms = _elapsed([text for text, _, _, _ in usable.values()])
-    times = {
-        key: Timed(ms, clock, throttled, other)
-        for (key, (_, clock, throttled, other)), ms in zip(usable.items(), elapsed_ms, strict=True)
-    }
+    elapsed_ms = _elapsed([text for text, _ in usable.values()])
+    times = {key: Timed(ms, *beside) for (key, (_, beside)), ms in zip(usable.items(), elapsed_ms, strict=True)}
     return Night(path, run_id or path.name, started, run, times, unusable, run.complete is not False)
 
 

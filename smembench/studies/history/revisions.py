@@ -27,16 +27,8 @@ def _point(name: str, runs: Sequence[Night]) -> Night:
     for run in runs:
         for key, timed in run.times.items():
             times.setdefault(key, []).append(timed)
-    newest = runs[-1]
-    return replace(
-        newest,
-        run_id=name,
-        revision=name,
-        runs=runs,
-        started=runs[0].started,
-        times={
-            key: timings[-1]._replace(elapsed_ms=median(one.elapsed_ms for one in timings))
-            for key, timings in times.items()
-        },
-        unusable={key: why for key, why in newest.unusable.items() if key not in times},
-    )
+    newest, begun = runs[-1], runs[0].started
+    medians = {key: median(one.elapsed_ms for one in timings) for key, timings in times.items()}
+    points = {key: timings[-1]._replace(elapsed_ms=medians[key]) for key, timings in times.items()}
+    unusable = {key: why for key, why in newest.unusable.items() if key not in times}
+    return replace(newest, run_id=name, revision=name, runs=runs, started=begun, times=points, unusable=unusable)

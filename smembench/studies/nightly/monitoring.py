@@ -108,14 +108,8 @@ def exposition(helps: Mapping[str, str], samples: Mapping[str, Samples]) -> str:
 
 
 def _labels(row: Row, run: Description) -> dict[str, str]:
-    return {
-        "case": row.case_id,
-        "problem": row.problem,
-        "kernel": row.kernel,
-        **_of_device(run, row.device),
-        "dtype": row.dtype,
-        "cache": row.cache,
-    }
+    named = {"case": row.case_id, "problem": row.problem, "kernel": row.kernel}
+    return {**named, **_of_device(run, row.device), "dtype": row.dtype, "cache": row.cache}
 
 
 def _of_device(run: Description, name: str) -> dict[str, str]:
