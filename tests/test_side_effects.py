@@ -178,8 +178,10 @@ Ask = Callable[[str], Any]
 
 
 @pytest.fixture(scope="module")
-def in_a_process() -> Iterator[Ask]:
+def in_a_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """With a cache that is empty at first, so that entry points compile."""
     path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "CUDA_VISIBLE_DEVICES": "", "PATH": "/usr/bin:/bin"}
+    path["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     server = subprocess.Popen(
         [sys.executable, "-c", "import test_side_effects as t; t.serve()"],
         stdin=subprocess.PIPE,
@@ -240,7 +242,7 @@ def test_eight_threads_that_explain_compile_and_measure_give_what_one_gives() ->
         assert [each.result() for each in found] == wanted * 4
 
 
-def test_numpy_keeps_no_name_that_it_does_not_have() -> None:
+def test_numpy_keeps_no_name_that_it_does_not_have(tmp_path: Path) -> None:
     """numba-cuda looks up row_stack when it first compiles, which NumPy 2.5 took away."""
     code = """
 import numpy as np
@@ -250,10 +252,11 @@ import smembench
 assert "registers per thread" in repr(smembench.explain_kernel("copyGmem", n=64, capability="9.0"))
 assert not hasattr(np, "row_stack")
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={"PYTHONPATH": str(ROOT)})
+    env = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}  # or nothing is compiled
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=env)
 
 
-def test_a_warning_that_the_user_wants_is_the_users() -> None:
+def test_a_warning_that_the_user_wants_is_the_users(tmp_path: Path) -> None:
     code = """
 from numba.cuda.core import config
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 1
@@ -261,4 +264,5 @@ import smembench
 smembench.explain_kernel("copyGmem", n=64, capability="9.0")
 assert config.CUDA_LOW_OCCUPANCY_WARNINGS == 1
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={"PYTHONPATH": str(ROOT)})
+    env = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}  # or nothing is compiled
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=env)

@@ -18,6 +18,7 @@ from smembench.model.device import DeviceInfo, Limits
 from smembench.model.formats import carried
 from smembench.model.measurement import Conditions, Resources
 from smembench.model.problem import Problem
+from smembench.toolchains.host_code import keep
 
 if TYPE_CHECKING:
     from smembench.devices.base import Sampler
@@ -96,6 +97,8 @@ class CpuDevice:
         if key not in self._compiled:
             program = kernel.build(case)
             assert isinstance(program, HostFunction), case.id
+            if not kernel.file:  # which may import others
+                keep(program.compiled or program.function)
             self._compiled[key] = program.function
         flush = self._flush if case.cache == "cold" else None
         return CpuPrepared(self._compiled[key], self._placed, case, problem, flush)

@@ -159,9 +159,14 @@ class LibraryCall(_OnGpu):
 
 @dataclass(frozen=True, slots=True)
 class HostFunction:
-    """A function for the CPU that computes the whole output: ``function(output, *inputs, *scalars)``."""
+    """A function for the CPU that computes the whole output: ``function(output, *inputs, *scalars)``.
+
+    Attributes:
+        compiled: what Numba compiles of it, where that is another function, which it calls.
+    """
 
     function: Callable[..., Any]
+    compiled: Callable[..., Any] | None = None
 
 
 Program = NumbaKernel | CudaCKernel | TritonKernel | LibraryCall | HostFunction

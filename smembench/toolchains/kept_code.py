@@ -44,15 +44,30 @@ def kept(
     if registry.kernel_of(case).file:
         return compiled()
     made_by = (toolchain.name, [*map(_version, toolchain.packages)], toolchain.libraries())
-    name = sha256(repr((decides, _sources(), made_by, settings())).encode()).hexdigest()
-    with suppress(OSError, RuntimeError, ValueError):  # there is no home; not as it was written
-        return _read(_folder() / name)
+    all_decides = (decides, sources(), made_by, settings())
+    if (content := read(all_decides)) is not None:
+        report, _, code = content.partition(_BETWEEN)
+        return report.decode(), code
     log, code = compiled()
     log = log.rstrip("\0")  # nvJitLink's report ends like a string in C
-    with suppress(OSError, RuntimeError):
-        content = log.encode() + _BETWEEN + code
-        _write(_folder() / name, sha256(content).digest() + content)
+    write(all_decides, log.encode() + _BETWEEN + code)
     return log, code
+
+
+def read(decides: object) -> bytes | None:
+    """What was written under this name, all that decides it; None if it is not there, or damaged."""
+    with suppress(OSError, RuntimeError):  # or there is no home
+        data = _path(decides).read_bytes()
+        checksum, content = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
+        if sha256(content).digest() == checksum:
+            return content
+    return None
+
+
+def write(decides: object, content: bytes) -> None:
+    """Write a file that ``read`` returns under this name; nothing where none can be written."""
+    with suppress(OSError, RuntimeError):
+        _write(_path(decides), sha256(content).digest() + content)
 
 
 def variant(case: Case, program: Program, capability: str) -> tuple[object, ...]:
@@ -65,7 +80,7 @@ def variant(case: Case, program: Program, capability: str) -> tuple[object, ...]
 def noted(fact: object, *, note: bool = False) -> bool:
     """True if a fact was noted before, or is now; False where nothing can be kept."""
     with suppress(OSError, RuntimeError):
-        path = _folder() / sha256(repr(fact).encode()).hexdigest()
+        path = _path(fact)
         if note:
             _write(path, b"")
         return path.exists()
@@ -80,7 +95,7 @@ def _version(package: str) -> str | None:
 
 
 @cache
-def _sources() -> str:
+def sources() -> str:
     """A digest of the files that kernels and the compilers' options are made of."""
     package = Path(__file__).parents[1]
     digest = sha256()
@@ -90,24 +105,10 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-def _folder() -> Path:
+def _path(decides: object) -> Path:
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (given if given.is_absolute() else Path.home() / ".cache") / "smembench"
-
-
-def _read(path: Path) -> tuple[str, bytes]:
-    """A kept report and code.
-
-    Raises:
-        OSError: if there is no such file.
-        ValueError: if its checksum, with which it begins, is not that of the rest.
-    """
-    data = path.read_bytes()
-    checksum, content = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
-    if sha256(content).digest() != checksum:
-        raise ValueError(path)
-    report, _, code = content.partition(_BETWEEN)
-    return report.decode(), code
+    folder = (given if given.is_absolute() else Path.home() / ".cache") / "smembench"
+    return folder / sha256(repr(decides).encode()).hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:

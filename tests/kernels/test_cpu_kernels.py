@@ -15,11 +15,14 @@ from smembench.devices.host_clock import HostClock
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.program import HostFunction
 from smembench.model.case import Block, Case
 
 KERNELS = [kernel for kernel in registry.kernels() if kernel.kind == "cpu"]
 SIZES = [(1, 1, 1), (9, 17, 7), (16, 8, 8)]
 """m, n and k: less than a block, one more than a block or two each way, and whole blocks."""
+COPIES = ("memcpy", "hostCopy")
+"""Kernels that are NumPy's functions; Numba compiles the others."""
 BLOCKS = [Block(8, 8), Block(8, 4)]
 
 
@@ -59,6 +62,17 @@ def cases_of(kernel: Kernel) -> Iterator[Case]:
 def test_every_kernel_is_right_on_ragged_sizes_and_sub_matrices(cpu: CpuDevice, kernel: Kernel) -> None:
     for case in cases_of(kernel):
         verify(cpu, kernel, case)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.problem}-{kernel.name}")
+def test_what_a_kernel_closes_over_has_the_same_name_in_every_process(kernel: Kernel) -> None:
+    """By these names its machine code is kept."""
+    program = kernel.build(next(cases_of(kernel)))
+    assert isinstance(program, HostFunction)
+    compiled: Any = program.compiled or program.function
+    assert hasattr(compiled, "py_func") is (kernel.name not in COPIES)
+    closed = [] if kernel.name in COPIES else compiled.py_func.__closure__
+    assert not [cell for cell in closed if " at 0x" in repr(cell.cell_contents)]
 
 
 @pytest.mark.parametrize(("index", "side"), [(-1, "before"), (4, "after")])

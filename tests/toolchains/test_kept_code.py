@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from smembench.toolchains import kept_code, numba
 from smembench.toolchains import machine_code as machine_codes
 from smembench.toolchains.kept_code import kept
 
+ROOT = Path(__file__).parents[2]
 CASE = Case("transpose", "copyGmem", "cuda:0", "float32", 8, 8, None, Block(16, 16))
 
 
@@ -49,7 +52,7 @@ def test_code_is_compiled_again_only_if_what_decides_it_changed(
     monkeypatch.setenv("NUMBA_OPT", "1")
     kept(CASE, numba.TOOLCHAIN, ("9.0",), compiler)
     assert compiler.asked == 4
-    monkeypatch.setattr(kept_code, "_sources", lambda: "another")
+    monkeypatch.setattr(kept_code, "sources", lambda: "another")
     kept(CASE, numba.TOOLCHAIN, ("9.0",), compiler)
     assert compiler.asked == 5
 
@@ -111,3 +114,82 @@ def test_a_compilers_code_is_read_as_it_was_written(tmp_path: Path, monkeypatch:
     assert [*(tmp_path / "smembench").iterdir()]
     assert found[1] == found[0]
     assert found[1].memory == found[0].memory
+
+
+ON_THE_CPU = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from numba import njit, prange
+from numba.core import event
+from numba.core.registry import cpu_target
+from numba.parfors.parfor import Parfor
+from smembench.toolchains.host_code import keep
+
+class Counter(event.Listener):
+    compiled = 0
+
+    def on_start(self, event):
+        self.compiled += event.data["dispatcher"].py_func.__name__ == "fill"
+
+    def on_end(self, event):
+        pass
+
+def fill(value, parallel=False):
+    @njit(parallel=parallel)
+    def fill(out):
+        for i in prange(out.size):
+            out[i] = value
+
+    keep(fill)
+    fill(out := np.zeros(5))
+    assert (out == value).all(), f"{out} is not {value}"
+
+def files():
+    return [*Path(os.environ["XDG_CACHE_HOME"]).rglob("?" * 64)]
+
+Parfor.__hash__ = lambda self: 7  # as if the loops of all processes lay at one address
+event.register("numba:compile", counter := Counter())
+cpu_target.target_context.refresh()
+for process in sys.argv[1:]:
+    if os.fork() == 0:
+        exec(process)
+        print(counter.compiled, flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, process
+"""
+"""Each argument is what a process does; it prints how often it compiled."""
+
+
+def compiled_on_the_cpu(cache: Path, *processes: str) -> list[int]:
+    command = [sys.executable, "-c", ON_THE_CPU, *processes]
+    env = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache), "HOME": str(cache)}
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return [*map(int, ran.stdout.split())]
+
+
+def test_a_function_for_the_cpu_is_compiled_again_only_if_what_decides_it_changed(tmp_path: Path) -> None:
+    anew = {
+        "another number": "fill(3)",
+        "another setting": "os.environ['NUMBA_OPT'] = '1'; fill(2)",
+        "another version": "import smembench.toolchains.host_code as h; h.version = lambda name: 'another'; fill(2)",
+        "other sources": "import smembench.toolchains.kept_code as k; k.sources = lambda: 'others'; fill(2)",
+        "another CPU": "from numba.core.codegen import JITCPUCodegen as c; c.magic_tuple = lambda _: 0; fill(2)",
+        "damaged": "[path.write_bytes(path.read_bytes()[:-1]) for path in files()]; fill(2)",
+    }
+    assert compiled_on_the_cpu(tmp_path, "fill(2)", "fill(2)", *anew.values(), "fill(2)") == [1, 0, *[1] * len(anew), 0]
+    assert {path.parent.name for path in tmp_path.rglob("*") if path.is_file()} == {"smembench"}
+
+
+def test_a_function_for_the_cpu_is_compiled_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert compiled_on_the_cpu(tmp_path / "file", "fill(2)", "fill(2)") == [1, 1]
+
+
+def test_functions_for_the_cpu_of_several_processes_are_told_apart(tmp_path: Path) -> None:
+    """Numba gives both the same number in a process of its own, and their loops the same name."""
+    counts = compiled_on_the_cpu(
+        tmp_path, "fill(2, True)", "fill(3, True); fill(2, True)", "fill(2, True); fill(3, True); fill(4, True)"
+    )
+    assert counts == [1, 2, 1]

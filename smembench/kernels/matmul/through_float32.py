@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 
-def for_dtype(case: Case, function: Callable[..., Any]) -> HostFunction:
-    """The program of a case, by a function for ``(c, a, b, m, n, k, lda, ldb, ldc)`` that takes wide types alone."""
+def for_dtype(case: Case, function: Callable[..., Any], compiled: Callable[..., Any] | None = None) -> HostFunction:
+    """The program of a case, by a function for ``(c, a, b, m, n, k, lda, ldb, ldc)`` that takes wide types alone.
+
+    Args:
+        compiled: what Numba compiles of it, where that is another function.
+    """
     wide = accumulated(case.dtype)
     if (carried(case.dtype), case.b_layout) == (wide, BY_ROWS):
-        return HostFunction(function)
+        return HostFunction(function, compiled)
 
     def converted(c: Array, a: Array, b: Array, m: int, n: int, k: int, lda: int, ldb: int, ldc: int) -> None:
         import numpy as np
@@ -36,4 +40,4 @@ def for_dtype(case: Case, function: Callable[..., Any]) -> HostFunction:
         for first in range(0, m * ldc, ldc):  # what lies between rows of a sub-matrix stays as it is
             c[first : first + n] = rounded(total[first : first + n], of_c).view(c.dtype)
 
-    return HostFunction(converted)
+    return HostFunction(converted, compiled or function)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def build(case: Case) -> HostFunction:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc)``; the block is square and as wide as the tile."""
     tiled, width = compiled(), block_of(case).x
-    return for_dtype(case, lambda *arguments: tiled(*arguments, width))
+    return for_dtype(case, lambda *arguments: tiled(*arguments, width), tiled)
 
 
 @cache
