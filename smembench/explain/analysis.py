@@ -55,8 +55,8 @@ class Explanation(Costs):
         Data decide them, which are 0 there, or all blocks of a launch share them out.
         """
         made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
-        has = {} if self.code is None else self.code.memory
-        compiled = {(op.space, op.kind) for op in has if not op.never and op.space not in UNSERVED}
+        accesses = () if self.code is None else (op.access for op in self.code.lined)
+        compiled = {(op.space, op.kind) for op in accesses if not op.never and op.space not in UNSERVED}
         return tuple(sorted(compiled - made))
 
     @property

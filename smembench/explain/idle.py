@@ -35,18 +35,18 @@ def idle_requests(traced: Trace, requests: Sequence[Request], code: MachineCode,
         requests: those of a launch that have an active lane.
         warps: those of the grid.
     """
-    guarded = {_issued(op) for op in code.memory if op.guarded and op.space == "shared"}
-    once = {issued for issued in guarded if all(op.once for op in code.memory if _issued(op) == issued)}
-    counts = {issued: of_warps(requests, code.memory, warps, issued) for issued in once}
+    guarded = {_issued(op.access) for op in code.lined if op.access.guarded and op.access.space == "shared"}
+    once = guarded - {_issued(op.access) for op in code.lined if op.region}
+    counts = {issued: of_warps(requests, code.lined, warps, issued) for issued in once}
     others = {issued for issued in guarded - once if issued[:2] not in traced.unmatched}
     counts |= {issued: of_regions(requests, code.lined, warps, issued) for issued in others}
     return {f"{way} {kind}".strip(): count for (_, kind, way), count in sorted(counts.items()) if count > 0}
 
 
-def of_warps(requests: Iterable[Request], code: Mapping[MemoryInstruction, int], warps: int, issued: _Issued) -> int:
+def of_warps(requests: Iterable[Request], lined: Iterable[Lined], warps: int, issued: _Issued) -> int:
     """Idle requests of instructions that every warp issues once: warps minus requests with an active lane."""
     active = sum(request.weight for request in requests if _asked(request) == issued)
-    return warps * sum(count for op, count in code.items() if _issued(op) == issued) - active
+    return warps * sum(_issued(op.access) == issued for op in lined) - active
 
 
 def of_regions(requests: Sequence[Request], lined: Sequence[Lined], warps: int, issued: _Issued) -> int:

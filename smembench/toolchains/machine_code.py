@@ -16,7 +16,6 @@ from smembench.kernels.program import GpuKernel
 from smembench.model.case import Case
 from smembench.toolchains import cubin
 from smembench.toolchains.kept_code import kept, variant
-from smembench.toolchains.memory_instructions import MemoryInstruction, memory_instructions
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.register_bank_conflicts import CAPABILITY, Instruction, MainLoop, main_loop
 from smembench.toolchains.registry import Refused, toolchain_of
@@ -36,7 +35,6 @@ class MachineCode:
         loop: its main loop of multiply-adds; None on compute capabilities for which the model of the register file
             does not hold.
         kinds: the number of instructions by mnemonic.
-        memory: the number of loads and stores, by memory and width.
         lined: those that load, store or wait for others, in order and with their lines.
     """
 
@@ -45,7 +43,6 @@ class MachineCode:
     instructions: int
     loop: MainLoop | None = None
     kinds: Mapping[str, int] = field(default_factory=dict, compare=False)
-    memory: Mapping[MemoryInstruction, int] = field(default_factory=dict, compare=False)
     lined: Sequence[Lined] = field(default=(), compare=False)
 
 
@@ -94,8 +91,7 @@ def parse(log: str, code: bytes, *, with_loop: bool = False, kernel: str = "") -
     program = [opcode for low, _ in every if (opcode := low & _OPCODE) != _NOP]
     loop = main_loop(every) if with_loop else None
     kinds = Counter(map(mnemonic, program))
-    memory, lined = memory_instructions(every), lined_accesses(code, every, kernel)
-    return MachineCode(registers, local, len(program), loop, kinds, memory, lined)
+    return MachineCode(registers, local, len(program), loop, kinds, lined_accesses(code, every, kernel))
 
 
 def opcodes(code: bytes) -> list[int]:

@@ -6,7 +6,6 @@ programs for 7.5 to 12.1 (results/reference/sass.csv).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -49,7 +48,6 @@ class MemoryInstruction(NamedTuple):
         kind: ``load`` or ``store``; for the others as the space.
         width: bytes per lane, or ``UNREAD``.
         guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
-        once: whether every warp issues it once: no branch leads around it or back, and no warp has ended before.
         never: whether its predicate is false: a warp issues it, without an active lane.
     """
 
@@ -57,16 +55,7 @@ class MemoryInstruction(NamedTuple):
     kind: str
     width: int
     guarded: bool = False
-    once: bool = False
     never: bool = False
-
-
-def memory_instructions(code: Sequence[Instruction]) -> Counter[MemoryInstruction]:
-    """The number of loads and stores, by kind."""
-    counts: Counter[MemoryInstruction] = Counter()
-    for word, region in zip(code, regions(code), strict=True):
-        counts.update(access._replace(once=not region) for access in accesses(word))
-    return counts
 
 
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:

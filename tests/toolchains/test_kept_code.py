@@ -113,7 +113,7 @@ def test_a_compilers_code_is_read_as_it_was_written(tmp_path: Path, monkeypatch:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
     assert [*(tmp_path / "smembench").iterdir()]
     assert found[1] == found[0]
-    assert found[1].memory == found[0].memory
+    assert found[1].lined == found[0].lined
 
 
 ON_THE_CPU = """

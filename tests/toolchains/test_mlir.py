@@ -34,7 +34,7 @@ from smembench.run.trial import Request, TrialRunner
 from smembench.toolchains import registry as toolchains
 from smembench.toolchains.cubin import entry
 from smembench.toolchains.machine_code import instructions, machine_code, opcodes
-from smembench.toolchains.memory_instructions import memory_instructions
+from smembench.toolchains.memory_instructions import accesses
 from smembench.toolchains.mlir.dialect import translated
 from smembench.toolchains.mnemonics import mnemonic
 from smembench.toolchains.numba import TOOLCHAIN as BY_NUMBA
@@ -188,10 +188,10 @@ def test_intrinsics_are_the_instructions_that_numba_makes_of_them(problem: str, 
     program = numba_kernel(case)
 
     def counted(code: bytes) -> tuple[Counter[Any], dict[str, int]]:
-        accesses = memory_instructions(instructions(code)).elements()
+        every = [access for word in instructions(code) for access in accesses(word)]
         kinds = Counter(map(mnemonic, opcodes(code)))
         counts = {kind: kinds[kind] for kind in ("FFMA", "HMMA", "LDSM", "LDGSTS")}
-        return Counter((each.space, each.kind, each.width) for each in accesses), counts
+        return Counter((each.space, each.kind, each.width) for each in every), counts
 
     assert counted(compiled(case, program, "9.0")) == counted(BY_NUMBA.machine_code(case, program, "9.0")[1])
 
@@ -201,8 +201,8 @@ def test_an_index_may_be_a_literal() -> None:
     def copy(out: Any, inp: Any, nx: Any, ny: Any) -> None:
         store_vector(out, 4, load_vector(inp, 8))
 
-    accesses = memory_instructions(instructions(compiled(*copying(copy), "9.0")))
-    assert sorted((each.kind, each.width) for each in accesses.elements()) == [("load", 16), ("store", 16)]
+    code = instructions(compiled(*copying(copy), "9.0"))
+    assert sorted((each.kind, each.width) for word in code for each in accesses(word)) == [("load", 16), ("store", 16)]
 
 
 @needs_mlir
