@@ -150,5 +150,5 @@ KERNEL = kernel_of_tiling(
     Tiling.of,
     build,
     summary="vectorized, with the next tiles on their way while one is used",
-    ladder="double buffering",
+    ladder="the next tiles are loaded while these are multiplied",
 )

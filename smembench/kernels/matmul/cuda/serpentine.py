@@ -220,7 +220,7 @@ KERNELS = (
         "serpentine",
         Block(16, 16),
         summary="unrolled with fragments a step ahead and multiplications in serpentine order",
-        ladder="fragments a step ahead, fewer reads of registers",
+        ladder="operands in registers a step ahead, fewer register reads",
     ),
     _kernel(
         "serpentine16x8",

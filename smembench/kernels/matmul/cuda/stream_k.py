@@ -227,5 +227,5 @@ KERNEL = kernel_of_tiling(
     build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     needs="8.0",
-    ladder="blocks share all steps along k, across tiles",
+    ladder="blocks divide all steps along k: no last wave half empty",
 )

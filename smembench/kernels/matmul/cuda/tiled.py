@@ -74,5 +74,5 @@ KERNEL = Kernel(
     tile_elements=tile_elements,
     unsupported=square_only,
     strided=True,
-    ladder="square tiles in shared memory: each element loaded once per tile",
+    ladder="square tiles in shared memory: a block loads each element once",
 )

@@ -161,5 +161,5 @@ KERNEL = kernel_of_tiling(
     build,
     summary="doubleBuffered, a warp computing 32 × 64 of C, the steps along k of a tile unrolled",
     blocks=(Block(16, 16), Block(16, 8)),
-    ladder="warps of 4 × 8 lanes, k unrolled",
+    ladder="warps of 4 × 8 lanes read less; steps along k unrolled",
 )
