@@ -3,9 +3,9 @@
 A block advances along k by ``depth`` columns of A and rows of B at a time. They lie in shared memory, A's transposed: a
 thread reads its parts of a column of A and of a row of B as 128-bit vectors.
 
-Where sizes are no multiples of the tile's, a tile over an edge is moved up or left until it lies inside: some results
-are then computed by two blocks, in the same order and so to the same bits. Along k the first tile is the short one,
-filled with zeros: the loop needs no bounds checks. Where a side is smaller than the tile, every load is predicated.
+Where sizes are no multiples of the tile's, from serpentine on a tile over an edge is moved up or left until it lies
+inside: two blocks then compute some results, in the same order and so to the same bits. Along k the first tile is the
+short one, filled with zeros: the loop needs no bounds checks. Where a side is smaller, every load is predicated.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def predication(tiling: Tiling, case: Case) -> tuple[str, DeviceFunction, Device
     """A case's kind of predication, by name, and its functions; without a name every load is predicated.
 
     ``origin(index, tile, side)``: first row or column of a block's tile. ``short(k)``: by how much the first tile along
-    k is shorter than the others. ``first(k, short)``: where it ends.
+    k is shorter than the others. ``first(k, short)``: where it ends if tiles are moved inwards, else k.
     """
     depth = tiling.depth
     sides = ((case.m, tiling.rows), (case.n, tiling.columns), (case.depth, depth))

@@ -9,14 +9,15 @@ Per tile along k:
 4. Multiply the last step's fragments, which hides the latency of those loads.
 
 Lanes are interleaved: 2i and 2i + 1 share their columns, l and l + 2 their rows, and the warp tile stays as it is. A
-load of 128 bits is served by half-warps instead of quarter-warps if all lanes l and l + 2 ask for the same 16 bytes
-(``explain.banks.lanes_together``), so those of B take 2 wavefronts instead of 4. Alone that gained nothing:
-results/reference/notes/tried_and_lost.md.
+load of 128 bits is served by half-warps instead of quarter-warps if all lanes n and n^1, or all n and n^2, ask for the
+same 16 bytes (``explain.banks.lanes_together``), so those of B take 2 wavefronts instead of 4. Alone that gained
+nothing: results/reference/notes/tried_and_lost.md.
 
 The order of results relieves register bank conflicts: the register file has two banks, of even and odd registers, each
 of which delivers one operand per cycle, while a multiply-add has three. An operand kept from the instruction before
-(``.reuse`` in SASS) keeps the pipes busy. Tiles are loaded without bounds checks (ragged.py). serpentine16x8 has
-16 × 8 results per thread in blocks of 128 threads, visited along rows. Findings: results/reference/notes/serpentine.md.
+(``.reuse`` in SASS) keeps the pipes busy. Tiles are loaded without bounds checks (``predication`` in tiling.py).
+serpentine16x8 has 16 × 8 results per thread in blocks of 128 threads, visited along rows. Findings:
+results/reference/notes/serpentine.md.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
-"""streamK: serpentine16x8 with a persistent grid whose blocks share all steps along k of all tiles evenly.
+"""streamK: serpentine with a persistent grid whose blocks share all steps along k of all tiles evenly.
 
-1. All steps along k are numbered, tile after tile, and each block gets an equal range of them.
+With a block per tile, a last wave of blocks that is partly filled takes as long as a full one: at 4096 × 4096, 1024
+tiles are 3.88 waves of 264 blocks, and take the time of 4. Equal ranges of steps leave no block idle.
+
+1. All steps along k, each a pass of the main loop, are numbered, tile after tile of C, and each block gets an equal
+   range of them.
 2. A block computes its range from the last tile to the first. Where it has only the first steps of a tile, it writes
-   its partial sums to C and raises its flag; that tile is the first that it computes.
-3. The block that has the last steps of a tile waits for the flag, adds the partial sums and writes the results.
+   its partial sums to C and raises its flag; that tile is the first that it computes, so that the sums are there early.
+3. The block that has the last steps of a tile waits for the flag, adds the partial sums and writes the results. One
+   that has steps in the middle does both. Each waits for the block before it alone.
 4. Copies of the next tile are asynchronous (capability 8.0 or newer), a few after each step along k. All at the head
    of the main loop would stand before the loads of fragments in the queue of the memory pipe.
 
 After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Without a GPU, predicted accesses are for whole
-tiles without partial sums. A thread has 8 × 8 results again. Findings: results/reference/notes/stream_k.md.
+tiles without partial sums. Findings: results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
@@ -38,6 +43,7 @@ CHUNKS_PER_TILE = 32  # of the remainder, that take as long as a tile; inferred 
 def first_step(block: Index, blocks: Index, steps: Index, chunks: Index, steps_per_chunk: Index) -> Index:
     """A block's first step, where all blocks share the steps evenly; the end for the block after the last.
 
+    Without a remainder, which is without chunks, it is ``block * steps // blocks``.
     Chunks of the remainder, which blocks take in turn, count as ``steps_per_chunk`` steps each, or fewer where a block
     would be left without a step and never raise its flag.
     """
@@ -53,7 +59,7 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     width, rows, columns, pitch = tiling.block.x, tiling.rows, tiling.columns, tiling.pitch
     a_elements, b_elements, a_share, b_share = tiling.a_elements, tiling.b_elements, tiling.a_share, tiling.b_share
     a_buffers, b_buffers, zero, few = 2 * a_elements, 2 * b_elements, dtype(0), few_left(case, tiling)
-    # Ragged sizes and unaligned rows.
+    # Ragged sizes and unaligned rows: of whole aligned tiles few is False, inside True, and short 0.
     label, origin, short_of, first_end = predication(tiling, case)
     inside, (count_chunks, _, compute_chunks) = bool(label), ragged.remainder(tiling, tiles_follow=True)
     load, store = staging(tiling, a_width, b_width)
@@ -217,8 +223,9 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
             end = base + since
 
     program = launched(stream_k, case, tiling, label, few=few)
-    shared = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), launch_bounds(tiling)[1]
-    return replace(program, persistent_blocks=partial(stream_k_blocks, *shared))
+    # Persistent: as many blocks as run at once, which loop over the tiles.
+    tiles, steps_each, resident = program.grid[0] * program.grid[1], -(-case.depth // DEPTH), launch_bounds(tiling)[1]
+    return replace(program, persistent_blocks=partial(stream_k_blocks, tiles, steps_each, resident))
 
 
 KERNEL = kernel_of_tiling(

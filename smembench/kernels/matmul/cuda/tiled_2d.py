@@ -1,6 +1,7 @@
 """tiled2D: tiled1D with 8 × 8 results per thread, so that each element loaded serves 8 multiplications.
 
-A thread has 8 columns as well, bx apart, so a block computes 8·by rows and 8·bx columns.
+A thread has 8 columns as well, bx apart, so a block computes 8·by rows and 8·bx columns. The kernel is tiled1D's, whose
+loops over columns have 8 passes here.
 
 It relieves shared memory further: 16 elements are loaded per 64 multiplications, a quarter of an element per
 multiplication where tiled1D needs nine eighths. Shared memory can serve that while the SM multiplies at its peak. Reads
