@@ -13,7 +13,8 @@ tiles are 3.88 waves of 264 blocks, and take the time of 4. Equal ranges of step
    of the main loop would stand before the loads of fragments in the queue of the memory pipe.
 
 After Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023. Without a GPU, predicted accesses are for whole
-tiles without partial sums. Findings: results/reference/notes/stream_k.md.
+tiles without partial sums. A thread has 8 × 8 results, not serpentine16x8's 16 × 8. Findings:
+results/reference/notes/stream_k.md.
 """
 
 from __future__ import annotations
