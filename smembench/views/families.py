@@ -9,6 +9,7 @@ from functools import cached_property
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.reduction.problem import PROBLEM as SUMS
 from smembench.kernels.time.problem import PROBLEM as TIME
 from smembench.model.case import Case
 from smembench.model.clauses import time
@@ -24,8 +25,6 @@ from smembench.views.sections import size_text, unusual_inputs
 
 SIDE, ROWS, OPERATIONS, BYTES = "side n", "rows m", "floating-point operations per launch", "bytes per launch"
 """What the sizes of matrices differ by."""
-READ = "readGmem"
-"""The kernel that reads its input alone."""
 
 LINE_BYTES = 128
 """A cache line: the rows of an aligned matrix begin at one."""
@@ -143,7 +142,8 @@ def _axis(rows: Sequence[Row], swept: str) -> str:
 def of_few_rows(run: Run) -> list[Family]:
     """Products of three or more counts of rows with one B, beside a read of as many bytes as B has."""
     done = [row for row in run.rows if row.ok]
-    reads = {(row.device, row.cache, row.n * ITEMSIZE[row.dtype]): row for row in done if row.kernel == READ}
+    read_all = SUMS.ceiling_kernel
+    reads = {(row.device, row.cache, row.n * ITEMSIZE[row.dtype]): row for row in done if row.kernel == read_all}
     groups = grouped([row for row in done if row.k], lambda row: replace(row.case.setting, m=0)).values()
     results = []
     for rows in (rows for rows in groups if len({row.m for row in rows}) > 2):
@@ -151,9 +151,9 @@ def of_few_rows(run: Run) -> list[Family]:
         read = reads.get((first.device, first.cache, first.n * (first.k or 0) * ITEMSIZE[first.dtype]))
         if read is not None:
             best = _best(rows)
-            best |= {(READ, size): read for _, size in best}
+            best |= {(read_all, size): read for _, size in best}
             subject = f"{_subject(first, ROWS)}, {first.device}, {first.k}×{first.n}"
-            results.append(Family(run, best, READ, subject, ROWS))
+            results.append(Family(run, best, read_all, subject, ROWS))
     return results
 
 

@@ -12,7 +12,7 @@ from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import Ratio
 from smembench.views.columns import figures, ratio_text
-from smembench.views.families import LINE_BYTES, Family, aligned, families, of_few_rows
+from smembench.views.families import LINE_BYTES, OPERATIONS, Family, aligned, families, of_few_rows
 from smembench.views.sections import Section, label, size_text, table
 
 _APART = f"Aligned: the matrices' rows begin at cache lines of {LINE_BYTES} bytes."
@@ -109,6 +109,8 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
     marks: dict[str, Spec] = {"x": _size_axis(family, own.values()), "y": y, "color": names}
     few = f" The {len(shown)} fastest of {len(lines)} kernels; the table has all." if len(lines) > len(shown) else ""
     title = f"{capital(family.subject)}{f': {shape} sizes' if apart else ''}"
+    # A line between sizes that are ragged in different ways, or of different shapes, would say nothing.
+    joined = shape != "ragged" and family.axis != OPERATIONS
     subject = family.subject.removeprefix(family.problem.texts.title)
     return Chart(
         name=file_name(f"sizes-{family.first.problem}-{subject}-{shape}"),
@@ -117,8 +119,7 @@ def _chart(family: Family, shape: str, *, apart: bool) -> Chart:
         spec=layered(
             280,
             *([_one(y)] if family.beside else []),
-            # Ragged sizes are ragged in different ways: a line between them would say nothing.
-            *([] if shape == "ragged" else [layer("line", values, {"strokeWidth": 1.5}, **marks)]),
+            *([layer("line", values, {"strokeWidth": 1.5}, **marks)] if joined else []),
             _intervals(values, **marks),
             layer("point", values, {"filled": True, "size": 50, "opacity": 1}, **marks, shape=names),
         ),
