@@ -33,10 +33,20 @@ SIZES = [(259, 517, 515), (260, 520, 520)]
 """Two of the largest tiles and a bit of a third, and more steps along k than any kernel has stages."""
 CLEAN, FAULTY = re.compile(r"SUMMARY: 0 (error|hazard)s"), re.compile(r"SUMMARY: [1-9]\d* (error|hazard)")
 MORE_SIZES = {
-    "wgmmaClustered": [(544, 2848, 200), (1056, 3392, 200), (1184, 3392, 200), (1312, 3392, 200)],
+    "wgmmaClustered": [
+        (486, 2984, 200),
+        (1629, 1352, 200),
+        (308, 2832, 200),
+        (857, 2920, 200),
+        (1585, 2728, 200),
+        (410, 3360, 200),
+        (1027, 1824, 200),
+        (1840, 232, 1416),
+    ],
     "wgmmaOverlapped": [(34_000, 256, 328)],
 }
-"""By kernel, as m, n and k: one for each swapped tile and for the tall one; several wide tiles per block."""
+"""By kernel, as m, n and k: tiles of each width, alone and in pairs, most of whose last columns lie beyond B; several
+wide tiles per block."""
 PADDING = 4096
 """Bytes between allocations, which no kernel may touch."""
 UNSAFE = Path(__file__).parent / "kernels" / "unsafe.py"

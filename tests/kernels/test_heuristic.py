@@ -18,7 +18,7 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
     [
         ("bfloat16", (1, 4096, 4096), "fewRows"),
         ("bfloat16", (16, 14336, 4096), "fewRowsClustered"),
-        ("bfloat16", (64, 14336, 4096), "fewRowsClustered"),
+        ("bfloat16", (32, 8192, 8192), "fewRowsClustered"),
         ("bfloat16", (128, 8192, 8192), "fewRowsClustered"),
         ("bfloat16", (4096, 4096, 4096), "wgmmaOverlapped"),
         ("bfloat16", (6000, 6000, 6000), "wgmmaClustered"),

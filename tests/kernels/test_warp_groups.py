@@ -35,6 +35,7 @@ BLOCK_BYTES = 227 * 1024
 FAR = 64
 """So many instructions lie between products at least where what lies between them is something else."""
 STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
+TALLEST = {tile.columns: tile for tile in SWAPPED}.values()
 STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
 
 
@@ -49,8 +50,8 @@ STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
         (1536, 1536, 160),  # 120 tiles in one round; 192 columns make 96 tiles, 128 make 144 in two rounds
         (1792, 1792, 224),
         (2048, 2048, 256),
-        (4160, 4160, 224),  # five rounds of 224 columns are less than five of 256 or six of 192
-        (5120, 5120, 224),  # seven rounds of 224 columns are less than seven of 256
+        (4160, 4160, 192),  # six rounds of 192 columns are less than five of 256
+        (5120, 5120, 256),  # seven rounds, as many as of 224 columns, and fewer copies
         (8200, 64, 64),
     ],
 )
@@ -62,35 +63,27 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "b_layout", "rows"),
+    ("m", "n", "b_layout", "rows", "columns"),
     [
-        (1024, 1024, 1024, BY_ROWS, 96),  # of 128 columns: 48 pairs of tiles for 66 pairs of multiprocessors
-        (2048, 2048, 2048, BY_ROWS, 128),
-        (4096, 4096, 4096, BY_ROWS, 128),
-        (8192, 8192, 8192, BY_ROWS, 128),
-        (16384, 16384, 16384, BY_ROWS, 128),
-        (4000, 4000, 4000, BY_ROWS, 128),  # rows begin at sectors
-        (4104, 4104, 4104, BY_ROWS, 192),  # rows of A and B begin in the middle of a sector
-        (4104, 4104, 4104, BY_COLUMNS, 192),
-        (8192, 8200, 8192, BY_ROWS, 128),  # those of B alone, of which a block copies half
-        (1480, 1480, 1480, BY_ROWS, 192),  # of 128 columns: 48 pairs of tiles
-        (3072, 3072, 3072, BY_ROWS, 144),  # two rounds of 66 pairs; of 128 rows 144 pairs in three
-        (5120, 5120, 5120, BY_ROWS, 160),  # five rounds of 160 rows are less than seven of 128
-        (2048, 2200, 2048, BY_ROWS, 160),  # a round of 160 rows is less than two of 128
-        (4504, 4504, 4504, BY_ROWS, 128),
-        (7000, 7000, 7000, BY_ROWS, 128),
-        (3000, 3000, 3000, BY_ROWS, 144),
-        (5000, 5000, 5000, BY_ROWS, 160),
-        (8200, 8200, 8200, BY_ROWS, 176),
-        (8200, 8200, 8200, BY_COLUMNS, 176),
+        (1024, 1024, BY_ROWS, 128, 64),  # 64 clusters for 66 pairs of multiprocessors
+        (4096, 4096, BY_ROWS, 128, 256),
+        (8192, 8192, BY_ROWS, 128, 256),
+        (16384, 16384, BY_ROWS, 128, 256),
+        (4000, 4000, BY_ROWS, 128, 256),
+        (3072, 3072, BY_ROWS, 192, 192),  # 128 clusters in two rounds; of 128 × 256 144 in three
+        (4104, 4104, BY_ROWS, 192, 192),  # 264 clusters in four rounds; of 128 × 256 289 in five
+        (5120, 5120, BY_ROWS, 128, 224),  # seven rounds, as many as of 128 × 256
+        (1480, 1480, BY_ROWS, 128, 160),  # 60 clusters in one round; of 128 × 256 36
+        (2048, 2200, BY_ROWS, 160, 256),  # 63 clusters in one round; of 128 × 256 72 in two
+        (5000, 5000, BY_ROWS, 160, 256),  # 320 clusters in five rounds; of 128 × 256 400 in seven
+        (8200, 8200, BY_ROWS, 176, 256),
+        (8200, 8200, BY_COLUMNS, 176, 256),
     ],
 )
-def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_ones(
-    m: int, n: int, k: int, b_layout: str, rows: int
-) -> None:
-    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
+def test_tiles_of_clusters_fill_rounds(m: int, n: int, b_layout: str, rows: int, columns: int) -> None:
+    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, m, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
-    assert (tile.rows, tile.swapped > 0) == (rows, rows != 128)
+    assert (tile.rows, tile.columns) == (rows, columns)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +91,7 @@ def test_rows_that_lie_in_two_lines_get_taller_tiles_and_empty_rounds_swapped_on
     [
         (4096, 4096, 4096, BY_ROWS, 1),
         (4000, 4000, 4000, BY_ROWS, 2),  # more rows begin at lines
-        (4104, 4104, 4104, BY_ROWS, 1),  # every second row: 2 × 6 pairs of tiles of 192 rows; neighbouring rows: 11
+        (4104, 4104, 4104, BY_ROWS, 4),
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
         (8192, 8192, 8200, BY_COLUMNS, 8),
@@ -231,7 +224,8 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_nothing_spills(
 ) -> None:
     odd = name == "wgmmaPacked"
     case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008 + odd, dtype), b_layout=b_layout)
-    hold(name, instruction, *numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0"))
+    alone = name == "wgmmaClustered" and wgmma_clustered.tile_of(case).consumers == 1
+    hold(name, instruction, *numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0"), alone=alone)
 
 
 @pytest.mark.slow
@@ -239,21 +233,21 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_nothing_spills(
 @pytest.mark.parametrize(
     ("tile", "dtype", "b_layout", "instruction"),
     [
-        *((tile, "bfloat16", BY_ROWS, "HGMMA") for tile in SWAPPED),
+        *((tile, "bfloat16", BY_ROWS, "HGMMA") for tile in TALLEST),
         (SWAPPED[-1], "float16", BY_COLUMNS, "HGMMA"),
         (SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
         (SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA"),
     ],
-    ids=lambda value: value.rows if isinstance(value, Tile) else value,
+    ids=lambda value: f"{value.rows}x{value.columns}" if isinstance(value, Tile) else value,
 )
 def test_swapped_tiles_do_not_spill_either(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str, instruction: str
 ) -> None:
-    """Every tile, and every element type in the tallest, of which a thread holds most results."""
+    """The tallest of each width, of which a thread holds most results, and every element type in one of them."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), 1000, 1000, 1008, dtype), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
-    hold("wgmmaClustered", instruction, report, code)
+    hold("wgmmaClustered", instruction, report, code, alone=tile.consumers == 1)
     assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (dtype != TF32)
 
 
@@ -262,8 +256,11 @@ def test_a_tile_fits_a_blocks_shared_memory_beside_its_barriers(tile: Tile) -> N
     assert tile.shared_bytes + 2 * tile.stages * 8 <= BLOCK_BYTES
 
 
-def hold(name: str, instruction: str, report: str, code: bytes) -> None:
-    """Hold a kernel's machine code, and ptxas's report of it, to what makes these kernels fast."""
+def hold(name: str, instruction: str, report: str, code: bytes, *, alone: bool = False) -> None:
+    """Hold a kernel's machine code, and ptxas's report of it, to what makes these kernels fast.
+
+    ``alone``: whether a block has one consumer, whose threads may have more registers.
+    """
     packed = name == "wgmmaPacked"
     listed = list(map(mnemonic, opcodes(code)))
     found = Counter(listed)
@@ -279,6 +276,6 @@ def hold(name: str, instruction: str, report: str, code: bytes) -> None:
     assert bool(found["UCGABAR"]) == (name == "wgmmaClustered")
     registers, local = usage(code)
     assert local == 0
-    assert registers <= 168
+    assert registers <= (240 if alone else 168)
     assert "serialized" not in report
     assert "setmaxnreg' ignored" not in report

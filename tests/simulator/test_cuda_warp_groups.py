@@ -16,7 +16,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, TALL
+from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -107,21 +107,30 @@ def test_products_by_halves_are_right_with_any_number_of_steps(
     verify("wgmmaOverlapped", (270, tile.columns // 2 + 8, 64 * steps - 8), "bfloat16", BY_ROWS, blocks=2)
 
 
-@pytest.mark.parametrize(("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (FLOAT8, BY_COLUMNS)])
-def test_three_consumers_share_a_tile(monkeypatch: pytest.MonkeyPatch, dtype: str, b_layout: str) -> None:
-    monkeypatch.setattr(wgmma_clustered, "tile_of", TALL.of)
-    verify("wgmmaClustered", (194, 264, 80), dtype, b_layout)
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize("tile", TILES, ids=lambda tile: tile.columns)
+def test_clusters_take_tiles_of_every_width(monkeypatch: pytest.MonkeyPatch, tile: Tile, b_layout: str) -> None:
+    """Most of the last tile of B lies beyond it, and is not copied."""
+    monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
+    verify("wgmmaClustered", (130, tile.columns + 8, 80), "bfloat16", b_layout)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "b_layout"),
-    [("bfloat16", BY_ROWS), ("float16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)],
+    ("tile", "dtype", "b_layout"),
+    [
+        *((tile, "bfloat16", BY_ROWS) for tile in SWAPPED),
+        *(
+            (tile, dtype, BY_COLUMNS)
+            for tile in {tile.columns: tile for tile in SWAPPED}.values()
+            for dtype in ("float16", TF32, FLOAT8)
+        ),
+    ],
+    ids=lambda value: f"{value.rows}x{value.columns}" if isinstance(value, Tile) else value,
 )
-@pytest.mark.parametrize("tile", SWAPPED, ids=lambda tile: tile.rows)
 def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str) -> None:
-    """A ragged one below a whole one and to its right."""
+    """A ragged one below a whole one and to its right; every type in the tallest of each width."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
-    verify("wgmmaClustered", (tile.rows + 18, 264, 80), dtype, b_layout)
+    verify("wgmmaClustered", (tile.rows + 18, tile.columns + 8, 80), dtype, b_layout)
 
 
 @pytest.mark.parametrize(

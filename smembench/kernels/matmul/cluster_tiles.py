@@ -24,9 +24,9 @@ from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 
-def placing_in_pairs(tile: Tile, cluster: int) -> DeviceFunction:
-    """``(pair, tiles_down, tiles_across, k)``: this block's place. Pairs follow each other by first row, then down."""
-    rows, apart, place_of_pair = tile.rows, tile.apart, placing(replace(tile, rows=1), cluster)
+def placing_in_clusters(tile: Tile) -> DeviceFunction:
+    """``(number, tiles_down, tiles_across, k)``: this block's place. Clusters go by first row, then down."""
+    rows, apart, cluster, place_of_pair = tile.rows, tile.apart, tile.shared, placing(replace(tile, rows=1))
 
     def place_of(pair: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
         place = place_of_pair(pair, tiles_down, tiles_across, k)

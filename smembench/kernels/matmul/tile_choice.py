@@ -14,6 +14,7 @@ from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.kernels.intrinsics.warp_group import ROWS
 from smembench.kernels.matmul.warp_groups import BUFFERS, TILES, Tile, placing
+from smembench.kernels.numba_cuda import SIMULATED
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS
@@ -23,39 +24,49 @@ ALIGNED_BYTES = 16
 """A row of a matrix with a tensor map begins at a multiple of this."""
 AT_ONCE = {1: SM90_MULTIPROCESSORS, 2: SM90_MULTIPROCESSORS // 2, 3: 39, 4: 30}
 """Clusters that run at once, by their blocks; of three and four on an H200, as the driver counts them."""
-COPY_CYCLES, ALL_COPY_CYCLES = 1.7, 2.7
+COPY_CYCLES, ALL_COPY_CYCLES = 1.68, 2.7
 """Cycles per row of up to 128 bytes that a multiprocessor copies, alone and while all copy; fitted to times of an H200,
 as all that follow."""
-ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.03, 32: 1.1}, 1.75
+ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.12, 32: 1.36}, 1.79
 """Factors of both: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
-HALF_ROW = 0.55
+HALF_ROW = 0.62
 """The same for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
-WRITTEN = 16
+ZERO_ROW = 4
+"""Factor of both for rows of zeros, below A's last row."""
+WRITTEN = 18
 """Results per cycle that a multiprocessor writes, while products wait and copies go on."""
-OVERLAPPED = 0.85
+OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
-SLOWDOWN = 1.05
-"""Factor of the products of tiles with fewer than four stages, and of clusters' swapped tiles of 128 columns."""
-WAVE_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 300, 200, 8
-"""Cycles that a wave adds, those of an exchange of sums, and bytes per cycle that a block sends."""
-MEMORY_BYTES, IN_FLIGHT = 2500, 500_000
+SLOWDOWN = 1.08
+"""Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
+PAIR_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 1500, 220, 5
+"""Cycles that clusters add to a launch, and an exchange of sums to a wave; bytes per cycle that a block sends."""
+MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 
-BUFFER_ROWS = {
-    256: {80: 80, 96: 96, 112: 16, 144: 48, 160: 32, 176: 16, 192: 64},
-    128: {96: 48, 160: 80, 192: 48, 224: 16, 256: 64},
-}
-"""Rows of a buffer with results of 16 bits, by the columns and rows of a swapped tile."""
 ALL_ROWS = 224 * 1024 // ROW_BYTES
 """Of stages and buffers."""
+
+
+def _swapped(rows: int, columns: int, consumers: int) -> Tile:
+    """A tile of the most stages, and then the highest buffers, of which each takes 64 columns of the results."""
+    parts = columns // (consumers * ROWS)
+    heights = (
+        16 * i for i in range(1, rows // 16 + 1) if rows % (16 * i) == 0 and rows // (16 * i) * parts % BUFFERS == 0
+    )
+    sizes = (consumers * BUFFERS * height for height in heights)
+    stages, buffers = max(((ALL_ROWS - size) // (rows + columns), size) for size in sizes)
+    return Tile(rows, columns, stages, buffers, swapped=consumers)
+
+
 SWAPPED = tuple(
-    Tile(rows, columns, (ALL_ROWS - 2 * BUFFERS * written) // (rows + columns), 2 * BUFFERS * written, swapped=2)
-    for columns, written_of in BUFFER_ROWS.items()
-    for rows, written in written_of.items()
+    _swapped(rows, columns, consumers)
+    for columns, consumers in ((64, 1), (128, 2), (192, 3), (256, 2))
+    for rows in (range(80, 193, 16) if columns > 192 else range(64, 257 if columns < 192 else 193, 32))
 )
-TALL = Tile(rows=192, columns=256, stages=3, buffers=3 * ROWS * BUFFERS)  # with three consumers
-SHARED = (*(tile for tile in TILES if tile.columns % 128 == 0), TALL, *SWAPPED)
-"""Tiles of whose columns both blocks can copy half: multiples of 128."""
+CLUSTER = 1 if SIMULATED else 2
+"""Blocks that share a tile of B; the simulator runs one after another."""
+SHARED = tuple(replace(tile, shared=CLUSTER) for tile in (*TILES, *SWAPPED))
 
 
 def step_cycles(tile: Tile) -> int:
@@ -70,32 +81,36 @@ def step_cycles(tile: Tile) -> int:
     return max(tile.rows * tile.columns // 32, lines)
 
 
-def cycles(tile: Tile, case: Case, shared: int = 1, split: int = 1, *, overlapped: bool = False) -> float:
-    """Estimated cycles of a product's steps along k: of a multiprocessor, the L2 or the memory, whichever has most.
+def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
+    """Estimated cycles of a product: of a multiprocessor, the L2 or the memory, whichever has most.
 
     A multiprocessor takes as long as the products or the copies of its tiles; the L2 delivers the copies of all.
 
-    ``shared``: blocks of a cluster, one below the other, that share the tile of B; ``split``: those that share its
-    steps. ``overlapped``: whether products go on while results are written.
+    ``split``: blocks of a cluster that share the tile's steps. ``overlapped``: whether products go on while results are
+    written.
     """
-    itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, shared * split
-    across, down = replace(tile, rows=shared * tile.rows).grid(case)
+    itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, tile.shared * split
+    across, down = tile.grid(case)
     clusters = across * down
     steps, waves = ceil_div(ceil_div(case.depth, tile.depth), split), ceil_div(clusters, AT_ONCE[blocks])
-    columns = tile.columns // shared
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
-    copied = tile.rows * _row_cost(itemsize * tile.apart * case.depth)
-    copied += columns * _row_cost(itemsize * (case.n if by_rows else case.depth), row_bytes) * (ROW_BYTES // row_bytes)
-    slow = tile.stages < 4 or (shared > 1 and tile.swapped and tile.column_parts == 1)
-    products = steps * (SLOWDOWN if slow else 1) * step_cycles(tile)
+    zeros = max(0, tile.rows - case.m)  # rows below C's
+    of_a = (tile.rows - zeros + ZERO_ROW * zeros) * _row_cost(itemsize * tile.apart * case.depth)
+    of_column = (
+        _row_cost(itemsize * (case.n if by_rows else case.depth), row_bytes) * ROW_BYTES / row_bytes / tile.shared
+    )
+    products = steps * (SLOWDOWN if tile.stages < 4 or not tile.buffers else 1) * step_cycles(tile)
     products = OVERLAPPED * products if overlapped else products + tile.rows * tile.columns / WRITTEN
-    own = waves * max(products, steps * COPY_CYCLES * copied)
-    of_all = clusters * blocks * steps * ALL_COPY_CYCLES * copied / SM90_MULTIPROCESSORS
+    own = waves * max(products, steps * COPY_CYCLES * (of_a + tile.columns * of_column))
+    copied = clusters * blocks * steps * (of_a + case.n / across * of_column)  # nothing beyond the last column
+    of_all = ALL_COPY_CYCLES * copied / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
-    beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * blocks
-    in_flight = (min(down, AT_ONCE[blocks]) * tile.rows + beside * columns) * tile.stages * ROW_BYTES
+    beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split
+    rows = min(min(down, AT_ONCE[blocks]) * tile.rows, case.m)
+    in_flight = (rows + beside * tile.columns) * tile.stages * ROW_BYTES
     read = (case.m + case.n) * case.depth * itemsize / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
-    return max(own, of_all, read) + of_all / 1000  # of equals, the one with the fewest copies
+    # Of equals, the one that has least to do beside.
+    return max(own, of_all, read) + (own + of_all) / 100 + (PAIR_CYCLES if tile.shared > 1 else 0)
 
 
 def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
@@ -105,9 +120,9 @@ def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
     return ROW_COST.get(gcd(ROW_BYTES, apart), WITHIN_SECTOR)
 
 
-def quickest(case: Case, tiles: Iterable[Tile], shared: int = 1) -> Tile:
+def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
     """Of some tiles for a case the one with the fewest cycles."""
-    return min((tile.of(case) for tile in tiles), key=lambda tile: cycles(tile, case, shared))
+    return min((tile.of(case) for tile in tiles), key=lambda tile: cycles(tile, case))
 
 
 class Form(NamedTuple):
@@ -122,9 +137,9 @@ class Form(NamedTuple):
         return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.blocks])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles: of the steps along k, and what each wave adds."""
+        """Estimated cycles, with an exchange of sums per wave."""
         exchange = EXCHANGE_CYCLES + self.sent / EXCHANGE_BYTES if self.blocks > 1 else 0
-        return cycles(self.tile, case, split=self.blocks) + self.waves(case) * (WAVE_CYCLES + exchange)
+        return cycles(self.tile, case, self.blocks) + self.waves(case) * exchange
 
 
 def fewest(tiles: int, most: int) -> int:
@@ -132,13 +147,13 @@ def fewest(tiles: int, most: int) -> int:
     return ceil_div(tiles, ceil_div(tiles, most))
 
 
-def in_order(tile: Tile, case: Case, cluster: int = 1) -> Callable[[int], tuple[int, int]]:
+def in_order(tile: Tile, case: Case) -> Callable[[int], tuple[int, int]]:
     """``tile_of(number)``: which tile of a case, across and down, has a number in the order of ``placing``."""
-    place_of, (tiles_across, tiles_down) = placing(tile.of(case), cluster), tile.grid(case)
+    place_of, (tiles_across, tiles_down) = placing(replace(tile.of(case), rows=1, columns=1)), tile.grid(case)
 
     def tile_of(number: int) -> tuple[int, int]:
         place = place_of(number, tiles_down, tiles_across, case.k)
-        return int(place.col) // tile.columns, int(place.row) // tile.rows
+        return int(place.col), int(place.row)
 
     return tile_of
 

@@ -60,6 +60,7 @@ class Tile:
             each has 64 or 128 of the columns and all rows, which may be any multiple of 16 then.
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
+        shared: blocks of a cluster, one below the other, that share the tile of B.
     """
 
     rows: int
@@ -69,6 +70,7 @@ class Tile:
     swapped: int = 0
     halved: bool = False
     apart: int = 1
+    shared: int = 1
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
@@ -83,13 +85,8 @@ class Tile:
 
     @property
     def column_parts(self) -> int:
-        """Ranges of columns, 1 or 2, that a consumer multiplies by instructions of their own.
-
-        With three consumers an instruction's results do not fit the registers that a thread has at launch.
-        """
-        if self.swapped:
-            return self.columns // (ROWS * self.swapped)
-        return 2 if self.halved or self.consumers > 2 else 1
+        """Ranges of columns, 1 or 2, that a consumer multiplies by instructions of their own."""
+        return self.columns // (ROWS * self.swapped) if self.swapped else 1 + self.halved
 
     @property
     def sums(self) -> int:
@@ -131,8 +128,8 @@ class Tile:
         return self.shared_bytes // ITEMSIZE[case.dtype]
 
     def grid(self, case: Case) -> tuple[int, int]:
-        """Tiles across and down, a block for each."""
-        return -(-case.n // self.columns), self.apart * -(-(case.m // self.apart) // self.rows)
+        """Tiles across and down, a cluster for each."""
+        return -(-case.n // self.columns), self.apart * -(-(case.m // self.apart) // (self.shared * self.rows))
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """The tensor maps of A and B."""
@@ -150,20 +147,24 @@ TILES = tuple(
 
 
 def copies(tile: Tile) -> DeviceFunction:
-    """``(stages, stage, a_map, b_map, place, k0)``: start the copies of a stage from k0 on, by one thread."""
-    a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth
-    itemsize, by_rows = ITEMSIZE[tile.dtype], tile.b_layout == BY_ROWS
-    size, piece = elements * itemsize, tile.piece_bytes // itemsize
+    """``(stages, stage, a_map, b_map, place, k0, n)``: start the copies of a stage from k0 on, by one thread.
 
-    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index) -> None:
-        at = stage * elements
-        expect_bytes(stages.full, stage, size)
+    Pieces wholly beyond B's ``n`` columns are not copied: copies of zeros are slow, and their results are not written.
+    """
+    a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth
+    rows, by_rows = tile.rows, tile.b_layout == BY_ROWS
+    piece = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns
+
+    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, n: Index) -> None:
+        at, pieces = stage * elements, (min(uint32(columns), n - place.col) + (piece - 1)) // piece
+        expect_bytes(stages.full, stage, (rows + pieces * piece) * ROW_BYTES)
         start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
         at_b = at + a_elements
         if by_rows:
-            for column in range(0, columns, piece):
-                to = at_b + uint32(column) * depth
-                start_copy(stages.tiles, to, b_map, place.col + uint32(column), k0, stages.full, stage)
+            for number in range(pieces):
+                column = uint32(number) * piece
+                to, col = at_b + column * depth, place.col + column
+                start_copy(stages.tiles, to, b_map, col, k0, stages.full, stage)
         else:
             start_copy(stages.tiles, at_b, b_map, k0, place.col, stages.full, stage)
 
@@ -211,15 +212,14 @@ def next_state(stages: int) -> DeviceFunction:
     return device(after)
 
 
-def placing(tile: Tile, cluster: int = 1) -> DeviceFunction:
+def placing(tile: Tile) -> DeviceFunction:
     """``(number, tiles_down, tiles_across, k)``: where the tile of this number begins, in a persistent grid.
 
-    Tiles are numbered down a band of rows of tiles, then to the right. ``cluster``: blocks that compute such a tile
-    together.
+    Tiles are numbered down a band of rows of tiles, then to the right. Blocks that share one are numbered as one.
     """
-    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // cluster
-    narrow, wide = NARROW_BAND // cluster, BAND // cluster
-    long = LONG_BAND if cluster == 1 else wide
+    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // tile.shared
+    narrow, wide = NARROW_BAND // tile.shared, BAND // tile.shared
+    long = LONG_BAND if tile.shared == 1 else wide
 
     def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
         many = long if k >= LONG_K else wide

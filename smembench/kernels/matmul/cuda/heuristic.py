@@ -53,7 +53,7 @@ def _stored(case: Case) -> float:
 
 
 def _clustered(case: Case) -> float:
-    return cycles(wgmma_clustered.tile_of(case), case, wgmma_clustered.CLUSTER)
+    return cycles(wgmma_clustered.tile_of(case), case)
 
 
 def _overlapped(case: Case) -> float:

@@ -84,7 +84,7 @@ def build(case: Case) -> NumbaKernel:
         phase = uint32(0)
         for k0 in range(0, k, depth):
             if thread == 0:
-                copy(Stages(tiles, full, full), uint32(0), a_map, b_map, place, uint32(k0))
+                copy(Stages(tiles, full, full), uint32(0), a_map, b_map, place, uint32(k0), n)
             wait_for_phase(full, 0, phase)
             begin_products()
             # A warp group's operands are whole tiles in shared memory: no thread loads a fragment.

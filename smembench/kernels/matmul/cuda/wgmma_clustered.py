@@ -5,10 +5,9 @@
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
 So with tiles of 128 × 256 a block takes 32 KiB per stage from the L2, not 48. Tiles of 128 rows may leave most of the
-last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B, and two
-consumers take any multiple of 16 rows. Where rows of A and B begin within lines of 128 bytes, most copied rows touch
-two lines: tiles may be taller, 192 rows by three consumers, or have rows that lie apart (cluster_tiles.py). Findings:
-results/reference/notes/tensor_cores.md.
+last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B, and one
+to three consumers take any multiple of 16 rows. Where rows of A begin within lines of 128 bytes, most copied rows touch
+two lines, so a tile's rows may lie apart (cluster_tiles.py). Findings: results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     place_in_tile,
     prefetch_map,
     publish_barriers,
+    row_bytes_of,
     set_barrier,
     wait_for_phase,
 )
@@ -51,7 +51,7 @@ from smembench.kernels.matmul.warp_groups import (
     next_state,
     products_of,
 )
-from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
+from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_ROWS, Case
@@ -59,22 +59,20 @@ from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-CLUSTER = 1 if SIMULATED else 2  # blocks; the simulator runs one after another
 APART = (1, 2, 4, 8)
 """Distances between neighbouring rows of a tile, in rows of C, that are tried where they divide the number of these."""
-REGISTERS = {2: (56, 224), 3: (32, 160)}
+REGISTERS = {1: (56, 240), 2: (56, 224), 3: (32, 160)}
 """Registers per thread of the producer's group and of a consumer's, by the number of consumers."""
 
 
 def tile_of(case: Case) -> Tile:
     """The one with the fewest cycles.
 
-    It is a tall one, or one of rows that lie apart, where rows begin within a sector: the first has more products per
-    copy, and of the second more begin at a sector's start. It is a swapped one where its rows fill waves that others
-    leave half empty.
+    It is one of rows that lie apart where rows begin within a sector, since of these more begin at a sector's start. It
+    is a swapped one where its rows fill waves that others leave half empty.
     """
     tiles = (replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0)
-    return quickest(case, tiles, CLUSTER)
+    return quickest(case, tiles)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -85,25 +83,35 @@ def build(case: Case) -> NumbaKernel:
     consumers, (fewer, more), apart = tile.consumers, REGISTERS[tile.consumers], tile.apart
     stage_elements, at_b, by_rows = tile.elements, tile.a_elements, tile.b_layout == BY_ROWS
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
-    place_of, line_of = cluster_tiles.placing_in_pairs(tile, CLUSTER), cluster_tiles.line_before(tile)
-    # This block's part of the copies of B is half of the columns: by rows some copies, by columns one.
-    part_columns, stage_bytes = depth if by_rows else columns // CLUSTER, stage_elements * ITEMSIZE[case.dtype]
-    b_parts, start_copy, start_store = columns // part_columns // CLUSTER, copying_rows(apart), storing_rows(apart)
-    # A warp's buffer has 128 bytes of each of its 16 rows.
-    width, begin, place_in = ROW_BYTES // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype])
+    cluster, itemsize = tile.shared, ITEMSIZE[case.dtype]
+    place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
+    # The blocks copy B's tile by turns: by rows pieces of up to 128 bytes of each row, by columns equal parts.
+    part_columns = tile.piece_bytes // itemsize if by_rows else columns // cluster
+    part_bytes = part_columns * ROW_BYTES
+    start_copy, start_store = copying_rows(apart), storing_rows(apart)
+    # A warp's buffer has 128 bytes of each of its 16 rows, or 64.
+    row_bytes = ROW_BYTES if tile.swapped else row_bytes_of(columns, ITEMSIZE[dtype])
+    width, begin, place_in = row_bytes // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype], row_bytes)
     parts, buffer_elements, pairs, store = columns // width, 16 * width, width // 4, store_pair(dtype)
 
     @device
-    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index) -> None:
-        """Copy this block's tile of A, and multicast its part of B's to the cluster; the bytes of both arrive here."""
-        at = stage * stage_elements
-        expect_bytes(stages.full, stage, stage_bytes)
-        start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
-        mine = uint32(cuda.blockIdx.x % CLUSTER) * (b_parts * part_columns)
-        for part in range(b_parts):
-            to, col = at + at_b + (mine + part * part_columns) * depth, place.col + mine + part * part_columns
-            column, row = (col, k0) if by_rows else (k0, col)
-            start_copy_to_all(stages.tiles, to, b_map, column, row, stages.full, stage)
+    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, end: Place) -> None:
+        """Copy this block's tile of A, and multicast its part of B's to the cluster; the bytes of both arrive here.
+
+        What lies wholly beyond the ``end`` of C is not copied, since copies of zeros are slow, and its results are not
+        written.
+        """
+        at, width = stage * stage_elements, min(uint32(columns), end.col - place.col)
+        of_a = uint32(at_b * itemsize) if place.row < end.row else uint32(0)
+        expect_bytes(stages.full, stage, of_a + (width + (part_columns - 1)) // part_columns * part_bytes)
+        if of_a > 0:
+            start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
+        first = uint32(cuda.blockIdx.x % cluster) * part_columns
+        for part in range(0, columns, cluster * part_columns):
+            within = uint32(part) + first
+            if within < width:
+                column, row = (place.col + within, k0) if by_rows else (k0, place.col + within)
+                start_copy_to_all(stages.tiles, at + at_b + within * depth, b_map, column, row, stages.full, stage)
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
@@ -116,14 +124,16 @@ def build(case: Case) -> NumbaKernel:
     @device
     def release(empty: Array, stage: Index, thread: Index) -> None:
         """A thread of a consumer arrives at the barriers of both blocks: both copy into this one's stage."""
-        if thread < CLUSTER:
+        if thread < cluster:
             arrive_at(empty, stage, thread)
 
     @device
     def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
         """Start to write a thread's results, as in wgmmaStored; ``shared``: shared memory as elements of C."""
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
-        for part in range(parts):  # an even number
+        if parts % BUFFERS and lane == 0:
+            finish_stores(0)  # the last tile ended with the buffer that this one begins with
+        for part in range(parts):
             at = begin + (warp * BUFFERS + part % BUFFERS) * buffer_elements
             if lane == 0:
                 finish_stores(others)  # the buffer has been read
@@ -152,18 +162,18 @@ def build(case: Case) -> NumbaKernel:
         stages = Stages(tiles, full, empty)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        tiles_down = apart * ((m // apart + (CLUSTER * rows - 1)) // (CLUSTER * rows))
+        tiles_down = apart * ((m // apart + (cluster * rows - 1)) // (cluster * rows))
         tiles_across = (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)
-                set_barrier(empty, stage, CLUSTER * consumers)
+                set_barrier(empty, stage, cluster * consumers)
             publish_barriers()
             acquire_map(a_map)
             acquire_map(b_map)
             prefetch_map(c_map)
         meet_cluster()
-        state, pair_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // CLUSTER
+        state, pair_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // cluster
         if group == 0:
             give_registers(fewer)
             if thread == 0:
@@ -171,9 +181,9 @@ def build(case: Case) -> NumbaKernel:
                     place = place_of(pair_index, tiles_down, tiles_across, k)
                     for k0 in range(line_of(place, lda), k, depth):
                         wait_for_phase(empty, state.stage, 1 - state.phase)
-                        copy(stages, state.stage, a_map, b_map, place, k0)
+                        copy(stages, state.stage, a_map, b_map, place, k0, Place(m, n))
                         state = after(state)
-                    pair_index += cuda.gridDim.x // CLUSTER
+                    pair_index += cuda.gridDim.x // cluster
                 # A block's barriers end with it: wait until both have read all stages.
                 for _ in range(stage_count):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
@@ -200,30 +210,37 @@ def build(case: Case) -> NumbaKernel:
                 release(empty, state.stage, thread)
                 state = after(state)
                 write_tile(buffers, accumulators, c_map, place, member)
-                pair_index += cuda.gridDim.x // CLUSTER
+                pair_index += cuda.gridDim.x // cluster
             finish_stores(0)
 
-    pair = replace(tile, rows=CLUSTER * rows)  # what the blocks of a cluster compute together
-    (across, high), order = pair.grid(case), in_order(pair, case, CLUSTER)
+    (across, high), order = tile.grid(case), in_order(tile, case)
 
     def of_block(block: int) -> tuple[int, int]:
-        column, row = order(block // CLUSTER)
-        return column, CLUSTER * row + block % CLUSTER
+        column, row = order(block // cluster)
+        return column, cluster * row + block % cluster
 
     (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
     if not by_rows:
-        b_map = b_map._replace(tile_rows=columns // CLUSTER)
-    c_map = TensorMap(0, case.m, case.n, case.n, cluster_tiles.box_rows(tile) if tile.swapped else 16, apart=apart)
+        b_map = b_map._replace(tile_rows=part_columns)
+    c_map = TensorMap(
+        0,
+        case.m,
+        case.n,
+        case.n,
+        cluster_tiles.box_rows(tile) if tile.swapped else 16,
+        row_bytes=row_bytes,
+        apart=apart,
+    )
     return NumbaKernel(
         wgmma_clustered,
-        grid=(across, CLUSTER * high),
+        grid=(across, cluster * high),
         block=(threads, 1),
-        cluster=CLUSTER,
+        cluster=cluster,
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, c_map),
         launch_bounds=(threads, 1),
         variant=f"{rows}x{columns}{', swapped' if tile.swapped else ''}{f', rows {apart} apart' if apart > 1 else ''}",
-        persistent_blocks=lambda multiprocessors: fewest(across * high, max(1, multiprocessors // CLUSTER)) * CLUSTER,
+        persistent_blocks=lambda multiprocessors: fewest(across * high, max(1, multiprocessors // cluster)) * cluster,
         tile_of=of_block,
         parts=apart,
     )

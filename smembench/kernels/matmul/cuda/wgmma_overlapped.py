@@ -176,7 +176,7 @@ def build(case: Case) -> NumbaKernel:
                 last = (k - 1) // depth * depth
                 for k0 in range(0, k, depth):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    copy(stages, state.stage, a_map, b_map, place, uint32(last - k0) if back else uint32(k0))
+                    copy(stages, state.stage, a_map, b_map, place, uint32(last - k0) if back else uint32(k0), n)
                     state = after(state)
                 tile_index += cuda.gridDim.x
         else:

@@ -106,7 +106,7 @@ def build(case: Case) -> NumbaKernel:
                 for k0 in range(0, k, depth):
                     # The phase before the first has ended: a new barrier lets the first round pass.
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    copy(stages, state.stage, a_map, b_map, place, k0)
+                    copy(stages, state.stage, a_map, b_map, place, k0, n)
                     state = after(state)
         else:
             add_registers(CONSUMER_REGISTERS)

@@ -153,7 +153,7 @@ def build(case: Case) -> NumbaKernel:
                 place = place_of(tile_index, tiles_down, tiles_across, k)
                 for k0 in range(0, k, depth):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    copy(stages, state.stage, a_map, b_map, place, k0)
+                    copy(stages, state.stage, a_map, b_map, place, k0, n)
                     state = after(state)
                 tile_index += cuda.gridDim.x
         else:
