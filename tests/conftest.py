@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -34,7 +34,7 @@ from smembench.store.schema import Row, row_of
 from smembench.toolchains import numba
 from smembench.toolchains.kept_code import variant
 from smembench.toolchains.settings import settings as settings_of_compilers
-from warm import WarmPython
+from warm import Forked, WarmPython
 
 if TYPE_CHECKING:
     from smembench.devices.cuda import CudaDevice
@@ -177,26 +177,39 @@ def gpu() -> CudaDevice:
 
 
 @pytest.fixture(scope="session")
-def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
-    """Run Python with these arguments on the fake driver, with its settings by name, and a folder before its path."""
+def fake_driver(_own_state: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[FakeDriver]:
+    """Run Python with these arguments on the fake driver, with its settings by name, and a folder before its path.
+
+    Any module but ``smembench``, and a folder, ask for a Python of its own.
+    """
     if reason := libraries.why_not():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("driver")
     libraries.build(folder)
     paths = os.pathsep.join([str(ROOT), str(ROOT / ".ci")])
 
-    def start(*arguments: object, site: Path = ROOT, **settings: object) -> subprocess.Popen[str]:
+    def environment(site: Path = ROOT, **settings: object) -> dict[str, str]:
         path = f"{site}{os.pathsep}{paths}"
+        return libraries.environment(folder, **settings) | {"PYTHONPATH": path, "COLUMNS": "200"}
+
+    warm = WarmPython(environment())
+
+    def start(*arguments: object, **settings: Any) -> subprocess.Popen[str] | Forked:
+        module, *words = map(str, arguments)
+        env = environment(**settings)
+        if module == "smembench" and "site" not in settings:
+            return warm.start(words, ROOT, env)
         return subprocess.Popen(
-            [sys.executable, "-m", *map(str, arguments)],
+            [sys.executable, "-m", module, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=libraries.environment(folder, **settings) | {"PYTHONPATH": path, "COLUMNS": "200"},
+            env=env,
         )
 
-    return start
+    yield start
+    warm.close()
 
 
 @pytest.fixture(scope="session")
