@@ -71,6 +71,7 @@ class WarmPython:
         line, _, self._begun = self._begun.partition(b"\n")
         pid, *code = map(int, line.split())
         if not code:
+            self._codes.pop(pid, None)  # of an earlier process with the number
             return pid
         self._codes[pid] = code[0]
         return 0
