@@ -7,6 +7,7 @@ import fcntl
 import gc
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,7 +34,7 @@ from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from smembench.toolchains import numba
-from smembench.toolchains.kept_code import variant
+from smembench.toolchains.kept_code import _version, sources, variant
 from smembench.toolchains.settings import settings as settings_of_compilers
 from warm import Forked, WarmPython
 
@@ -59,6 +61,8 @@ NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
 QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
 """Options of the shortest run."""
 BLOCK = Block(32, 32)
+AN_HOUR = 3600
+"""Seconds: longer than another run of the tests in this folder goes on without compiling."""
 SIMULATED_PART = "SMEMBENCH_TESTS_SIMULATED_PART"
 """The variable that says which of how many parts of its tests a process of the simulator has, such as 0/3."""
 
@@ -184,8 +188,13 @@ def fake_driver(_own_state: None, tmp_path_factory: pytest.TempPathFactory) -> G
     """
     if reason := libraries.why_not():
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("driver")
-    libraries.build(folder)
+    folder, built = tmp_path_factory.mktemp("driver"), _shared(tmp_path_factory) / "libraries"
+    built.mkdir(exist_ok=True)
+    with built.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not any(built.iterdir()):
+            libraries.build(built)
+    shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / ".ci")])
 
     def environment(site: Path = ROOT, **settings: object) -> dict[str, str]:
@@ -258,10 +267,22 @@ def rows(measured: Measured) -> Rows:
     return make
 
 
+def _kept_between_runs(config: pytest.Config, otherwise: Path) -> Path:
+    """A folder in pytest's cache for what these sources and compilers make; without a cache another."""
+    if (cache := getattr(config, "cache", None)) is None:
+        return otherwise
+    made_by = [*map(_version, numba.TOOLCHAIN.packages), numba.TOOLCHAIN.libraries()]
+    folder = cache.mkdir("nvvm") / sha256(repr((sys.version, sources(), made_by)).encode()).hexdigest()
+    for other in folder.parent.iterdir():
+        if other != folder and other.stat().st_mtime < time() - AN_HOUR:
+            shutil.rmtree(other, ignore_errors=True)
+    return Path(folder)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """What NVVM makes of a variant of the package's kernels is kept for all tests and all workers."""
-    really, folder = numba.by_nvvm, _shared(tmp_path_factory) / "nvvm"
+def _compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """What NVVM makes of a variant of the package's kernels is kept for all tests, all workers and later runs."""
+    really, folder = numba.by_nvvm, _kept_between_runs(request.config, _shared(tmp_path_factory) / "nvvm")
     folder.mkdir(exist_ok=True)
 
     def once(case: Case, program: NumbaKernel, capability: str, *, by_llvm: bool = False) -> bytes:
@@ -272,7 +293,9 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         with path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # or two workers would compile it at the same time
             if not path.exists():
-                path.write_bytes(really(case, program, capability))
+                whole = path.with_suffix(".new")  # a killed run leaves no part of it
+                whole.write_bytes(really(case, program, capability))
+                whole.rename(path)
         return path.read_bytes()
 
     with pytest.MonkeyPatch.context() as patch:
