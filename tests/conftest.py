@@ -63,6 +63,8 @@ QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2,
 BLOCK = Block(32, 32)
 AN_HOUR = 3600
 """Seconds: longer than another run of the tests in this folder goes on without compiling."""
+LONG = ("test_cuda_kernels_in_the_simulator", "test_the_wheel_runs_every_command_of_readme")
+"""Tests that take half a minute and more."""
 SIMULATED_PART = "SMEMBENCH_TESTS_SIMULATED_PART"
 """The variable that says which of how many parts of its tests a process of the simulator has, such as 0/3."""
 
@@ -104,15 +106,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The simulator's processes begin first: they work long, and the others would wait for them at the end.
+    """The simulator's processes and README's commands begin first: they work long, and others would wait at the end.
 
-    Each of them has one test in so many, from its own on, so that none is left out and no part is much longer.
+    Each process of the simulator has one test in so many, from its own on, so that none is left out and no part is much
+    longer.
     """
     if part := os.environ.get(SIMULATED_PART):
         first, parts = map(int, part.split("/"))
         config.hook.pytest_deselected(items=[item for i, item in enumerate(items) if i % parts != first])
         items[:] = items[first::parts]
-    items.sort(key=lambda item: not item.name.startswith("test_cuda_kernels_in_the_simulator"))
+    items.sort(key=lambda item: not item.name.startswith(LONG))
 
 
 @pytest.hookimpl(wrapper=True)
