@@ -7,6 +7,7 @@ import fcntl
 import gc
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -32,9 +34,9 @@ from smembench.stats.summary import ci_width
 from smembench.store.relations import relate
 from smembench.store.schema import Row, row_of
 from smembench.toolchains import numba
-from smembench.toolchains.kept_code import variant
+from smembench.toolchains.kept_code import _version, sources, variant
 from smembench.toolchains.settings import settings as settings_of_compilers
-from warm import WarmPython
+from warm import Forked, WarmPython
 
 if TYPE_CHECKING:
     from smembench.devices.cuda import CudaDevice
@@ -59,6 +61,10 @@ NIGHTLY = ROOT / "results/reference/20261120T182903Z-nightly"
 QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
 """Options of the shortest run."""
 BLOCK = Block(32, 32)
+AN_HOUR = 3600
+"""Seconds: longer than another run of the tests in this folder goes on without compiling."""
+LONG = ("test_cuda_kernels_in_the_simulator", "test_the_wheel_runs_every_command_of_readme")
+"""Tests that take half a minute and more."""
 SIMULATED_PART = "SMEMBENCH_TESTS_SIMULATED_PART"
 """The variable that says which of how many parts of its tests a process of the simulator has, such as 0/3."""
 
@@ -100,15 +106,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The simulator's processes begin first: they work long, and the others would wait for them at the end.
+    """The simulator's processes and README's commands begin first: they work long, and others would wait at the end.
 
-    Each of them has one test in so many, from its own on, so that none is left out and no part is much longer.
+    Each process of the simulator has one test in so many, from its own on, so that none is left out and no part is much
+    longer.
     """
     if part := os.environ.get(SIMULATED_PART):
         first, parts = map(int, part.split("/"))
         config.hook.pytest_deselected(items=[item for i, item in enumerate(items) if i % parts != first])
         items[:] = items[first::parts]
-    items.sort(key=lambda item: not item.name.startswith("test_cuda_kernels_in_the_simulator"))
+    items.sort(key=lambda item: not item.name.startswith(LONG))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -177,26 +184,44 @@ def gpu() -> CudaDevice:
 
 
 @pytest.fixture(scope="session")
-def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
-    """Run Python with these arguments on the fake driver, with its settings by name, and a folder before its path."""
+def fake_driver(_own_state: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[FakeDriver]:
+    """Run Python with these arguments on the fake driver, with its settings by name, and a folder before its path.
+
+    Any module but ``smembench``, and a folder, ask for a Python of its own.
+    """
     if reason := libraries.why_not():
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("driver")
-    libraries.build(folder)
+    folder, built = tmp_path_factory.mktemp("driver"), _shared(tmp_path_factory) / "libraries"
+    built.mkdir(exist_ok=True)
+    with built.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not any(built.iterdir()):
+            libraries.build(built)
+    shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / ".ci")])
 
-    def start(*arguments: object, site: Path = ROOT, **settings: object) -> subprocess.Popen[str]:
+    def environment(site: Path = ROOT, **settings: object) -> dict[str, str]:
         path = f"{site}{os.pathsep}{paths}"
+        return libraries.environment(folder, **settings) | {"PYTHONPATH": path, "COLUMNS": "200"}
+
+    warm = WarmPython(environment())
+
+    def start(*arguments: object, **settings: Any) -> subprocess.Popen[str] | Forked:
+        module, *words = map(str, arguments)
+        env = environment(**settings)
+        if module == "smembench" and "site" not in settings:
+            return warm.start(words, ROOT, env)
         return subprocess.Popen(
-            [sys.executable, "-m", *map(str, arguments)],
+            [sys.executable, "-m", module, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=libraries.environment(folder, **settings) | {"PYTHONPATH": path, "COLUMNS": "200"},
+            env=env,
         )
 
-    return start
+    yield start
+    warm.close()
 
 
 @pytest.fixture(scope="session")
@@ -245,10 +270,22 @@ def rows(measured: Measured) -> Rows:
     return make
 
 
+def _kept_between_runs(config: pytest.Config, otherwise: Path) -> Path:
+    """A folder in pytest's cache for what these sources and compilers make; without a cache another."""
+    if (cache := getattr(config, "cache", None)) is None:
+        return otherwise
+    made_by = [*map(_version, numba.TOOLCHAIN.packages), numba.TOOLCHAIN.libraries()]
+    folder = cache.mkdir("nvvm") / sha256(repr((sys.version, sources(), made_by)).encode()).hexdigest()
+    for other in folder.parent.iterdir():
+        if other != folder and other.stat().st_mtime < time() - AN_HOUR:
+            shutil.rmtree(other, ignore_errors=True)
+    return Path(folder)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """What NVVM makes of a variant of the package's kernels is kept for all tests and all workers."""
-    really, folder = numba.by_nvvm, _shared(tmp_path_factory) / "nvvm"
+def _compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """What NVVM makes of a variant of the package's kernels is kept for all tests, all workers and later runs."""
+    really, folder = numba.by_nvvm, _kept_between_runs(request.config, _shared(tmp_path_factory) / "nvvm")
     folder.mkdir(exist_ok=True)
 
     def once(case: Case, program: NumbaKernel, capability: str, *, by_llvm: bool = False) -> bytes:
@@ -259,7 +296,9 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         with path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # or two workers would compile it at the same time
             if not path.exists():
-                path.write_bytes(really(case, program, capability))
+                whole = path.with_suffix(".new")  # a killed run leaves no part of it
+                whole.write_bytes(really(case, program, capability))
+                whole.rename(path)
         return path.read_bytes()
 
     with pytest.MonkeyPatch.context() as patch:

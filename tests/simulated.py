@@ -213,11 +213,9 @@ def _block_in_turns(kernel: Any) -> Any:
             mine.append(value)
             self.syncwarp(mask)
             number, warp = len(mine) - 1, self.warp
-
-            def of(lane: Any) -> Any:
-                return warp[lane].given[mask][number] if lane < len(warp) else value
-
-            return [of(lane) for lane in lanes] if isinstance(lanes, list) else of(lanes)
+            asked = lanes if isinstance(lanes, list) else [lanes]
+            values = [warp[lane].given[mask][number] if lane < len(warp) else value for lane in asked]
+            return values if asked is lanes else values[0]
 
     class InTurns(kernel.BlockManager):  # type: ignore[misc]
         def run(self, grid_point: Any, *arguments: Any) -> None:

@@ -222,7 +222,8 @@ def _touched(number: int, made: Made, size: int) -> _Touched:
     active = made.addresses >= 0
     units = made.addresses[active][:, None] // size + np.arange(max(made.site.width // size, 1))
     thread, order = (np.repeat(column, units.shape[1]) for column in (np.nonzero(active)[1], made.order[active]))
-    at, line, kind = (np.full_like(thread, of_all) for of_all in (number, made.site.line, _KINDS[made.site.kind]))
+    of_all = (number, made.site.line, _KINDS[made.site.kind])
+    at, line, kind = (np.broadcast_to(np.array(value, thread.dtype), thread.shape) for value in of_all)
     return _Touched(at, line, kind, thread, order, units.ravel())
 
 

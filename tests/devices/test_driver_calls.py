@@ -75,7 +75,8 @@ def test_numba_cuda_is_loaded_for_what_numba_compiles_and_for_nothing_else(
         pytest.importorskip("triton", reason="needs the extra triton")
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # every process says on stderr what it imports
     kernel = "copyGmem" if compiler != "triton" else "transposeSmemPad"
-    out, err = ended(fake_driver(*COPY, f"{kernel},memcpy", "--compiler", compiler, "--csv", "-", kernels=kernels))
+    command = (*COPY, f"{kernel},memcpy", "--compiler", compiler, "--csv", "-")
+    out, err = ended(fake_driver(*command, kernels=kernels, site=tmp_path))  # a Python that has imported nothing
     modules = [line.rpartition("|")[2].strip() for line in err.splitlines() if line.startswith("import time:")]
     assert modules.count("smembench.devices.cuda_graph") == 1  # the process that measures
     assert any(name.startswith("numba.cuda.") for name in modules) == loads

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -60,18 +62,21 @@ def test_the_printed_expression_is_the_layout(drawn: tuple[Tile, Layout], pad: i
             for column in {0, tile.columns - 1}:
                 base, size = tile.array.base, tile.array.itemsize
                 (address,) = tile.moved(np.array([base + (row * tile.columns + column) * size]), layout)
-                assert (address - base) // size == evaluated(tile, layout, row, column)
+                assert (address - base) // size == place_by_expression(tile, layout)(row, column)
 
 
-def evaluated(tile: Tile, layout: Layout, r: int, c: int) -> int:
-    """The element that the expression of a layout names, as Python computes it."""
+@cache
+def place_by_expression(tile: Tile, layout: Layout) -> Callable[[int, int], int]:
+    """The element that the expression of a layout names for a row and a column, as Python computes it."""
     text = tile.expression(layout)
     if text == "tile[i]":
-        return c
+        return lambda r, c: c
     found = re.fullmatch(r"\w+\[(?:…, )?(?:(r), )?(.*)\]", text)
     assert found, text
-    column = eval(found[2], {"r": r, "c": c})
-    return int(column if found[1] is None else r * (tile.columns + layout.pad) + column)
+    column = eval(f"lambda r, c: int({found[2]})")
+    if found[1] is None:
+        return column  # type: ignore[no-any-return]
+    return lambda r, c: r * (tile.columns + layout.pad) + column(r, c)
 
 
 def words_of_the_busiest_bank(addresses: Sequence[int | None], width: int) -> int:
@@ -80,7 +85,7 @@ def words_of_the_busiest_bank(addresses: Sequence[int | None], width: int) -> in
     for first in range(0, 32, together):
         active = [address for address in addresses[first : first + together] if address is not None]
         words = {byte // 4 for address in active for byte in range(address, address + width)}
-        count += max((sum(word % 32 == bank for word in words) for bank in range(32)), default=0)
+        count += max(Counter(word % 32 for word in words).values(), default=0)
     return count
 
 
@@ -105,12 +110,12 @@ def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, 
     requests = shared_requests(explained.trace)
     assert found.swizzle is not None
     for candidate in filter(None, (found.plain, found.pad, found.swizzle)):
-        total = 0
+        place_of, total = place_by_expression(found.tile, candidate.layout), 0
         for request in requests:
             moved: list[int | None] = []
             for address in request.addresses:
                 element = None if address is None else divmod(address // found.tile.array.itemsize, found.tile.columns)
-                place = None if element is None else evaluated(found.tile, candidate.layout, *element)
+                place = None if element is None else place_of(*element)
                 moved.append(None if place is None else place * found.tile.array.itemsize)
             total += request.weight * words_of_the_busiest_bank(moved, request.site.width)
         assert total == candidate.wavefronts

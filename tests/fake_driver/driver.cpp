@@ -112,7 +112,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 CUresult cuDeviceGetName(char *name, int length, CUdevice)
 {
     ENTER;
-    std::strncpy(name, MIG ? "fake driver MIG 1g.5gb, no GPU" : "fake driver, no GPU", length);
+    std::strncpy(name, in_mig_mode() ? "fake driver MIG 1g.5gb, no GPU" : "fake driver, no GPU", length);
     return CUDA_SUCCESS;
 }
 
@@ -126,7 +126,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice)
 {
     ENTER;
-    *bytes = MEMORY;
+    *bytes = memory_bytes();
     return CUDA_SUCCESS;
 }
 
@@ -163,7 +163,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     ENTER;
-    *context = &contexts[device];
+    *context = &contexts()[device];
     ++(*context)->retained;
     return CUDA_SUCCESS;
 }
@@ -171,7 +171,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 {
     ENTER;
-    CUctx_st &context = contexts[device];
+    CUctx_st &context = contexts()[device];
     return context.retained && context.retained-- ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -209,7 +209,7 @@ CUresult cuCtxPopCurrent(CUcontext *context)
 CUresult cuCtxGetDevice(CUdevice *device)
 {
     ENTER_IN_CONTEXT;
-    *device = CUdevice(current.back() - contexts);
+    *device = CUdevice(current.back() - contexts());
     return CUDA_SUCCESS;
 }
 
@@ -239,7 +239,7 @@ CUresult cuProfilerStop()
 CUresult cuMemGetInfo(size_t *free, size_t *total)
 {
     ENTER_IN_CONTEXT;
-    *free = *total = MEMORY;
+    *free = *total = memory_bytes();
     for (const auto &[address, allocation] : allocations)
         if (allocation.context == current.back() && allocation.type == CU_MEMORYTYPE_DEVICE)
             *free -= allocation.bytes;
@@ -293,7 +293,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
         *(CUdeviceptr *)data = address;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)data = int(found->second.context - contexts);
+        *(int *)data = int(found->second.context - contexts());
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;

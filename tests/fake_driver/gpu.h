@@ -104,9 +104,11 @@ struct Allocation {
 };
 
 constexpr int MOST_THREADS = 1024;
-const int DEVICES = setting("FAKE_DRIVER_DEVICES", 1);
-const bool MIG = setting("FAKE_DRIVER_MIG", 0);
-const size_t MEMORY = setting("FAKE_DRIVER_MEMORY", 1L << 30);
+
+// Read when they are asked for: a process may be forked from one that has loaded this library.
+static int number_of_devices() { return setting("FAKE_DRIVER_DEVICES", 1); }
+static bool in_mig_mode() { return setting("FAKE_DRIVER_MIG", 0); }
+static size_t memory_bytes() { return setting("FAKE_DRIVER_MEMORY", 1L << 30); }
 
 static CUuuid uuid_of(int device)
 {
@@ -119,7 +121,7 @@ static CUuuid uuid_of(int device)
 
 static std::string named(int device)
 {
-    std::string text = MIG ? "MIG-" : "GPU-";
+    std::string text = in_mig_mode() ? "MIG-" : "GPU-";
     for (int i = 0; i < 16; ++i) {
         char digits[4];
         std::snprintf(digits, sizeof digits, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
@@ -134,26 +136,31 @@ static const std::vector<int> &visible()
 {
     static const std::vector<int> found = [] {
         std::vector<int> devices;
+        const int all = number_of_devices();
         const char *given = std::getenv("CUDA_VISIBLE_DEVICES");
         std::stringstream names(given ? given : "");
-        for (int device = 0; !given && device < DEVICES; ++device)
+        for (int device = 0; !given && device < all; ++device)
             devices.push_back(device);
         for (std::string name; std::getline(names, name, ',');) {
             int device = 0;
-            while (device < DEVICES && std::to_string(device) != name && named(device).rfind(name, 0) != 0)
+            while (device < all && std::to_string(device) != name && named(device).rfind(name, 0) != 0)
                 ++device;
-            if (device == DEVICES)
+            if (device == all)
                 break;
             devices.push_back(device);
         }
-        devices.resize(std::min(devices.size(), size_t(MIG ? 1 : DEVICES)));
+        devices.resize(std::min(devices.size(), size_t(in_mig_mode() ? 1 : all)));
         return devices;
     }();
     return found;
 }
 
 // Never destroyed: at a process's end libraries still release what they have.
-static CUctx_st *const contexts = new CUctx_st[DEVICES];  // the primary ones, by device
+static CUctx_st *contexts()  // the primary ones, by device
+{
+    static CUctx_st *const all = new CUctx_st[number_of_devices()];
+    return all;
+}
 static auto &allocations = *new std::map<CUdeviceptr, Allocation>;
 static thread_local std::vector<CUcontext> current;  // a stack; its top is the context of the thread's calls
 static thread_local std::set<CUstream> capturing;    // streams in a capture that this thread began

@@ -102,7 +102,7 @@ class Accesses:
     def give_unknown(self, given: Instruction, mask: Mask | None) -> None:
         """Write what is not known to an instruction's targets, if anything depends on them."""
         for name in given.targets if self._needed.wants(given) else ():
-            self._registers.write(name, np.uint32(0), mask, np.bool_(True))
+            self._registers.write(name, self._registers.nothing(name), mask, self._registers.everyone)
 
     def note_branch(self, given: Instruction, mask: Mask) -> None:
         """Note that threads come to a place where an access of theirs may be skipped, or made by some lanes."""

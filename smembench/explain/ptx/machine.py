@@ -9,6 +9,7 @@ is noted and left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,14 @@ MOST_STEPS = 2_000_000
 """Instructions of a block that are run, at most."""
 
 
+class _Step(NamedTuple):
+    """An instruction with the function that runs it; a ``plain`` one has no guard, and nothing else to note."""
+
+    instruction: Instruction
+    run: Run
+    plain: bool
+
+
 class Machine:
     """Runs clusters of a launch, single blocks in most, one after the other, with the accesses of the machine code.
 
@@ -67,7 +76,6 @@ class Machine:
         self._mbarriers = Mbarriers(self._registers, self._accesses)
         self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)
         self._waits = Waits(self._registers, self._accesses, self._mbarriers)
-        self._blocks, self._block_at = self._compiled()
         extents = pieces(kernel)
         after = successors(kernel, extents)
         code = [kernel.code[begin:end] for begin, end in extents]
@@ -77,6 +85,7 @@ class Machine:
         self._accessing = [any(one.root in MEMORY and not one.by_name for one in piece) for piece in code]
         self._guarded = {id(kernel.code[number]): kernel.code[number] for number in sorted(merging.guarded)}
         self._sunk = merging.sunk
+        self._blocks, self._block_at = self._compiled()
         self._skipped = skipped(kernel, merging.guarded)
         # Accesses merged across iterations need each, and blocks of a cluster wait for each other in each.
         steady = not merging.across and self._registers.blocks == 1
@@ -106,16 +115,19 @@ class Machine:
         with np.errstate(all="ignore"):
             self._run()
 
-    def _compiled(self) -> tuple[list[tuple[list[tuple[Instruction, Run]], Instruction | None]], dict[int, int]]:
+    def _compiled(self) -> tuple[list[tuple[list[_Step], Instruction | None]], dict[int, int]]:
         """Straight pieces of code, each with the instruction that ends it, and their numbers by first instruction."""
         extents, blocks = pieces(self._kernel), []
         for begin, end in extents:
             code = self._kernel.code[begin:end]
             last = code[-1] if code[-1].ends else None
             made = ((op, self._instruction(op)) for op in (code[:-1] if last is not None else code))
-            blocks.append(([(op, run) for op, run in made if run is not None], last))
+            blocks.append(([_Step(op, run, self._is_plain(op)) for op, run in made if run is not None], last))
         at = {begin: number for number, (begin, _) in enumerate(extents)}
         return blocks, at | {len(self._kernel.code): len(extents)}
+
+    def _is_plain(self, given: Instruction) -> bool:
+        return not given.guard and id(given) not in self._guarded and id(given) not in self._sunk
 
     def _instruction(self, given: Instruction) -> Run | None:
         """A function that runs an instruction for the threads of a mask; None if nothing depends on it."""
@@ -164,10 +176,13 @@ class Machine:
             self._straight(inside, mask)
             self._go_on(number, last, mask, running)
 
-    def _straight(self, inside: Sequence[tuple[Instruction, Run]], mask: Mask) -> None:
+    def _straight(self, inside: Sequence[_Step], mask: Mask) -> None:
         """Run straight code for the threads of a mask."""
         whole = None if mask.all() else mask
-        for instruction, run in inside:
+        for instruction, run, plain in inside:
+            if plain:
+                run(whole)
+                continue
             guarded = self._taken(instruction, whole)
             if id(instruction) in self._guarded:
                 if instruction.guard:

@@ -32,7 +32,7 @@ def needed(kernel: PtxKernel, *, data: bool, results: bool = False) -> Needed:
     before = -1
     while before != len(search.registers) + len(search.spaces):
         before = len(search.registers) + len(search.spaces)
-        for given in kernel.code:
+        for given in reversed(kernel.code):  # most of what an instruction needs is computed before it
             search.look_at(given)
     spaces = search.spaces
     if spaces & {"shared", "local", "global"} and "generic" not in spaces:

@@ -92,7 +92,12 @@ class Registers:
         declared = self.kernel.type_of(text)
         if declared is not None:
             registers, nothing = self.values, self.nothing(text)
-            return lambda: seen_as(registers.get(text, nothing), wanted)
+
+            def register() -> Any:
+                value = registers.get(text, nothing)
+                return value if value.dtype is wanted else seen_as(value, wanted)
+
+            return register
         name, _, offset = text.partition("+")
         if name in self.kernel.variables or name in self.launch.parameters:
             value = np.uint64(self.memory.address_of(name) + int(offset or "0", 0))
@@ -121,7 +126,8 @@ class Registers:
             before = seen_as(self.values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
             value = np.where(mask, value, before)
         self.values[name] = value
-        if unknown is None and name not in self._unknown:
+        if unknown is None and (mask is None or name not in self._unknown):
+            self._unknown.pop(name, None)
             return
         now: Any = np.bool_(False) if unknown is None else unknown
         if mask is not None:

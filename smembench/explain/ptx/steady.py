@@ -116,13 +116,13 @@ class Loop:
             return None
         if grown is None or any(self._bends(op, grown) for op in self._computing):
             return None
-        before = records[first.progress.records : one.progress.records]
-        last = records[one.progress.records : two.progress.records]
-        if len(before) != len(last) or not all(map(_costs_as, last, before)):
-            return None
         constant = [self._constant(op, grown, mask) for op in self._comparisons]
         times = min([*constant, *(self._whole(op, grown, mask) for op in self._cut)]) - _RUN
         if not _LEAST <= times < _MOST - _RUN:  # a loop that would not end is run until it is refused
+            return None
+        before = records[first.progress.records : one.progress.records]
+        last = records[one.progress.records : two.progress.records]
+        if len(before) != len(last) or not all(map(_costs_as, last, before)):
             return None
         for number in range(one.progress.records, two.progress.records):
             records[number] = records[number]._replace(times=records[number].times * (times + 1))

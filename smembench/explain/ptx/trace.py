@@ -20,7 +20,7 @@ from smembench.explain.ptx.merged import Merging, merging, widened
 from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
-from smembench.explain.requests import NOWHERE, UNSERVED, Accesses, AccessSite, Merged
+from smembench.explain.requests import NOWHERE, UNSERVED, Accesses, AccessSite, Integers, Merged
 from smembench.explain.tiles import TileAccess
 from smembench.explain.trace import SharedArray, Trace
 from smembench.launches.ptx_entry import readable
@@ -157,7 +157,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
     for (site, times), records in sites.items():
-        rows = np.stack([record.addresses for record in records])
+        rows = _by_record([record.addresses for record in records])
         if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
             first = rows[np.argmax(below.any(1))]
             if mistake := machine.memory.outside(site.line, site.space, site.kind, first, site.width):
@@ -168,15 +168,17 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
         if site.space in ("shared", "mbarrier") or _is_remote(site):
             inside = machine.memory.places(rows, site.width)
-            begun = Made(site, inside, np.stack([record.order for record in records]), records[0].come is not None)
+            begun = Made(site, inside, _by_record([record.order for record in records]), records[0].come is not None)
             made.append(begun)
             if begun.begun:
-                come = np.stack([record.order if record.come is None else record.come for record in records])
+                come = _by_record([record.order if record.come is None else record.come for record in records])
                 made.append(Made(site, inside, come))
         if site.space == "global" and not site.way:
-            kept.append(Made(site, rows, np.stack([record.order for record in records])))
-        whole = np.full((len(rows), padded), NOWHERE)
-        whole[:, :threads] = rows
+            kept.append(Made(site, rows, _by_record([record.order for record in records])))
+        whole = rows
+        if padded > threads:
+            whole = np.full((len(rows), padded), NOWHERE)
+            whole[:, :threads] = rows
         accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), times))
     kinds: Counter[TileAccess] = Counter()
     for access, count in traced.tiles.items():
@@ -197,6 +199,11 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         [at_site for at_site in kept if _is_stored(at_site.site.array, kept)],
         set(_merged(sites)),
     )
+
+
+def _by_record(arrays: Sequence[Integers]) -> Integers:
+    """Arrays by thread as the rows of one."""
+    return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
 
 
 def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterator[Merged]:

@@ -56,7 +56,7 @@ def _computed(given: Instruction, registers: Registers) -> Run:
         if unknown is registers.everyone:
             leave_unknown(mask)
             return
-        value = compute(*(operand() for operand in operands))
+        value = compute(*[operand() for operand in operands])
         if isinstance(value, list):
             for name, part in zip(written, value, strict=False):
                 if name != "_":

@@ -93,10 +93,14 @@ class Waits:
             return
         operands = given.operands[1:] if "red" in given.parts else given.operands
         numbers = (text for text in operands if self._registers.kernel.type_of(text.lstrip("!")) != "pred")
-        values = [np.broadcast_to(self._registers.operand(text, "u4")(), mask.shape) for text in numbers]
-        which, count = (*values, np.zeros(mask.shape, np.uint32), np.zeros(mask.shape, np.uint32))[:2]
+        values = [self._registers.operand(text, "u4")() for text in numbers]
+        which, count = (*values, np.uint32(0), np.uint32(0))[:2]
         if "arrive" in given.parts:
             join(running, number, mask)
+        if self._registers.blocks == 1 and not np.shape(which) and not np.shape(count):  # one barrier for all
+            self._join(_Barrier(number, _Name(0, int(which)), int(count)), given, mask)
+            return
+        which, count = (np.broadcast_to(value, mask.shape) for value in (which, count))
         ranks = self._registers.memory.windows.ranks
         for one, threads, rank in {*zip(*(column[mask].tolist() for column in (which, count, ranks)), strict=True)}:
             who = mask & (which == one) & (count == threads) & (ranks == rank)

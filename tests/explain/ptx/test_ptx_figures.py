@@ -90,7 +90,7 @@ def figures(found: Costs) -> dict[tuple[str, str], tuple[int, float]]:
     return total
 
 
-@pytest.mark.parametrize(("m", "n"), [(1024, 1024), (1301, 1999), (100, 70)])
+@pytest.mark.parametrize(("m", "n"), [(4096, 4096), (1301, 1999), (100, 70)])
 @pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(24, 16)], ids=str)
 @pytest.mark.parametrize("name", ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"])
 def test_a_transpose_costs_what_the_same_kernel_in_numba_costs(name: str, block: Block, m: int, n: int) -> None:
