@@ -8,6 +8,8 @@ import pytest
 
 import simulated
 from programs import assert_right, case_of, cuda_kernel
+from smembench.kernels.matmul.cuda import few_rows_clustered
+from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
 
@@ -35,4 +37,17 @@ def test_products_of_few_rows_are_right(
     block = Block(32, 2) if kernel.blocks else None
     case = replace(case_of(kernel, *size, dtype, block, stride), inputs="integers", b_layout=b_layout)
     assert kernel.refusal(case) is None
+    assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["matmul"], inputs))
+
+
+@pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
+@pytest.mark.parametrize("n", [136, 192, 200])
+def test_nothing_beyond_the_last_column_is_needed(monkeypatch: pytest.MonkeyPatch, n: int, b_layout: str) -> None:
+    """In tiles of 128 columns: the second piece of the last one lies beyond B where it has up to 64 columns."""
+    form = few_rows_clustered.form_of
+    monkeypatch.setattr(
+        few_rows_clustered, "form_of", lambda case: form(case)._replace(tile=Tile(16, 128, 3, swapped=1).of(case))
+    )
+    kernel = cuda_kernel("matmul", "fewRowsClustered")
+    case = replace(case_of(kernel, 9, n, 200, "bfloat16"), inputs="integers", b_layout=b_layout)
     assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["matmul"], inputs))

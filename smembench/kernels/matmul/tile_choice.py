@@ -49,7 +49,10 @@ ALL_ROWS = 224 * 1024 // ROW_BYTES
 
 
 def _swapped(rows: int, columns: int, consumers: int) -> Tile:
-    """A tile of the most stages, and then the highest buffers, of which each takes 64 columns of the results."""
+    """A tile of the most stages, and then the highest buffers, of which each takes 64 columns of the results.
+
+    A consumer fills an even number of buffers per tile, so that the next tile begins with the other one.
+    """
     parts = columns // (consumers * ROWS)
     heights = (
         16 * i for i in range(1, rows // 16 + 1) if rows % (16 * i) == 0 and rows // (16 * i) * parts % BUFFERS == 0
@@ -61,8 +64,13 @@ def _swapped(rows: int, columns: int, consumers: int) -> Tile:
 
 SWAPPED = tuple(
     _swapped(rows, columns, consumers)
-    for columns, consumers in ((64, 1), (128, 2), (192, 3), (256, 2))
-    for rows in (range(80, 193, 16) if columns > 192 else range(64, 257 if columns < 192 else 193, 32))
+    for columns, consumers, heights in (
+        (64, 1, range(64, 257, 32)),
+        (128, 2, range(64, 257, 32)),
+        (192, 3, range(64, 193, 32)),
+        (256, 2, range(80, 193, 16)),
+    )
+    for rows in heights
 )
 CLUSTER = 1 if SIMULATED else 2
 """Blocks that share a tile of B; the simulator runs one after another."""

@@ -93,9 +93,9 @@ def build(case: Case) -> NumbaKernel:
     tile, cluster, sent = form_of(case)
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    a_elements, elements, piece = tile.a_elements, tile.elements, tile.piece_bytes // ITEMSIZE[case.dtype]
-    a_bytes, b_bytes = rows * ROW_BYTES, columns * ROW_BYTES
-    by_rows, multiply, after = tile.b_layout == BY_ROWS, products_of(tile), next_state(stage_count)
+    a_elements, elements, by_rows = tile.a_elements, tile.elements, tile.b_layout == BY_ROWS
+    piece = tile.piece_bytes // ITEMSIZE[case.dtype] if by_rows else columns
+    multiply, after = products_of(tile), next_state(stage_count)
     eights, parts, others = rows // 8, sums // PART, cluster - 1
     own_parts = ceil_div(parts, cluster)
     own_sums, part_bytes = own_parts * PART, others * GROUP * PART * 4
@@ -136,21 +136,22 @@ def build(case: Case) -> NumbaKernel:
         state = PipelineState(uint32(0), uint32(0))
         if group == 0:
             if thread == 0:
+                pieces = (min(uint32(columns), n - place.col) + (piece - 1)) // piece  # that have some of B
                 for k0 in range(first, end, depth):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    expect_bytes(full, state.stage, b_bytes)
+                    expect_bytes(full, state.stage, pieces * (piece * ROW_BYTES))
                     at = state.stage * elements + a_elements
                     if by_rows:
-                        for column in range(0, columns, piece):
-                            to = at + uint32(column) * depth
-                            start_copy(tiles, to, b_map, place.col + uint32(column), k0, full, state.stage)
+                        for number in range(pieces):
+                            column = uint32(number) * piece
+                            start_copy(tiles, at + column * depth, b_map, place.col + column, k0, full, state.stage)
                     else:
                         start_copy(tiles, at, b_map, k0, place.col, full, state.stage)
                     state = after(state)
             elif thread == WARP:
                 for k0 in range(first, end, depth):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    expect_bytes(full, state.stage, a_bytes)
+                    expect_bytes(full, state.stage, rows * ROW_BYTES)
                     start_copy(tiles, state.stage * elements, a_map, k0, place.row, full, state.stage)
                     state = after(state)
             if others > 0:
