@@ -148,6 +148,7 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], outputs: list[s
     os.environ.update(env)
     os.chdir(cwd)
     signal.alarm(LIMIT_S)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     if encoding := env.get("PYTHONIOENCODING"):
         sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
         sys.stderr.reconfigure(encoding=encoding)  # type: ignore[union-attr]

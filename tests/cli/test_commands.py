@@ -396,7 +396,7 @@ def test_python_m_is_called_by_the_name_that_its_completion_needs(program: Progr
         program(_SMEMBENCH_COMPLETE="complete_bash", COMP_WORDS="smembench run night", COMP_CWORD=2).stdout
         == "nightly\n"
     )
-    assert "_SMEMBENCH_COMPLETE=complete_bash" in program("--show-completion", "bash").stdout
+    assert "_SMEMBENCH_COMPLETE=complete_bash" in program("--show-completion", SHELL="/bin/bash").stdout
 
 
 def test_without_a_command_the_help_is_shown(program: Program) -> None:
