@@ -182,10 +182,8 @@ def before_swapped_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     (narrow,) = (tile for tile in TILES if tile.columns == 64)
     chosen = wgmma_stored.tile_of
     monkeypatch.setattr(wgmma_stored, "tile_of", lambda case: narrow.of(case) if case.m == 1000 else chosen(case))
-    wide, half = (
-        next(tile for tile in SHARED if (tile.rows, tile.columns) == (128, columns)) for columns in (256, 128)
-    )
-    monkeypatch.setattr(wgmma_clustered, "tile_of", lambda case: (wide if case.m == 1480 else half).of(case))
+    tiles = {tile.columns: tile for tile in SHARED if not tile.swapped}
+    monkeypatch.setattr(wgmma_clustered, "tile_of", lambda case: tiles[256 if case.m == 1480 else 128].of(case))
 
 
 @pytest.mark.usefixtures("before_swapped_tiles")
@@ -325,10 +323,8 @@ def test_what_a_gpu_counted_of_products_by_halves_is_predicted_to_the_last_byte(
 def zeros_alone(case: Case) -> int:
     """Bytes of copies that lie wholly beyond the matrices, of kernels that copy them."""
     program, (rows, columns), itemsize = numba_kernel(case), sides(case), ITEMSIZE[case.dtype]
-    (across, down), steps = (
-        program.grid,
-        max(-(-case.depth * itemsize // 128), 2 * EDGE * ("Overlapped" in case.kernel)),
-    )
+    (across, down), least = program.grid, 2 * EDGE if case.kernel == "wgmmaOverlapped" else 0
+    steps = max(-(-case.depth * itemsize // 128), least)
     below = down - -(-case.m // rows)
     beside = across * columns - copied_columns(program, case.b_layout, itemsize, case.n, columns)
     return (across * below * rows + down * beside) * steps * 128

@@ -48,8 +48,8 @@ TILES = [
     *((wgmma_overlapped, tile) for tile in wgmma_overlapped.HALVED),
     *((wgmma_clustered, tile) for tile in SHARED),
 ]
-NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped} {tile.shared}" for module, tile in TILES]
-TALLEST = {(tile.columns, tile.swapped): tile for tile in SHARED if tile.shared == 2}.values()
+NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}" for module, tile in TILES]
+TALLEST = {(tile.columns, tile.swapped): tile for tile in SHARED}.values()
 """Of each width, the tallest."""
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
 

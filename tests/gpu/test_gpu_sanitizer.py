@@ -45,8 +45,7 @@ MORE_SIZES = {
     ],
     "wgmmaOverlapped": [(34_000, 256, 328)],
 }
-"""By kernel, as m, n and k: tiles of each width, alone and in pairs, most of whose last columns lie beyond B; several
-wide tiles per block."""
+"""By kernel, as m, n and k: tiles of most widths, with last columns beyond B; several wide tiles per block."""
 PADDING = 4096
 """Bytes between allocations, which no kernel may touch."""
 UNSAFE = Path(__file__).parent / "kernels" / "unsafe.py"

@@ -40,7 +40,7 @@ OVERLAPPED = 0.885
 SLOWDOWN = 1.08
 """Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
 PAIR_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 1500, 220, 5
-"""Cycles that clusters add to a launch, and an exchange of sums to a wave; bytes per cycle that a block sends."""
+"""Cycles that sharing adds to a launch, and an exchange of sums to a wave; bytes per cycle that a block sends."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 

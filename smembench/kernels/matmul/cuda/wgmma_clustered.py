@@ -1,6 +1,6 @@
 """wgmmaClustered: wgmmaStored in clusters of two blocks, one below the other, which share their tiles of B.
 
-1. Each block copies its own tile of A, and multicasts half of the tile of B to itself and the other block.
+1. Each block copies its own tile of A, and multicasts its part of the tile of B to itself and the other block.
 2. A stage is empty when the consumers of both blocks have read it: they arrive at the barriers of both.
 3. A block ends when both have read all of its stages, since its barriers end with it.
 
@@ -222,15 +222,8 @@ def build(case: Case) -> NumbaKernel:
     (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
     if not by_rows:
         b_map = b_map._replace(tile_rows=part_columns)
-    c_map = TensorMap(
-        0,
-        case.m,
-        case.n,
-        case.n,
-        cluster_tiles.box_rows(tile) if tile.swapped else 16,
-        row_bytes=row_bytes,
-        apart=apart,
-    )
+    height = cluster_tiles.box_rows(tile) if tile.swapped else 16
+    c_map = TensorMap(0, case.m, case.n, case.n, height, row_bytes=row_bytes, apart=apart)
     return NumbaKernel(
         wgmma_clustered,
         grid=(across, cluster * high),
