@@ -1,8 +1,8 @@
 """The child process that launches cases, under ``ncu`` or alone.
 
-The time of some kernels depends on the addresses of their arrays (results/reference/notes/timing.md). Both processes
-make the same allocations in the same order and so get the same addresses; ncu in one and events in the other then time
-the same thing. A single process cannot do both: under ncu events read nonsense.
+The time of some kernels depends on where their arrays lie (results/reference/notes/timing.md). With the same work both
+processes make the same allocations in the same order and so get the same addresses, if not the same memory: ncu takes
+some first. A single process cannot do both: under ncu events read nonsense.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Work:
         samples: per case, after these launches; with 0 or 1 results are not checked, because only ncu's readings count.
         seconds: limit for sampling a case.
         records: print the medians of CUPTI's kernel records of the samples in place of the samples'.
+        ahead_mib: MiB of device memory that are allocated before the arrays, and kept, so that these lie elsewhere.
     """
 
     cases: Sequence[Case]
@@ -36,6 +37,7 @@ class Work:
     samples: int = 0
     seconds: float = 0.0
     records: bool = False
+    ahead_mib: int = 0
 
 
 WORK = TypeAdapter(Work)
@@ -46,11 +48,13 @@ def run(work: Work) -> None:
 
     For each sampled case print a line of JSON: ``ms``, the median, or ``wrong``, why its result is wrong.
     """
+    import numpy as np
     from cuda.bindings import driver
 
     from smembench.devices.cuda import CudaDevice
     from smembench.explain.kernel_records import KernelRecords, per_launch
     from smembench.kernels import registry
+    from smembench.kernels.device_memory import device_array
     from smembench.kernels.driver import checked
     from smembench.kernels.problems import PROBLEMS
     from smembench.launches.contract import Contract
@@ -59,6 +63,7 @@ def run(work: Work) -> None:
 
     records = KernelRecords() if work.records else None
     device = CudaDevice()
+    _ahead = device_array(work.ahead_mib * 2**20, np.uint8)
     for case in work.cases:
         problem: Problem = PROBLEMS[case.problem] if case.launch is None else Contract(case)
         kernel = registry.kernel_of(case)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from fake_driver.process import FakeDriver
 from smembench.cli.app import app
 from smembench.devices import select
 from smembench.explain import kernel_records
 from smembench.explain.kernel_records import KernelRecords, per_launch
 from smembench.explain.ncu import parse
+from smembench.explain.ncu_child import WORK, Work
 from smembench.model.device import DeviceInfo
 from smembench.run import session
 from smembench.studies.doctor import timing
@@ -120,6 +123,35 @@ def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) 
     (found,) = timing.compare(CASES[:1], said.append)
     assert found == Agreement(CASES[0], (2.0,) * 5, (1.9,) * 5)
     assert said == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]
+
+
+def test_both_clocks_have_arrays_at_the_same_five_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled: list[Work] = []
+    profiled: list[Work] = []
+
+    def sample(work: Work) -> list[float]:
+        sampled.append(work)
+        return [0.002] * len(work.cases)
+
+    def profile(work: Work, *_: object, **__: object) -> list[dict[str, float]]:
+        profiled.append(work)
+        return [{METRIC: 1900.0}] * len(work.cases)
+
+    monkeypatch.setattr(timing, "why_missing", lambda: "")
+    monkeypatch.setattr(timing, "sampled", sample)
+    monkeypatch.setattr(timing, "profile", profile)
+    list(timing.compare(CASES[:1]))
+    assert [work.ahead_mib for work in sampled if not work.records] == [0, 48, 96, 144, 192]
+    assert [work.ahead_mib for work in profiled] == [0, 48, 96, 144, 192]
+    assert [work.ahead_mib for work in sampled if work.records] == [0]
+
+
+@pytest.mark.parametrize(("ahead_mib", "fits"), [(0, True), (30, True), (48, False), (100, False)])
+def test_memory_ahead_of_the_arrays_is_kept(fake_driver: FakeDriver, ahead_mib: int, *, fits: bool) -> None:
+    work = Work([replace(CASES[0], m=2048, n=2048)], launches=1, ahead_mib=ahead_mib)
+    child = fake_driver("smembench.explain.ncu_child", WORK.dump_json(work).decode(), memory=72 * 2**20)
+    _, err = child.communicate(timeout=120)
+    assert (child.returncode == 0, "CUDA_ERROR_OUT_OF_MEMORY" in err) == (fits, not fits), err
 
 
 def test_what_was_measured_before_ctrl_c_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The timers compared with Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
-Child processes run the same cases: five under ``ncu``, and five alone with samples such as every run takes. The
-arrays have the same addresses each time, but not always the same memory, on which the time of some kernels depends.
+Child processes run the same cases: five under ``ncu``, and five alone with samples such as every run takes. The time
+of some kernels depends on where their arrays lie, and ncu takes device memory of its own first; so the five allocate
+different amounts ahead of the arrays, and the range of either clock's readings contains what the place decides.
 ``--cache-control none`` corresponds to warm samples, ``all`` (every cache flushed and invalidated before each launch)
 to cold ones. Clocks are not changed. With cupti-python a further child takes the same samples, and CUPTI's kernel
 records of them in place of event times.
@@ -28,6 +29,8 @@ METRIC = "gpu__time_duration.sum"
 ALLOWED_PERCENT, ALLOWED_US = 1.0, 0.25
 """Either is enough for agreement, beyond the range of ncu's readings: event times move by 0.13 µs by themselves."""
 READINGS = 5
+_APART_MIB = 48
+"""How much more a reading's child allocates ahead of the arrays than that of the reading before."""
 _LAUNCHES, _UNCOUNTED = 14, 4
 _SAMPLES, _SECONDS = 10, 1.0
 
@@ -121,6 +124,11 @@ def cases_of(config: Config) -> list[Case]:
     return cases
 
 
+def _at_places(work: Work) -> list[Work]:
+    """The work of the readings of a clock, which differs in where the arrays lie."""
+    return [replace(work, ahead_mib=_APART_MIB * reading) for reading in range(READINGS)]
+
+
 def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iterator[Agreement]:
     """Measure every case both ways; ``note`` receives why there are no kernel records of CUPTI.
 
@@ -134,16 +142,18 @@ def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iter
     for cache, control in {"warm": "none", "cold": "all"}.items():
         if not (together := [case for case in cases if case.cache == cache]):
             continue
-        counted = Work(together, _LAUNCHES, samples=1)
         theirs: Sequence[tuple[float, ...]] = [()] * len(together)
         try:
-            runs = [profile(counted, [METRIC], cache_control=control, uncounted=_UNCOUNTED) for _ in range(READINGS)]
+            runs = [
+                profile(work, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
+                for work in _at_places(Work(together, _LAUNCHES, samples=1))
+            ]
             theirs = [tuple(reading[METRIC] / 1000 for reading in readings) for readings in zip(*runs, strict=True)]
         except UsageError as error:
             if why:
                 raise
             note(f"no times by ncu: {error}")
-        samples = [sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS)) for _ in range(READINGS)]
+        samples = [sampled(work) for work in _at_places(Work(together, _LAUNCHES, _SAMPLES, _SECONDS))]
         ours = [tuple(1000 * ms for ms in readings) for readings in zip(*samples, strict=True)]
         records: Sequence[float | None] = [None] * len(together)
         if not why:
