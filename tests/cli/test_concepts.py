@@ -20,7 +20,8 @@ def test_a_transfer_runs_what_needs_no_gpu_and_its_csv_is_nothing_but_csv(progra
         ("roundtrip", "addOne", "1000", "8000"),
     ]
     assert {(row["status"], row["verified"], row["dtype"]) for row in rows} == {("ok", "true", "int32")}
-    assert float(rows[2]["speedup_vs_cpu"]) == 1.0
+    too_uncertain = float(rows[2]["uncertainty"]) > 0.2  # on a busy machine
+    assert rows[2]["speedup_vs_cpu"] == ("" if too_uncertain else "1.0")
     assert {row["within_cache"] for row in rows} == {""}
     assert "host-device copy 400 bytes" in ran.stderr
 
