@@ -59,7 +59,7 @@ def explain(
       smembench explain transposeSmemPad --export banks.html
       smembench explain mine.cu:scale --grid 64 --block 256 --arg float32[16384]
       smembench explain transposeSmem --block 16x16 --best-swizzle
-      smembench explain tiled --run results/reference/20261123T134710Z-documents
+      smembench explain tiled --run results/reference/20261129T121757Z-documents
       smembench explain tiled --m 1000 --n 520 --k 4096
       smembench explain naive --stride 5000 --json
       smembench explain mine.py:kernel --grid 128x128 --block 32x8 --arg indices.npy

@@ -136,7 +136,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in UNFOLDED
 
 
-TENSOR = ROOT / "results/reference/20261125T211525Z-tensor"
+TENSOR = ROOT / "results/reference/20261129T122525Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
 LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
 IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]
@@ -250,7 +250,7 @@ def rows_of(run: Path, dtype: str, n: int, b_layout: str) -> dict[str, Row]:
 
 
 def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:
-    run = load(ROOT / "results/reference/20261125T022913Z-ragged")
+    run = load(ROOT / "results/reference/20261129T122353Z-ragged")
     rows: dict[tuple[object, ...], dict[str, Row]] = {}
     for row in run.rows:
         rows.setdefault((row.m, row.n, row.k, row.b_layout), {})[row.kernel] = row

@@ -48,7 +48,7 @@ H200 = DeviceInfo(
 BARE = DeviceInfo(name="cuda:0", model="unknown", compute_capability="9.0", peak_gb_s=4814.3)
 CLIMBED = ("tiled1D", "tiled2D", *TILED, "slicedK12x6")
 LEFT_OVER = ("serpentine", "serpentine16x8", "streamK", "slicedK12x6")
-REFERENCE = Path(__file__).parents[2] / "results/reference/20261123T134710Z-documents"
+REFERENCE = Path(__file__).parents[2] / "results/reference/20261129T121757Z-documents"
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'tiled' for 'sm_90'
 ptxas         .     16 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads
