@@ -150,21 +150,23 @@ def copies(tile: Tile) -> DeviceFunction:
     """``(stages, stage, a_map, b_map, place, k0, n)``: start the copies of a stage from k0 on, by one thread.
 
     Pieces wholly beyond B's ``n`` columns are not copied: copies of zeros are slow, and their results are not written.
+    The loop has constant bounds, since one of as many pieces as are copied is not unrolled.
     """
     a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth
     rows, by_rows = tile.rows, tile.b_layout == BY_ROWS
     piece = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns
 
     def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, n: Index) -> None:
-        at, pieces = stage * elements, (min(uint32(columns), n - place.col) + (piece - 1)) // piece
-        expect_bytes(stages.full, stage, (rows + pieces * piece) * ROW_BYTES)
+        at, width = stage * elements, min(uint32(columns), n - place.col) if piece < columns else uint32(columns)
+        expect_bytes(stages.full, stage, (rows + (width + (piece - 1)) // piece * piece) * ROW_BYTES)
         start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
         at_b = at + a_elements
         if by_rows:
-            for number in range(pieces):
+            for number in range(columns // piece):
                 column = uint32(number) * piece
-                to, col = at_b + column * depth, place.col + column
-                start_copy(stages.tiles, to, b_map, col, k0, stages.full, stage)
+                if column < width:
+                    to, col = at_b + column * depth, place.col + column
+                    start_copy(stages.tiles, to, b_map, col, k0, stages.full, stage)
         else:
             start_copy(stages.tiles, at_b, b_map, k0, place.col, stages.full, stage)
 

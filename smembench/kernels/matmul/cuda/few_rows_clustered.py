@@ -136,15 +136,17 @@ def build(case: Case) -> NumbaKernel:
         state = PipelineState(uint32(0), uint32(0))
         if group == 0:
             if thread == 0:
-                pieces = (min(uint32(columns), n - place.col) + (piece - 1)) // piece  # that have some of B
+                width = min(uint32(columns), n - place.col) if piece < columns else uint32(columns)
+                size = (width + (piece - 1)) // piece * (piece * ROW_BYTES)  # of pieces that have some of B
                 for k0 in range(first, end, depth):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    expect_bytes(full, state.stage, pieces * (piece * ROW_BYTES))
+                    expect_bytes(full, state.stage, size)
                     at = state.stage * elements + a_elements
                     if by_rows:
-                        for number in range(pieces):
+                        for number in range(columns // piece):
                             column = uint32(number) * piece
-                            start_copy(tiles, at + column * depth, b_map, place.col + column, k0, full, state.stage)
+                            if column < width:
+                                start_copy(tiles, at + column * depth, b_map, place.col + column, k0, full, state.stage)
                     else:
                         start_copy(tiles, at, b_map, k0, place.col, full, state.stage)
                     state = after(state)
