@@ -230,6 +230,20 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_nothing_spills(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_nvvm")
+@pytest.mark.parametrize("size", [1536, 4096])
+def test_the_copies_of_a_stage_are_no_loop(size: int) -> None:
+    """One thread starts all of them, and in small products the others wait for it."""
+    case = case_of(cuda_kernel("matmul", "wgmmaStored"), size, size, size, "bfloat16")
+    _, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
+    tile = tile_of(case)
+    pieces = tile.columns * 2 // tile.piece_bytes
+    stages, rest = divmod(list(map(mnemonic, opcodes(code))).count("UTMALDG"), 1 + pieces)  # of A, and of B
+    assert stages > 1
+    assert rest == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("by_nvvm")
 @pytest.mark.parametrize(
     ("tile", "dtype", "b_layout", "instruction"),
     [
