@@ -21,7 +21,6 @@ from smembench.store.run import Run
 from smembench.store.run_json import Description
 from smembench.studies.probe import sheet as sheets
 from smembench.studies.probe.figure import Figure
-from smembench.studies.probe.latency import REGISTERS
 from smembench.studies.probe.sheet import IN_RUN, Sheet, read
 from smembench.studies.reproduce.claim import FASTER, Bounds, Claim
 from smembench.studies.reproduce.devices import devices, probed, reference
@@ -210,14 +209,13 @@ def test_the_stored_run_of_a_gpu_answers_for_machines_without_one(tmp_path: Path
     assert here.info is not None
     assert (here.device, here.info.model) == ("cuda:0", "NVIDIA H200")
     unanswered = {one.claim.measure for claims in CLAIMS.values() for one in judge(here, claims) if one.holds is None}
-    registers = Latency("shared memory", over=REGISTERS)  # timed by no sheet that is stored with the run
-    assert unanswered == {Nothing(), registers}
+    assert unanswered == {Nothing()}
     assert reference(tmp_path) is None, "as where the package is installed"
 
 
 def test_a_data_sheet_in_a_runs_folder_has_its_latencies(tmp_path: Path) -> None:
     source = max((ROOT / "results/reference").glob("*-documents"))
-    for name in ("cases.csv", "run.json"):
+    for name in ("cases.csv", "samples.csv", "run.json"):
         (tmp_path / name).write_bytes((source / name).read_bytes())
     (tmp_path / IN_RUN).write_text(
         """{"schema_version": 1, "measured_at_utc": "2026-11-23T00:00:00+00:00", "versions": {},
