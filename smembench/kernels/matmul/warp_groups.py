@@ -150,7 +150,7 @@ def copies(tile: Tile) -> DeviceFunction:
     """``(stages, stage, a_map, b_map, place, k0, n)``: start the copies of a stage from k0 on, by one thread.
 
     Pieces wholly beyond B's ``n`` columns are not copied: copies of zeros are slow, and their results are not written.
-    The loop has constant bounds, since one of as many pieces as are copied is not unrolled.
+    The loop over them has constant bounds, so that it and the loop over stages are unrolled.
     """
     a_elements, elements, columns, depth = tile.a_elements, tile.elements, tile.columns, tile.depth
     rows, by_rows = tile.rows, tile.b_layout == BY_ROWS
