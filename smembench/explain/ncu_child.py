@@ -1,8 +1,8 @@
 """The child process that launches cases, under ``ncu`` or alone.
 
 The time of some kernels depends on where their arrays lie (results/reference/notes/timing.md). With the same work both
-processes make the same allocations in the same order and so get the same addresses, if not the same memory: ncu takes
-some first. A single process cannot do both: under ncu events read nonsense.
+processes make the same allocations in the same order and so get the same addresses, if not always the same memory. A
+single process cannot do both: under ncu events read nonsense.
 """
 
 from __future__ import annotations

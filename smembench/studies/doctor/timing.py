@@ -1,8 +1,8 @@
 """The timers compared with Nsight Compute's gpu__time_duration.sum, the hardware's own clock.
 
 Child processes run the same cases: five under ``ncu``, and five alone with samples such as every run takes. The time
-of some kernels depends on where their arrays lie, and ncu takes device memory of its own first; so the five allocate
-different amounts ahead of the arrays, and the range of either clock's readings contains what the place decides.
+of some kernels depends on where their arrays lie, and under ncu that may be elsewhere; so the five allocate different
+amounts ahead of the arrays, and the range of either clock's readings shows what the place decides.
 ``--cache-control none`` corresponds to warm samples, ``all`` (every cache flushed and invalidated before each launch)
 to cold ones. Clocks are not changed. With cupti-python a further child takes the same samples, and CUPTI's kernel
 records of them in place of event times.
