@@ -35,7 +35,7 @@ def slowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("slowed") / "run"
     shutil.copytree(NIGHTLY, folder)
     slow_down(folder / "samples.csv", 1.08)
-    described = json.loads((folder / "run.json").read_text())
+    described = json.loads((folder / "run.json").read_text()) | {"checksums": {}}
     described["versions"]["numba"] = "0.69.0"
     (folder / "run.json").write_text(json.dumps(described))
     return folder
@@ -205,8 +205,13 @@ def test_a_configuration_is_measured_and_compared_with_itself(program: Program, 
     assert "False verdicts: 0 of" in program("compare", "--aa", pair, *ACROSS).stdout
 
 
-def test_runs_that_cannot_be_compared_with_each_other_are_no_success(program: Program) -> None:
+def test_runs_that_cannot_be_compared_with_each_other_are_no_success(program: Program, tmp_path: Path) -> None:
     """The first of the two does not name its GPU."""
-    found = program("compare", "--aa", f"{NIGHTLY},{DOCUMENTS}")
+    unnamed = shutil.copytree(NIGHTLY, tmp_path / "unnamed")
+    described = json.loads((unnamed / "run.json").read_text())
+    for device in described["devices"]:
+        device["uuid"] = None
+    (unnamed / "run.json").write_text(json.dumps(described))
+    found = program("compare", "--aa", f"{unnamed},{DOCUMENTS}")
     assert (found.returncode, "nothing was compared: no case is comparable" in found.stderr) == (5, True)
     assert "does not say which GPU" in found.stdout

@@ -23,7 +23,7 @@ SLOWER = "transpose/naiveGmem/cuda:0/numba/float32/4096x4096/b32x32/warm"
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nights with 0.5 % noise; from the last but five on one case is slower by 6 %, with another driver."""
     root = tmp_path_factory.mktemp("results")
-    run = json.loads((NIGHTLY / "run.json").read_text())
+    run = json.loads((NIGHTLY / "run.json").read_text()) | {"checksums": {}}
     for device in run["devices"]:
         device["uuid"] = f"anonymous-{device['name']}"
     with (NIGHTLY / "cases.csv").open(newline="") as stream:

@@ -136,7 +136,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
     assert f"of {len({row['case_id'].split('/')[1] for row in rows})} kernels on the H100" in UNFOLDED
 
 
-TENSOR = ROOT / "results/reference/20261129T122525Z-tensor"
+TENSOR = ROOT / "results/reference/20261129T151207Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
 LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
 IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 from pathlib import Path
@@ -13,7 +14,7 @@ from fleets import Special, made_gpus
 from smembench.model.errors import Dropped
 from smembench.store.csv_files import CASES, SAMPLES
 from smembench.store.load import load
-from smembench.store.run_folder import RunFolder, read_description
+from smembench.store.run_folder import RUN, RunFolder, read_description
 
 COMMANDS = (
     *("show {run}", "show {run}/cases.csv --json", "compare {other} {run}", "compare last:7 {run}", "history {root}"),
@@ -90,7 +91,9 @@ def test_every_command_names_an_edited_file_once(program: Program, runs: list[Pa
 
 def test_a_median_of_an_older_run_that_its_samples_contradict_is_named(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(NIGHTLY, tmp_path / "run"))
-    assert read_description(folder).checksums == {}
+    described = json.loads((folder / RUN).read_text())
+    del described["checksums"]
+    (folder / RUN).write_text(json.dumps(described))
     assert said(folder) == []
     case, median = next((row.case_id, row.elapsed_ms) for row in load(folder).rows if row.elapsed_ms is not None)
     text = (folder / CASES).read_text()

@@ -221,5 +221,5 @@ def test_a_driver_and_a_governor_end_no_series_and_are_causes_on_their_own_devic
     causes = {case.case.id: list(map(str, case.causes)) for case in found.regressions}
     assert causes == {
         cpu: ["CPU frequency governor was performance, is powersave"],
-        CASE: ["cuda:0 driver was 580, is 590"],
+        CASE: ["same machine code", "cuda:0 driver was 580, is 590"],
     }
