@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -152,6 +152,31 @@ def test_memory_ahead_of_the_arrays_is_kept(fake_driver: FakeDriver, ahead_mib: 
     child = fake_driver("smembench.explain.ncu_child", WORK.dump_json(work).decode(), memory=72 * 2**20)
     _, err = child.communicate(timeout=120)
     assert (child.returncode == 0, "CUDA_ERROR_OUT_OF_MEMORY" in err) == (fits, not fits), err
+
+
+@pytest.mark.parametrize(("interrupted", "places"), [(0, 0), (1, 0), (2, 1), (5, 2)])
+def test_places_read_by_both_clocks_before_ctrl_c_are_kept(
+    monkeypatch: pytest.MonkeyPatch, interrupted: int, places: int
+) -> None:
+    """The clocks are read in turn, ncu's first."""
+    readings = iter(range(100))
+
+    def read(answer: object) -> Callable[..., list[object]]:
+        def take(work: Work, *_: object, **__: object) -> list[object]:
+            if next(readings) == interrupted:
+                raise KeyboardInterrupt
+            return [answer] * len(work.cases)
+
+        return take
+
+    monkeypatch.setattr(timing, "why_missing", lambda: "none")
+    monkeypatch.setattr(timing, "sampled", read(0.002))
+    monkeypatch.setattr(timing, "profile", read({METRIC: 1900.0}))
+    found: list[Agreement] = []
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(timing.compare(CASES[:2]))
+    kept = [Agreement(case, (2.0,) * places, (1.9,) * places) for case in CASES[:2]]
+    assert found == (kept if places else [])
 
 
 def test_what_was_measured_before_ctrl_c_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ records of them in place of event times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from smembench.explain.kernel_records import why_missing
@@ -124,13 +124,10 @@ def cases_of(config: Config) -> list[Case]:
     return cases
 
 
-def _at_places(work: Work) -> list[Work]:
-    """The work of the readings of a clock, which differs in where the arrays lie."""
-    return [replace(work, ahead_mib=_APART_MIB * reading) for reading in range(READINGS)]
-
-
 def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iterator[Agreement]:
     """Measure every case both ways; ``note`` receives why there are no kernel records of CUPTI.
+
+    After Ctrl-C what was read at the places before it comes first.
 
     Raises:
         UsageError: if ncu is missing or returns no figures, and CUPTI's Python library is missing, too; for a kernel
@@ -140,26 +137,49 @@ def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iter
     if why := why_missing():
         note(why)
     for cache, control in {"warm": "none", "cold": "all"}.items():
-        if not (together := [case for case in cases if case.cache == cache]):
-            continue
-        theirs: Sequence[tuple[float, ...]] = [()] * len(together)
-        try:
-            runs = [
-                profile(work, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
-                for work in _at_places(Work(together, _LAUNCHES, samples=1))
-            ]
-            theirs = [tuple(reading[METRIC] / 1000 for reading in readings) for readings in zip(*runs, strict=True)]
-        except UsageError as error:
-            if why:
-                raise
-            note(f"no times by ncu: {error}")
-        samples = [sampled(work) for work in _at_places(Work(together, _LAUNCHES, _SAMPLES, _SECONDS))]
-        ours = [tuple(1000 * ms for ms in readings) for readings in zip(*samples, strict=True)]
-        records: Sequence[float | None] = [None] * len(together)
-        if not why:
+        if together := [case for case in cases if case.cache == cache]:
+            readings = _Readings(together)
             try:
-                records = sampled(Work(together, _LAUNCHES, _SAMPLES, _SECONDS, records=True))
+                readings.take(control, note, cupti=not why)
+            finally:
+                yield from readings.agreements()
+
+
+@dataclass(slots=True)
+class _Readings:
+    """Readings of some cases: ncu's and our own by place, in µs, and CUPTI's records, in ms."""
+
+    cases: Sequence[Case]
+    theirs: list[Sequence[float]] = field(default_factory=list)
+    ours: list[Sequence[float]] = field(default_factory=list)
+    records: Sequence[float] = ()
+
+    def take(self, control: str, note: Callable[[str], None], *, cupti: bool) -> None:
+        """Read the clocks in turn; without CUPTI's records there are no readings without ncu's."""
+        by_ncu = True
+        for ahead_mib in (_APART_MIB * reading for reading in range(READINGS)):
+            if by_ncu:
+                work = Work(self.cases, _LAUNCHES, samples=1, ahead_mib=ahead_mib)
+                try:
+                    launches = profile(work, [METRIC], cache_control=control, uncounted=_UNCOUNTED)
+                    self.theirs.append([counters[METRIC] / 1000 for counters in launches])
+                except UsageError as error:
+                    if not cupti:
+                        raise
+                    note(f"no times by ncu: {error}")
+                    by_ncu = False
+            times = sampled(Work(self.cases, _LAUNCHES, _SAMPLES, _SECONDS, ahead_mib=ahead_mib))
+            self.ours.append([1000 * ms for ms in times])
+        if cupti:
+            try:
+                self.records = sampled(Work(self.cases, _LAUNCHES, _SAMPLES, _SECONDS, records=True))
             except UsageError as error:
                 note(f"no kernel records: {error}")
-        for case, readings, by_ncu, record_ms in zip(together, ours, theirs, records, strict=True):
-            yield Agreement(case, readings, by_ncu, None if record_ms is None else 1000 * record_ms)
+
+    def agreements(self) -> Iterator[Agreement]:
+        """The cases at the places that our own clock has read, if any."""
+        for number, case in enumerate(self.cases if self.ours else ()):
+            ours, theirs = (
+                tuple(place[number] for place in places[: len(self.ours)]) for places in (self.ours, self.theirs)
+            )
+            yield Agreement(case, ours, theirs, 1000 * self.records[number] if self.records else None)
