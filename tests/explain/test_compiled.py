@@ -78,6 +78,8 @@ def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None
 FEW = ("transposeSwizzled", "transposeVectorized", "transposeHalfWarp")
 ALIKE = ("Pad", "Dyn")
 """Ends of the names of kernels whose machine code is another's but for the begin or the pitch of a tile."""
+DOCUMENTED = ("Gmem", "Smem", "Unroll")
+"""Ends of the names of kernels of which each of a thousand blocks is run."""
 DECLARED = explainable()
 """Stored counts are also of steps that have left the ladder."""
 
@@ -92,6 +94,8 @@ def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(*, othe
         _, kernel, _, _, dtype, size, block, *_ = row["case_id"].split("/")
         rows, columns = map(int, size.split("x"))
         if (kernel in FEW) is others or kernel not in DECLARED or kernel.endswith(ALIKE):
+            continue
+        if kernel.endswith(DOCUMENTED) and dtype == "float64":  # which test_prediction.py compares
             continue
         if row["case_id"] not in found:
             chosen = replace(case(kernel, block.removeprefix("b"), dtype), m=rows, n=columns)

@@ -259,7 +259,7 @@ def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[R
 
 
 def test_accesses_are_named_by_their_lines() -> None:
-    (case,) = cases("sumInterleaved", n=2**16)
+    (case,) = cases("sumInterleaved", n=2**13)
     (line,) = cure_lines(explain(case))
     assert "makes the loads and stores in line 38 free of conflicts: 4.75 -> 1 wavefronts per request." in line
     (case,) = cases("setColReadCol")
