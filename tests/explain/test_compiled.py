@@ -22,9 +22,9 @@ REFERENCE = Path(__file__).parents[2] / "results/reference"
 
 
 def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
-    explained = compiled("sumSequential", "512x1", "float32", 2**20)
+    explained = compiled("sumSequential", "512x1", "float32", 2**17)
     assert explained.idle["load"] == 2 * explained.idle["store"]
-    explained = compiled("sumInterleaved", "512x1", "float32", 2**20)
+    explained = compiled("sumInterleaved", "512x1", "float32", 2**17)
     assert [(each.site.width, each.width) for each in explained.trace.merged] == [(4, 8)]
     assert explained.trace.unmatched == ()
 
@@ -51,7 +51,7 @@ def compiled_case(chosen: Case, multiprocessors: int | None = None, **how: bool)
 )
 def test_lines_of_machine_code_are_those_of_the_trace(kernel: str, block: str, dtype: str) -> None:
     """Also those of helpers in other files, such as copy_streaming, which lies above the kernel's first line."""
-    explained = compiled(kernel, block, dtype, 1001)
+    explained = compiled(kernel, block, dtype, 201)
     assert explained.code is not None
     sites = (each.site for each in explained.trace.accesses)
     traced = {(site.place, site.kind) for site in sites if site.space == "shared"}
@@ -76,6 +76,10 @@ def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None
 
 
 FEW = ("transposeSwizzled", "transposeVectorized", "transposeHalfWarp")
+ALIKE = ("Pad", "Dyn")
+"""Ends of the names of kernels whose machine code is another's but for the begin or the pitch of a tile."""
+DOCUMENTED = ("Gmem", "Smem", "Unroll")
+"""Ends of the names of kernels of which each of a thousand blocks is run."""
 DECLARED = explainable()
 """Stored counts are also of steps that have left the ladder."""
 
@@ -89,7 +93,9 @@ def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(*, othe
     for row in judged:
         _, kernel, _, _, dtype, size, block, *_ = row["case_id"].split("/")
         rows, columns = map(int, size.split("x"))
-        if (kernel in FEW) is others or kernel not in DECLARED:
+        if (kernel in FEW) is others or kernel not in DECLARED or kernel.endswith(ALIKE):
+            continue
+        if kernel.endswith(DOCUMENTED) and dtype == "float64":  # which test_prediction.py compares
             continue
         if row["case_id"] not in found:
             chosen = replace(case(kernel, block.removeprefix("b"), dtype), m=rows, n=columns)
@@ -112,12 +118,9 @@ def test_warps_over_an_edge_issue_stores_without_a_lane() -> None:
     ("kernel", "block", "dtype", "n", "kind", "counted"),
     [
         # Zeros are stored beyond the edges alone, under a predicate, by warps of which some, all or none do.
-        ("tiled1D", "64x8", "float32", 1024, "store", 0.5),
         ("tiled1D", "64x8", "float32", 1000, "store", 0.5108055009823183),
         ("tiled2D", "16x16", "float32", 1024, "store", 0.5),
-        ("tiled2D", "16x16", "float32", 1000, "store", 0.5108055009823183),
         ("mmaPlain", "16x16", "bfloat16", 1024, "store", 2.0),
-        ("mmaPadded", "16x16", "bfloat16", 1024, "store", 3.0),
         ("mmaSwizzled", "16x16", "bfloat16", 1024, "store", 2.2857142857142856),
         # Loads that never run stand between asynchronous copies.
         ("mmaAsync", "16x16", "bfloat16", 1024, "load", 0.0),
@@ -177,10 +180,10 @@ def test_loads_of_blocks_that_wait_are_named_and_not_judged(monkeypatch: pytest.
 
 def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread that reads the one odd element stores, in readGmem; in a trace no element is odd."""
-    explained = compiled("readGmem", "256x1", "float32", 2**20)
+    explained = compiled("readGmem", "256x1", "float32", 2**17)
     assert explained.untraced == (("global", "store"),)
     assert "The kernel's global stores are not in these figures: data decide" in " ".join(sentences(explained))
-    assert compiled("sumVectorized", "256x1", "float32", 2**20).untraced == ()
+    assert compiled("sumVectorized", "256x1", "float32", 2**17).untraced == ()
     reading = dict.fromkeys(METRICS, 1.0) | {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": 1.0}
     monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
     figures = {each.figure: each for each in counters.compare([explained.case], "9.0")}
@@ -191,5 +194,5 @@ def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytes
 def test_an_explanation_says_what_the_compiler_merged() -> None:
     said = " ".join(sentences(compiled("tiled", "32x32", "float32", 512)))
     assert "Merged by the compiler: 4 loads of 32 bits are one of 128 (shared0, line " in said
-    said = " ".join(sentences(compiled("constantUniform", "256x1", "float32", 2**20)))
+    said = " ".join(sentences(compiled("constantUniform", "256x1", "float32", 2**17)))
     assert "44 % of the requests of shared stores are by warps without an active lane" in said

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smembench import explain_function
@@ -241,6 +241,7 @@ def strided_requests(draw: st.DrawFn) -> list[Request]:
     return found
 
 
+@settings(max_examples=50)
 @given(strided_requests())
 def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[Request]) -> None:
     array = SharedArray("tile", (8192,), 1, 0)
@@ -258,7 +259,7 @@ def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[R
 
 
 def test_accesses_are_named_by_their_lines() -> None:
-    (case,) = cases("sumInterleaved")
+    (case,) = cases("sumInterleaved", n=2**13)
     (line,) = cure_lines(explain(case))
     assert "makes the loads and stores in line 38 free of conflicts: 4.75 -> 1 wavefronts per request." in line
     (case,) = cases("setColReadCol")

@@ -111,11 +111,8 @@ def test_steps_that_are_copied_ahead_of_the_loop_load_what_others_do() -> None:
 @pytest.mark.parametrize(
     ("m", "k", "n", "counted_sectors", "counted_requests"),
     [
-        (1000, 1024, 1024, 1036288, 64768),
         (1024, 1000, 1024, 1091584, 64768),
-        (1024, 1024, 1000, 1103872, 65536),
         (1000, 1024, 1000, 1091584, 64768),
-        (1024, 1000, 1000, 1145584, 64768),
         (1000, 1000, 1000, 1132000, 64000),
     ],
 )
@@ -150,7 +147,7 @@ def counted(found: Explanation) -> list[float]:
 
 def test_a_transpose_reads_and_writes_each_element_once() -> None:
     for kernel in ("copyGmem", "transposeSmem", "transposeSmemUnrollPad"):
-        traffic = explain(case(kernel, n=1000)).traffic
+        traffic = explain(case(kernel, n=200)).traffic
         assert [(access.array, access.kind, access.per_element) for access in traffic] == [
             ("out", "store", 1),
             ("in", "load", 1),

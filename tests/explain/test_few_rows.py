@@ -29,7 +29,7 @@ def test_b_is_read_once_in_whole_sectors(name: str, dtype: str, m: int, b_layout
 @pytest.mark.parametrize(("n", "blocks"), [(8192, 1), (2048, 2)])
 def test_two_blocks_split_k_where_tiles_leave_multiprocessors_idle(n: int, blocks: int) -> None:
     kernel = cuda_kernel("matmul", "fewRowsClustered")
-    case = replace(case_of(kernel, 64, n, 4096, "bfloat16", None), b_layout=BY_COLUMNS)
+    case = replace(case_of(kernel, 64, n, 1024, "bfloat16", None), b_layout=BY_COLUMNS)
     program = kernel.build(case)
     assert getattr(program, "cluster", None) == blocks
     explained = explain(case, quick=True)

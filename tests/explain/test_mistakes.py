@@ -27,7 +27,7 @@ from smembench.studies.explain import Axes, cases
 from smembench.toolchains.numba import kernel_ptx
 
 TRACED = [kernel for kernel in NUMBA if kernel.problem != "transfer" and kernel.name != "memcpy"]
-ALIKE = ("Dyn", "DynPad", "16x8", "1D", "2D", "vectorized", "unrolled")
+ALIKE = ("Dyn", "Pad", "16x8", "1D", "2D", "vectorized", "unrolled")
 """Ends of the names of kernels whose barriers stand where another's do, and whose traces take long."""
 FEW = [kernel for kernel in TRACED if CAMPAIGN > 1 or not kernel.name.endswith(ALIKE)]
 MISTAKEN = Path(__file__).with_name("mistaken_kernels.py")
@@ -36,6 +36,8 @@ Site = tuple[Place, Place]
 
 def side(kernel: Kernel) -> int:
     """Of arrays with several blocks, most with several tiles of a block; wgmmaPacked refuses 256."""
+    if kernel.name == "slicedK12x6":  # tiles of 96 rows
+        return 192
     one_result_per_thread = kernel.problem == "matmul" and not (kernel.default_blocks or kernel.needs)
     return 128 if one_result_per_thread else 254 if kernel.name == "wgmmaPacked" else 256
 

@@ -60,16 +60,15 @@ def test_a_swizzle_gives_every_part_a_place_of_its_own_and_eight_rows_all_banks(
             assert sorted(banks) == list(range(0, 32, 4))
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(
-    ("name", "loads", "stores"),
+    ("name", "dtype", "loads", "stores"),
     [
-        ("mmaPlain", 4.0, 1.0),
+        ("mmaPlain", "bfloat16", 4.0, 1.0),
         # The parts that a quarter-warp copies into A's tile lie at banks 0 to 15 and 20 to 35: two passes instead of
         # one, of a copy that is half of all.
-        ("mmaPadded", 1.0, 1.5),
-        ("mmaSwizzled", 1.0, 1.0),
-        ("mmaAsync", 1.0, 1.0),
+        ("mmaPadded", "float16", 1.0, 1.5),
+        ("mmaSwizzled", "bfloat16", 1.0, 1.0),
+        ("mmaAsync", "float16", 1.0, 1.0),
     ],
 )
 def test_conflicts_of_the_ladder(name: str, dtype: str, loads: float, stores: float) -> None:

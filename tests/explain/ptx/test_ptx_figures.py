@@ -90,8 +90,10 @@ def figures(found: Costs) -> dict[tuple[str, str], tuple[int, float]]:
     return total
 
 
-@pytest.mark.parametrize(("m", "n"), [(4096, 4096), (1301, 1999), (100, 70)])
-@pytest.mark.parametrize("block", [Block(32, 32), Block(16, 16), Block(24, 16)], ids=str)
+@pytest.mark.parametrize(
+    ("block", "m", "n"),
+    [(Block(32, 32), 4096, 4096), (Block(32, 32), 301, 499), (Block(16, 16), 301, 499), (Block(24, 16), 100, 70)],
+)
 @pytest.mark.parametrize("name", ["copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad"])
 def test_a_transpose_costs_what_the_same_kernel_in_numba_costs(name: str, block: Block, m: int, n: int) -> None:
     case = case_of(of_name(name, "nvrtc"), m, n, block=block)
@@ -148,7 +150,7 @@ def traced(kernel: PtxKernel, call: Call) -> Counter[tuple[AccessSite, float]]:
     return counts
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_blocks_of_each_kind_stand_for_all(own: Compiled, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Against a trace of every block, on random ragged sizes."""
     random = np.random.default_rng(seed)
