@@ -41,14 +41,12 @@ def test_every_step_is_coalesced_and_free_of_conflicts(name: str, block: Block) 
     expected = {("shared0", 2.0 if name in PIPELINED else 1.0), ("shared1", 1.0)}
     # Copies of single elements have none.
     assert degrees == expected | ({("shared0", 1.0)} if name == "streamK" else set())
+    assert sum(array.bytes for array in explained.trace.shared) == explained.shared_bytes
 
 
 @pytest.mark.parametrize(
     ("name", "dtype", "n", "k"),
-    [
-        *[(name, "float64", 256, 16) for name in ("vectorized", "unrolled")],
-        *[("unrolled", dtype, 257, 9) for dtype in DTYPES],
-    ],
+    [("vectorized", "float64", 256, 16), ("vectorized", "float32", 257, 9), ("unrolled", "float64", 257, 9)],
 )
 def test_float64_and_sizes_without_aligned_rows_are_free_of_conflicts_too(
     name: str, dtype: str, n: int, k: int
@@ -56,12 +54,6 @@ def test_float64_and_sizes_without_aligned_rows_are_free_of_conflicts_too(
     explained = explain(case(name, dtype, n, k=k))
     assert (explained.degree("store"), explained.degree("load")) == (1.0, 1.0)
     assert {access.site.width for access in explained.memory} == {16 if n == 256 else ITEMSIZE[dtype]}
-
-
-@pytest.mark.parametrize("name", CLIMBED)
-def test_shared_memory_is_what_the_trace_allocates(name: str) -> None:
-    explained = explain(case(name, n=1))
-    assert sum(array.bytes for array in explained.trace.shared) == explained.shared_bytes
 
 
 @pytest.mark.parametrize(("name", "block"), VARIANTS)
@@ -105,13 +97,13 @@ def test_pieces_are_all_that_whole_tiles_leave_over(
     assert found == Counter((i, j) for i, j in product(range(m), range(n)) if i >= down or j >= across)
 
 
-@pytest.mark.parametrize("name", ["slicedK12x6", "serpentine", "serpentine16x8"])
+@pytest.mark.parametrize("name", ["slicedK12x6", "serpentine"])
 def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str) -> None:
-    """As many pieces for each of 16 blocks. A piece reads its rows of A by SIDE lanes, and those of B once."""
+    """As many pieces for each of 4 blocks. A piece reads its rows of A by SIDE lanes, and those of B once."""
     kernel = cuda_kernel("matmul", name)
     (block,) = kernel.default_blocks
     down, across = block.y * kernel.results[1], block.x * kernel.results[0]
-    tiles = replace(case(name, k=3072), m=4 * down, n=4 * across)
+    tiles = replace(case(name, k=3072), m=2 * down, n=2 * across)
     before = {load.array: load.per_element for load in explain(tiles).loads}
     for rows, columns in ((0, 1), (SIDE, 0)):
         explained = explain(replace(tiles, m=tiles.m + rows, n=tiles.n + columns))
