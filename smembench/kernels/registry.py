@@ -18,6 +18,7 @@ from importlib import import_module
 import smembench.kernels
 from smembench.kernels.files import declaration, load
 from smembench.kernels.kernel import EXTRA_KERNELS, Kernel
+from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import DEFAULT_COMPILER, ENGINES, Case
 from smembench.model.errors import UsageError
 
@@ -130,6 +131,12 @@ def names(problem: str, kind: str = "") -> tuple[str, ...]:
 def peers(problem: str) -> tuple[str, ...]:
     """Names of the problem's kernels that other libraries bring."""
     return tuple(kernel.name for kernel in of_problem(problem) if kernel.peer)
+
+
+def solves(kernel: Kernel) -> bool:
+    """True if a kernel solves its problem: copyGmem, which only bounds it, does not."""
+    naive = PROBLEMS[kernel.problem].naive_kernel
+    return kernel.computes in {k.computes for k in of_problem(kernel.problem) if k.name == naive}
 
 
 def of_name(problem: str, name: str, kind: str) -> tuple[Kernel, ...]:

@@ -83,19 +83,13 @@ def search(
     A case without a predicted cost is kept. ``ahead`` is called with all cases whose cost will be asked for.
     """
     kernels = [registry.find(base.problem, name, base.kind) for name in names]
-    tried = [case for kernel in kernels if kernel and solves(kernel) for case in _variants(base, kernel)]
+    tried = [case for kernel in kernels if kernel and registry.solves(kernel) for case in _variants(base, kernel)]
     fitting = [case for case in tried if registry.kernel_of(case).refusal(case) is None]
     ahead(fitting)
     costs = {case: predict(case) for case in fitting}
     most = ALLOWED * min((cost.cycles for cost in costs.values() if cost is not None), default=0.0)
     kept = tuple(case for case, cost in costs.items() if cost is None or cost.cycles <= most)
     return Search(kept, len(tried) - len(fitting), len(fitting) - len(kept))
-
-
-def solves(kernel: Kernel) -> bool:
-    """True if a kernel solves its problem: copyGmem, which only bounds it, does not."""
-    naive = PROBLEMS[kernel.problem].naive_kernel
-    return kernel.computes in {k.computes for k in registry.of_problem(kernel.problem) if k.name == naive}
 
 
 def _variants(base: Case, kernel: Kernel) -> list[Case]:

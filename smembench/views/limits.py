@@ -11,7 +11,6 @@ from smembench.model.groups import grouped
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import ratio
-from smembench.studies.tune import solves
 from smembench.toolchains.registry import is_port
 from smembench.views.columns import figures, ratio_text
 from smembench.views.sections import Section, cautions, device_names, label, table
@@ -97,7 +96,7 @@ def _round(size: int) -> int:
 def is_own(row: Row) -> bool:
     """True if a row's kernel solves its problem and is no other library's."""
     kernel = registry.find(row.problem, row.kernel, row.case.kind, row.compiler)
-    return kernel is not None and not kernel.peer and solves(kernel)
+    return kernel is not None and not kernel.peer and registry.solves(kernel)
 
 
 def _by_size(group: Sequence[Row]) -> tuple[int, int]:

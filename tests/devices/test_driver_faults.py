@@ -79,7 +79,7 @@ def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
         "cuGraphInstantiateWithFlags 4 2": "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "cuGraphLaunch 25 700": "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
     }
-    command = [*TRANSPOSE, "--n", "40:49", "--kernel", "copyGmem", "--csv", "-"]
+    command = [*TRANSPOSE, "--n", "40:45", "--kernel", "copyGmem", "--csv", "-"]
     settings = {"kernels": kernels, "faults": ",".join(expected), "faults_once": tmp_path / "happened"}
     out, _ = ended(fake_driver(*command, **settings), 1)
     found = records(out)
@@ -102,7 +102,7 @@ def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(
         [[sweep]]
         problem = "transpose"
         kernel = "copyGmem"
-        n = [40, 41, 42]
+        n = [40, 41]
         block = "16x16"
         device = "cuda"
         """
@@ -116,7 +116,7 @@ def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(
 
     ended(fake_driver("smembench", "run", "--resume", folder, kernels=kernels), 1)
     statuses = [row["status"] for row in records((folder / "cases.csv").read_text())]
-    assert sorted(statuses) == ["failed", *["ok"] * 5]
+    assert sorted(statuses) == ["failed", *["ok"] * 3]
     assert json.loads((folder / "run.json").read_text())["complete"]
 
 

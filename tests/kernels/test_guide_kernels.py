@@ -8,8 +8,8 @@ import pytest
 
 from programs import cuda_kernel, numba_kernel
 from smembench.explain.analysis import explain
+from smembench.kernels.registry import solves
 from smembench.model.case import Block, Case
-from smembench.studies.tune import solves
 
 CASE = Case("matmul", "MatMulKernel", "cuda:0", "float32", 100, 70, 50, Block(16, 16))
 WHOLE = replace(CASE, kernel="MatMul")

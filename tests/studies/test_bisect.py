@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -12,9 +13,10 @@ import pytest
 from nights.simulator import N1P
 
 from smembench.model.errors import UsageError
+from smembench.studies.bisect import run
 from smembench.studies.bisect.run import bisect
 from smembench.studies.bisect.search import MOST, Measured, Result, Times, next_step
-from smembench.studies.bisect.state import State
+from smembench.studies.bisect.state import TEMPORARY, State, Trial
 from smembench.studies.compare import Rules
 
 COMMITS = 16
@@ -123,6 +125,34 @@ def test_a_search_goes_on_from_any_state() -> None:
     times[8] = [{"a": 1.1}] * 3
     assert next_step(Measured(COMMITS, times), Rules()) == [0, 4, 15]
     assert next_step(Measured(COMMITS, times, frozenset({4})), Rules()) == [0, 5, 15]
+
+
+def test_a_commit_between_is_measured_in_turn_with_the_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / f"{TEMPORARY}work"
+    state = State(
+        package="copier",
+        commits=["1.0", "1.1", "2.0"],
+        subjects=[""] * 3,
+        name="x",
+        threshold=0.005,
+        cases=["case"],
+        keys={},
+        sweeps=[],
+        build="",
+        worktrees=str(work),
+    )
+    state.store(tmp_path)
+    monkeypatch.setattr(
+        run, "_trial", lambda state, folder, worktrees, commit, note: Trial(commit=commit, run=str(commit))
+    )
+    monkeypatch.setattr(run, "load", lambda path, shown: path.name)
+    monkeypatch.setattr(run, "_times", lambda name, state: {"case": 2.0 if name == "2" else 1.0})
+    monkeypatch.setattr(run, "_cause", lambda *arguments: [])
+    found = bisect(tmp_path, print)
+    assert list(found.result.culprits) == [(1, 2)]
+    order = [trial["commit"] for trial in json.loads((tmp_path / "bisect.json").read_text())["trials"]]
+    assert order == [2, 0, 0, 2, 2, 0, *(0, 1, 2), *(2, 1, 0), *(0, 1, 2)]
+    assert not work.exists()
 
 
 def test_history_leaves_the_runs_of_other_commits_out(tmp_path: Path) -> None:

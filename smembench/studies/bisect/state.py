@@ -95,11 +95,13 @@ def begin(config: Config, path: Path, along: tuple[str, str] | str, case: str | 
         UsageError: for revisions and versions that are none, cases that are none, and kernels in no repository.
         DeviceUnavailable: for a device that is missing.
     """
+    start = _of_versions(along) if isinstance(along, str) else {}
     with open_plan(config) as (planned, _, _):
         cases = {item.case.id: item.case for item in planned if not item.skip}
     wanted = chosen(cases, case) or cases.keys()
     followed = [cases[case_id] for case_id in cases if case_id in wanted]
-    start = _of_versions(along) if isinstance(along, str) else _of_commits(path, along, followed)
+    if not isinstance(along, str):
+        start = _of_commits(path, along, followed)
     keys = config.model_dump(mode="json", exclude={"sweep", "name", "seed", "decide", "threshold"}, exclude_none=True)
     folder = output / new_run_id(f"{config.name}-bisect")
     folder.mkdir(parents=True)
