@@ -42,7 +42,7 @@ def case(name: str, dtype: str = "float32", columns: int = 4095, rows: int = 409
         ("transposeVectorized", 4096, 4097, {"float64": 1, "float32": 1, "float16": 1}),
         ("transposeHalfWarp", 4095, 4095, {"float64": 2, "float32": 4, "float16": 4}),
         ("transposeHalfWarp", 4097, 4096, {"float64": 2, "float32": 2, "float16": 4}),
-        ("transposeHalfWarp", 4096, 4097, {"float64": 2, "float32": 2, "float16": 2}),
+        ("transposePaired", 4096, 4097, {"float64": 2, "float32": 2, "float16": 2}),
     ],
 )
 def test_shifted_rows_have_the_conflicts_that_the_docstring_says(
