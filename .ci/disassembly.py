@@ -57,16 +57,16 @@ def checks(capability: str, place: int, word: Instruction, shown: dict[str, Any]
     yield Check("mnemonic", mnemonic(low & 0xFFF), name.partition("_")[0])  # of UCGABAR_ARV and UCGABAR_WAIT
     yield Check("guard", low >> 12 & 0xF, _guard(shown.get("predicate", "")))
     if name in _WIDE:
-        widths = [_SIZES[each] for each in modifiers if each in _SIZES]
+        widths = [_SIZES[entry] for entry in modifiers if entry in _SIZES]
         here = next((access.width for access in accesses(word)), None)
         yield Check("width", here, widths[-1] if widths else 4)
     if name == "BRA" and (jumps := re.search(r"0x([0-9a-f]+)$", text)):
         taken = int(jumps[1], 16) // 16 - place - 1
         yield Check("target", target(place, word), place + 1 + taken * (1 if float(capability) >= 9 else 256))
     if capability == CAPABILITY and low & 0xFFF == 0x223:
-        slots = dict(enumerate(each.strip("-|") for each in text.split(",")[1:4]))
-        kept = {slot: _register(each) for slot, each in slots.items() if each.endswith(".reuse")}
-        read = {number for each in slots.values() if (number := _register(each)) != 255}
+        slots = dict(enumerate(entry.strip("-|") for entry in text.split(",")[1:4]))
+        kept = {slot: _register(entry) for slot, entry in slots.items() if entry.endswith(".reuse")}
+        read = {number for entry in slots.values() if (number := _register(entry)) != 255}
         yield Check("operands", operands(word, {}), (read, kept))
 
 
@@ -97,8 +97,8 @@ def disassembled(code: bytes) -> list[dict[str, Any]]:
         file.flush()
         printed = subprocess.run([tool, "-json", file.name], check=True, capture_output=True, text=True).stdout
     _, (kernel,) = json.loads(printed)
-    found: list[dict[str, Any]] = kernel["sass-instructions"]
-    return found
+    result: list[dict[str, Any]] = kernel["sass-instructions"]
+    return result
 
 
 def compared(capability: str, code: bytes) -> Iterator[Check]:
@@ -110,7 +110,7 @@ def compared(capability: str, code: bytes) -> Iterator[Check]:
 
 def cases() -> list[Case]:
     """A case per kernel and compiler, of the first element type that it takes."""
-    found: dict[tuple[str, str, str], Case] = {}
+    result: dict[tuple[str, str, str], Case] = {}
     for problem in PROBLEMS:
         for dtype in (*WIDE, *NARROW):
             try:
@@ -122,8 +122,8 @@ def cases() -> list[Case]:
                 continue
             for item in planned:
                 if not item.skip and isinstance(registry.kernel_of(item.case).build(item.case), GpuKernel):
-                    found.setdefault((problem, item.case.kernel, item.case.compiler), item.case)
-    return list(found.values())
+                    result.setdefault((problem, item.case.kernel, item.case.compiler), item.case)
+    return list(result.values())
 
 
 def lines(capability: str) -> Iterator[list[object]]:
@@ -156,11 +156,11 @@ def main() -> None:
     parser.add_argument("--capability", default=",".join(_CAPABILITIES), help="separated by commas")
     parser.add_argument("file", type=Path)
     given = parser.parse_args()
-    found = [line for capability in given.capability.split(",") for line in lines(capability)]
+    result = [line for capability in given.capability.split(",") for line in lines(capability)]
     with given.file.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerows([["capability", "kernels", "check", "agree", "differ", "what differs"], *found])
-    sys.exit(1 if any(line[4] for line in found) else 0)
+        rows.writerows([["capability", "kernels", "check", "agree", "differ", "what differs"], *result])
+    sys.exit(1 if any(line[4] for line in result) else 0)
 
 
 if __name__ == "__main__":

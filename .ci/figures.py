@@ -50,18 +50,18 @@ UNCOVERED = {
 @cache
 def cases(run: str) -> pd.DataFrame:
     """The ok cases of a stored run; ``ms`` is the median of their samples where these are stored."""
-    found = pd.read_csv(REFERENCE / run / "cases.csv", low_memory=False).query("status == 'ok'")
-    found["ms"] = found.elapsed_ms
+    result = pd.read_csv(REFERENCE / run / "cases.csv", low_memory=False).query("status == 'ok'")
+    result["ms"] = result.elapsed_ms
     if (samples := REFERENCE / run / "samples.csv").is_file():
-        found["ms"] = found.case_id.map(pd.read_csv(samples).groupby("case_id").elapsed_ms.median())
-    sides = found[["m", "k", "n", "block_x", "block_y"]].astype("Int64").astype("string")
-    found["size"] = sides.m + "x" + sides.k.add("x").fillna("") + sides.n
-    found["block"] = (sides.block_x + "x" + sides.block_y).fillna("")
+        result["ms"] = result.case_id.map(pd.read_csv(samples).groupby("case_id").elapsed_ms.median())
+    sides = result[["m", "k", "n", "block_x", "block_y"]].astype("Int64").astype("string")
+    result["size"] = sides.m + "x" + sides.k.add("x").fillna("") + sides.n
+    result["block"] = (sides.block_x + "x" + sides.block_y).fillna("")
     for name, (factor, kernel, apart) in RELATIONS.items():
         key = ["problem", "dtype", "size", "cache", *apart]
-        others = found[found.kernel == kernel].groupby(key).agg(other=("ms", "min"))
-        found[name] = factor * found.join(others, on=key).other / found.ms
-    return found
+        others = result[result.kernel == kernel].groupby(key).agg(other=("ms", "min"))
+        result[name] = factor * result.join(others, on=key).other / result.ms
+    return result
 
 
 def ends(ratios: Sequence[float] | pd.Series[float]) -> list[float]:
@@ -140,17 +140,17 @@ def covered() -> list[float]:
 
 def together() -> list[float]:
     """The largest difference, in percent, between two GPUs at once and each alone."""
-    found = []
+    result = []
     for fleet in (REFERENCE / "two-gpus").glob("*-fleet"):
         runs = [pd.read_csv(path) for path in fleet.glob("*/*/cases.csv")]
-        found.append(pd.concat(runs).assign(alone=len(runs) == 1))
-    ms = pd.concat(found).groupby(["alone", "case_id"]).elapsed_ms.median()
+        result.append(pd.concat(runs).assign(alone=len(runs) == 1))
+    ms = pd.concat(result).groupby(["alone", "case_id"]).elapsed_ms.median()
     return [100 * float((ms[False] / ms[True] - 1).abs().max())]
 
 
 def limits() -> list[float]:
     """Of each line of the table: the size, the rate of the best kernel, and what it is over."""
-    found: list[float] = []
+    result: list[float] = []
     rows = cases(LIMITS).query("dtype == 'float32' and m == n")
     ours = rows[(rows.compiler == "numba") & ~rows.kernel.isin([*LIBRARIES, "memcpy", "copyGmem"])]
     for problem, sizes, unit in (("matmul", SQUARES, "flops"), ("transpose", (4096, 16384), "bytes")):
@@ -159,8 +159,8 @@ def limits() -> list[float]:
             best = ours[(ours.problem == problem) & (ours.n == n)].nsmallest(1, "ms").iloc[0]
             others = ["cublas"] if problem == "matmul" else ["memcpy", "torch"]
             scale = 1e9 if unit == "flops" else 1e6
-            found += [n, best[unit] / best.ms / scale, *(here.ms[other] / best.ms for other in others)]
-    return found
+            result += [n, best[unit] / best.ms / scale, *(here.ms[other] / best.ms for other in others)]
+    return result
 
 
 def nights(*models: str, asked: str = FALSE) -> list[float]:
@@ -261,7 +261,7 @@ def _table(run: str, block: str) -> Iterator[str]:
             row = dict(zip(names, cells, strict=True))
             kernel, _, of_block = (row.get("kernel") or row["step"]).partition(" ")
             where = row.get("block") or of_block.partition(" ")[0]
-            rows = cases(run)[lambda found: found.kernel == kernel]  # noqa: B023 - called at once
+            rows = cases(run)[lambda result: result.kernel == kernel]  # noqa: B023 - called at once
             rows = rows[rows.block == where.split(" ")[0]] if where else rows
             rates = {"GB/s": rows.bytes / rows.ms / 1e6, "GFLOP/s": rows.flops / rows.ms / 1e6}
             rates |= {"TFLOP/s": rates["GFLOP/s"] / 1e3, "elapsed ms": rows.ms}
@@ -279,7 +279,7 @@ def _table(run: str, block: str) -> Iterator[str]:
 def _pays(run: str, row: dict[str, str]) -> Iterator[str]:
     """A line of where a GPU begins to pay: the CPU's time, and the ratios that it has."""
     _, baseline, *kernels = row
-    here = cases(run)[lambda found: found["size"].isin([f"1x{row['size']}", row["size"].replace("×", "x")])]
+    here = cases(run)[lambda result: result["size"].isin([f"1x{row['size']}", row["size"].replace("×", "x")])]
     ms = here.groupby("kernel").ms.min()
     cpu = ms[baseline.removesuffix(" ms")]
     told = [cpu, *(cpu / ms[kernel] for kernel in kernels if row[kernel])]
@@ -288,7 +288,7 @@ def _pays(run: str, row: dict[str, str]) -> Iterator[str]:
 
 def _ladder(problem: str, run: str, dtype: str, size: str, block: str) -> Iterator[str]:
     """Gains of steps: the least time before over the step's."""
-    rows = cases(run)[lambda found: (found.problem == problem) & (found.dtype == dtype) & (found["size"] == size)]
+    rows = cases(run)[lambda result: (result.problem == problem) & (result.dtype == dtype) & (result["size"] == size)]
     rows = rows[(rows.get("b_layout", "rows") == "rows") & (rows.compiler == "numba")]
     if len(rows.get("inputs", pd.Series()).unique()) > 1:
         rows = rows[rows.inputs == "normal"]
@@ -307,7 +307,7 @@ def _as(value: float, shown: str) -> str:
 
 
 if __name__ == "__main__":
-    found = list(wrong(pages()))
-    print(*found, sep="\n", end="\n" * bool(found))
+    result = list(wrong(pages()))
+    print(*result, sep="\n", end="\n" * bool(result))
     print(f"{len(FIGURES)} marked figures, all times in tables of runs; {len(UNCOVERED)} marks are not computed here")
-    sys.exit(bool(found))
+    sys.exit(bool(result))

@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[1]
 
 def files() -> dict[tuple[str, str], Path]:
     """By problem and name, the file of each kernel for CUDA in Numba, relative to the page."""
-    found: dict[tuple[str, str], Path] = {}
+    result: dict[tuple[str, str], Path] = {}
     for info in pkgutil.walk_packages(smembench.kernels.__path__, "smembench.kernels."):
         module = import_module(info.name)
         for kernel in (getattr(module, "KERNEL", None), *getattr(module, "KERNELS", ())):
             if kernel and "cuda" in info.name.split("."):
                 path = Path(*info.name.split(".")).with_suffix(".py")
-                found[kernel.problem, kernel.name] = path.relative_to("smembench/kernels")
-    return found
+                result[kernel.problem, kernel.name] = path.relative_to("smembench/kernels")
+    return result
 
 
 def table(problem: str, run: str, dtype: str, size: str) -> str:

@@ -54,6 +54,6 @@ def table(of: str) -> str:
 if __name__ == "__main__":
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        filled = FILLED.sub(lambda found: f"<!-- {found[1]} -->\n{table(found[1])}<!-- end -->", text)
+        filled = FILLED.sub(lambda result: f"<!-- {result[1]} -->\n{table(result[1])}<!-- end -->", text)
         page.write_text(filled, encoding="utf-8")
     documents_tables.ALL.write_text(documents_tables.everything(), encoding="utf-8")

@@ -76,13 +76,13 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...],
     words += problem.scalars(case)
     compiled = _compiled(case, program, engine)
     parameters = {
-        each.name: int(word).to_bytes(each.bytes, "little")
-        for each, word in zip(compiled.parameters, words, strict=True)
+        item.name: int(word).to_bytes(item.bytes, "little")
+        for item, word in zip(compiled.parameters, words, strict=True)
     }
     launch = Launch((*program.grid, 1), (*program.block, 1), parameters, program.dynamic_bytes)
     traced = trace(compiled, launch, placed, program.function.__code__.co_filename)
     assert not traced.mistakes, [mistake.text for mistake in traced.mistakes]
-    assert not traced.unfollowed, [each.text for each in traced.unfollowed]
+    assert not traced.unfollowed, [item.text for item in traced.unfollowed]
     return output
 
 

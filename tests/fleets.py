@@ -121,7 +121,7 @@ def made_gpus(
     """
     rng = np.random.default_rng([seed, night, 1])
     own = np.exp(np.random.default_rng(seed).normal(0, spread, (count, len(TIMES))))
-    found = []
+    result = []
     for place in range(count):
         one, host, device = (
             (special or {}).get(place, Special()),
@@ -153,8 +153,8 @@ def made_gpus(
             host=Host(name=host),
         )
         trials = _trials(one, device, own[place], rng, noise, began)
-        found.append(MadeGpu(host, info, description, trials, complete=not one.cut_off))
-    return found
+        result.append(MadeGpu(host, info, description, trials, complete=not one.cut_off))
+    return result
 
 
 def made_fleet(count: int, special: Mapping[int, Special] | None = None, *, per_host: int = 8, seed: int = 0) -> Fleet:
@@ -170,14 +170,14 @@ def _trials(
     noise: float,
     began: datetime,
 ) -> list[Trial]:
-    found = []
+    result = []
     for number in range(1 if one.cut_off else _ROUNDS):
         for place, (made, elapsed_ms) in enumerate(TIMES.items()):
             case = Case(**{name: getattr(made, name) for name in Case.__slots__} | {"device": device})
             level = elapsed_ms * own[place] * (1 + one.slower(case.kernel)) * (1 + rng.normal(0, noise))
             samples = tuple((level * (1 + rng.normal(0, _BETWEEN_SAMPLES, _SAMPLES))).tolist())
             why = (one.failed or {}).get(case.kernel, "")
-            found.append(
+            result.append(
                 Trial(
                     case,
                     number,
@@ -190,4 +190,4 @@ def _trials(
                     conditions=one.conditions,
                 )
             )
-    return found
+    return result

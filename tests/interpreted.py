@@ -57,7 +57,7 @@ def run(case: Case, inputs: tuple[Any, ...]) -> Any:
 
 def main() -> None:
     os.environ["TRITON_INTERPRET"] = "1"
-    (kernel,) = (each for each in registry.kernels() if (each.compiler, each.name) == ("triton", sys.argv[1]))
+    (kernel,) = (item for item in registry.kernels() if (item.compiler, item.name) == ("triton", sys.argv[1]))
     block = None if kernel.default_blocks else Block(16, 16)
     for (m, n, k), stride in product(SHAPES, (None, 130) if kernel.strided else (None,)):
         case = case_of(kernel, m, n, k, block=block, stride=stride)

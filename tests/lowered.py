@@ -39,8 +39,8 @@ class Recorded:
         return slice(first, end)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self.contents[self.note("load", index)]
-        return tuple(found) if isinstance(index, slice) else found[0]
+        outcome = self.contents[self.note("load", index)]
+        return tuple(outcome) if isinstance(index, slice) else outcome[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.contents[self.note("store", index)] = value
@@ -167,7 +167,7 @@ def execute(
 
     ``result`` is the Numba type of a tuple that it returns, whose elements are returned.
     """
-    (declared,) = [each for each in TABLE if each.function is intrinsic]
+    (declared,) = [item for item in TABLE if item.function is intrinsic]
 
     class Models:
         """By an array's type, its model, whose one field here is the address of the data."""
@@ -180,7 +180,7 @@ def execute(
         if isinstance(argument, Recorded):
             return argument
         if isinstance(argument, tuple):
-            fields = tuple(value_of(each, one) for each, one in zip(kind, argument, strict=True))
+            fields = tuple(value_of(item, one) for item, one in zip(kind, argument, strict=True))
             return Value(fields, fields)
         if "float" in str(kind):
             return Value(argument, float_of(kind))

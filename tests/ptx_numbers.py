@@ -66,11 +66,11 @@ def funnel(left: bool, wrap: bool, a: int, b: int, c: int) -> int:
 def extracted(kind: str, a: int, position: int, length: int) -> int:
     position, length, msb = position & 255, length & 255, bits_of(kind) - 1
     sign = 0 if kind[0] == "u" or length == 0 else a >> min(position + length - 1, msb) & 1
-    found = 0
+    result = 0
     for i in range(msb + 1):
         bit = a >> position + i & 1 if i < length and position + i <= msb else sign
-        found |= bit << i
-    return found
+        result |= bit << i
+    return result
 
 
 def inserted(kind: str, a: int, b: int, position: int, length: int) -> int:
@@ -102,20 +102,20 @@ def leading_zeros(kind: str, a: int) -> int:
 
 def permuted(a: int, b: int, c: int) -> int:
     content = a.to_bytes(4, "little") + b.to_bytes(4, "little")
-    found = []
+    result = []
     for number in range(4):
         selector = c >> 4 * number & 15
         byte = content[selector & 7]
-        found.append((255 if byte & 128 else 0) if selector & 8 else byte)
-    return int.from_bytes(bytes(found), "little")
+        result.append((255 if byte & 128 else 0) if selector & 8 else byte)
+    return int.from_bytes(bytes(result), "little")
 
 
 def looked_up(table: int, a: int, b: int, c: int) -> int:
-    found = 0
+    result = 0
     for bit in range(32):
         row = (a >> bit & 1) << 2 | (b >> bit & 1) << 1 | c >> bit & 1
-        found |= (table >> row & 1) << bit
-    return found
+        result |= (table >> row & 1) << bit
+    return result
 
 
 def compared(name: str, a: Any, b: Any) -> bool:
@@ -146,12 +146,12 @@ def rounded(kind: str, exact: Fraction, mode: str = "rn") -> float:
         up = rest * 2 > unit or (rest * 2 == unit and whole % 2 == 1)
     else:
         up = rest > 0 and mode == ("rm" if sign < 0 else "rp")
-    found = (whole + up) * unit
+    result = (whole + up) * unit
     largest = (2 - Fraction(2) ** (1 - digits)) * Fraction(2) ** high
-    if found > largest:
+    if result > largest:
         beyond = inf if mode in ("rn", "rm" if sign < 0 else "rp") else float(largest)
         return copysign(beyond, sign)
-    return copysign(float(found), sign)
+    return copysign(float(result), sign)
 
 
 def finite(*values: float) -> bool:

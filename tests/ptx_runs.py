@@ -88,7 +88,7 @@ def computed(instruction: str, operands: Sequence[Operand], results: Sequence[st
         results: the types by which the results are declared.
     """
     threads = max(len(operand.values) for operand in operands)
-    kinds = tuple((each.register or register_type(each.type), each.uniform) for each in operands)
+    kinds = tuple((item.register or register_type(item.type), item.uniform) for item in operands)
     kernel = _kernel(instruction, kinds, tuple(results))
     arrays, parameters = [GlobalArray("none", SPACING, 8, np.zeros(8, np.uint8))], {}
     for number, (operand, (kind, _)) in enumerate(zip(operands, kinds, strict=True)):
@@ -99,22 +99,22 @@ def computed(instruction: str, operands: Sequence[Operand], results: Sequence[st
         arrays.append(_array(len(arrays), slots))
     outputs = [_array(len(arrays) + number, np.zeros(threads, np.uint64)) for number in range(len(results))]
     launch = Launch((1, 1, 1), (threads, 1, 1), parameters)
-    found = Machine(kernel, launch, Memory(kernel, [*arrays, *outputs], 0), Merging({})).run((0, 0, 0))
-    assert not found.mistakes
-    assert not found.unfollowed
-    columns: list[list[int]] = [_content(each).view(np.uint64).tolist() for each in outputs]
+    result = Machine(kernel, launch, Memory(kernel, [*arrays, *outputs], 0), Merging({})).run((0, 0, 0))
+    assert not result.mistakes
+    assert not result.unfollowed
+    columns: list[list[int]] = [_content(item).view(np.uint64).tolist() for item in outputs]
     return list(zip(*columns, strict=True))
 
 
 def is_followed(instruction: str, operands: Sequence[Operand], results: Sequence[str]) -> bool:
     """Whether the results are known at all."""
-    kinds = tuple((each.register or register_type(each.type), each.uniform) for each in operands)
+    kinds = tuple((item.register or register_type(item.type), item.uniform) for item in operands)
     text = _text(instruction, kinds, tuple(results))
     text = text.replace("ret;", "cvt.u64.u32 %at, %r; ld.global.u8 %r, [%at]; ret;")
     kernel = parse(text).kernels["k"]
     arrays = [_array(number, np.zeros(1, np.uint64)) for number in range(1 + len(operands) + len(results))]
-    found = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), {}), Memory(kernel, arrays, 0), Merging({})).run((0, 0, 0))
-    return not found.unfollowed
+    result = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), {}), Memory(kernel, arrays, 0), Merging({})).run((0, 0, 0))
+    return not result.unfollowed
 
 
 def run_source(

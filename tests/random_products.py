@@ -96,8 +96,8 @@ def hold(kernel: Kernel, rng: random.Random, count: int, run: Run, terms: int = 
         programs.add(variant)
         seed = rng.randrange(2**31)
         print(command(case, seed))
-        for each in dict.fromkeys((PROBLEMS["matmul"].tried_on(case), case)):
-            assert_right(each, run(each), seed=seed)
+        for item in dict.fromkeys((PROBLEMS["matmul"].tried_on(case), case)):
+            assert_right(item, run(item), seed=seed)
         right += 1
     print(f"{kernel.name}: {right} products right, by {len(programs)} programs; {refused} refused")
     assert right == count, f"{refused} products refused, {right} right"

@@ -58,8 +58,8 @@ def run(case: Case, kernel: Kernel, problem: Problem, inputs: tuple[Array, ...])
         output.view("u1")[:] = 0
     with _numba_mended():
         arrays = [array[problem.first(case) :] for array in (output, *inputs)]
-        copies = {each.array: _poisoned(each, arrays) for each in program.tensor_maps if each.copied}
-        mapped = [copies[each.array] if each.copied else arrays[each.array] for each in program.tensor_maps]
+        copies = {item.array: _poisoned(item, arrays) for item in program.tensor_maps if item.copied}
+        mapped = [copies[item.array] if item.copied else arrays[item.array] for item in program.tensor_maps]
         maps = map(Mapped, program.tensor_maps, mapped)
         # Not copied, so that what a tensor map writes is in the output.
         launch(*map(FakeCUDAArray, arrays), *(np.uint32(value) for value in problem.scalars(case)), *maps)
@@ -146,14 +146,14 @@ def _swapped_everywhere(function: Any, simulated: Any) -> Iterator[None]:
     """Replace ``cuda`` by the simulator's in the kernel's module and in those of the functions that it calls."""
     real = cuda  # this module's is replaced as well
     modules = [vars(module) for name, module in [*sys.modules.items()] if name.startswith("smembench")]
-    names = [each for each in (function.__globals__, vars(sys.modules[__name__]), *modules) if each.get("cuda") is real]
+    names = [item for item in (function.__globals__, vars(sys.modules[__name__]), *modules) if item.get("cuda") is real]
     try:
-        for each in names:
-            each["cuda"] = simulated
+        for item in names:
+            item["cuda"] = simulated
         yield
     finally:
-        for each in names:
-            each["cuda"] = real
+        for item in names:
+            item["cuda"] = real
 
 
 def _block_in_turns(kernel: Any) -> Any:
@@ -249,10 +249,10 @@ def _with_one_array_per_line(shared: Any) -> Any:
             if shape == 0:  # dynamic: made before the launch
                 return super().array(shape, dtype)
             code, line = (frame := sys._getframe(1)).f_code, frame.f_lineno
-            found = self._allocations.get((code, line))
-            if found is None:
-                found = self._allocations[code, line] = np.empty(shape, str(dtype))
-                found.view("u1").fill(POISON)
-            return found
+            result = self._allocations.get((code, line))
+            if result is None:
+                result = self._allocations[code, line] = np.empty(shape, str(dtype))
+                result.view("u1").fill(POISON)
+            return result
 
     return Shared

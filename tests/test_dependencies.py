@@ -35,19 +35,19 @@ one to install depends on the GPU's driver."""
 
 
 def declared(*requirements: str) -> set[str]:
-    names = {re.match(r"[\w-]+", each)[0] for each in requirements}  # type: ignore[index]
+    names = {re.match(r"[\w-]+", item)[0] for item in requirements}  # type: ignore[index]
     return {name.replace("_", "-").lower() for name in names} - {"smembench"}
 
 
 CORE = declared(*PROJECT["dependencies"])
-OPTIONAL = declared(*(each for name, extra in EXTRAS.items() if name != "dev" for each in extra))
+OPTIONAL = declared(*(item for name, extra in EXTRAS.items() if name != "dev" for item in extra))
 
 
 def test_the_engine_of_which_private_names_are_used_has_both_bounds() -> None:
     (engine,) = EXTRAS["mlir"]
-    found = re.fullmatch(r"numba-cuda-mlir>=(\d+\.\d+),<(\d+\.\d+)", engine)
-    assert found
-    lowest, beyond = (tuple(map(int, bound.split("."))) for bound in found.groups())
+    result = re.fullmatch(r"numba-cuda-mlir>=(\d+\.\d+),<(\d+\.\d+)", engine)
+    assert result
+    lowest, beyond = (tuple(map(int, bound.split("."))) for bound in result.groups())
     assert beyond == (lowest[0], lowest[1] + 1)
     if find_spec("numba_cuda_mlir"):
         assert lowest <= tuple(map(int, version("numba-cuda-mlir").split(".")[:2])) < beyond
@@ -84,12 +84,12 @@ def imported(folder: str, *, everywhere: bool = True) -> set[str]:
         for path in (ROOT / place).rglob("*.py")
         for name in (path.stem, path.parent.name)
     }
-    found = set()
+    result = set()
     for path in (ROOT / folder).rglob("*.py"):
         modules = imports(ast.parse(path.read_text(encoding="utf-8")), everywhere=everywhere)
         tops = {name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names | own}
-        found |= {distribution(name) for name in tops}
-    return found - {"smembench"}
+        result |= {distribution(name) for name in tops}
+    return result - {"smembench"}
 
 
 def test_what_the_package_imports_is_declared() -> None:

@@ -147,8 +147,8 @@ def test_a_trial_is_on_disk_before_the_next_begins(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_kernel_is_explained_without_a_gpu() -> None:
-    found = smembench.explain_kernel("transposeSmem", n=256, capability="9.0")
-    assert found.degree("load") == 32
+    outcome = smembench.explain_kernel("transposeSmem", n=256, capability="9.0")
+    assert outcome.degree("load") == 32
     assert smembench.explain_kernel("transposeSmemPad", n=256, pad_width=1).degree("load") == 1
 
 
@@ -183,10 +183,10 @@ def test_a_comparison_names_a_side_without_runs() -> None:
 @pytest.mark.slow
 def test_the_best_case_is_found(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "SIDES", (8,))  # every block is compiled
-    found = smembench.tune(
+    outcome = smembench.tune(
         "transpose", n=16, device="cpu", kernel="naiveGmem", samples=3, rounds=1, max_seconds=0.02, warmup=0
     )
-    assert found.best in found.finalists
-    assert len(found.finalists) > 1
-    assert (found.best.problem, found.best.n, found.best.kind) == ("transpose", 16, "cpu")
+    assert outcome.best in outcome.finalists
+    assert len(outcome.finalists) > 1
+    assert (outcome.best.problem, outcome.best.n, outcome.best.kind) == ("transpose", 16, "cpu")
     assert capsys.readouterr() == ("", "")

@@ -45,8 +45,8 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_beside_the_rooms_there_is_only_the_face() -> None:
-    found = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
-    assert found == {*ROOMS, *FACE}
+    result = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
+    assert result == {*ROOMS, *FACE}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

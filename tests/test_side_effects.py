@@ -77,11 +77,11 @@ def lesson(name: str) -> object:
     """Of the experiments with a process of their own only the first is run: the others are started as it is."""
     from smembench.studies.lesson import run
 
-    isolated, found = run.isolated, list[Any]()
+    isolated, outcome = run.isolated, list[Any]()
 
     def first(*which: Any) -> Any:
-        found.extend([] if found else [isolated(*which)])
-        return found[0]
+        outcome.extend([] if outcome else [isolated(*which)])
+        return outcome[0]
 
     with patch.object(run, "isolated", first):
         return [result.observation.text for result in run.results(name, "cpu", 1, lambda experiment: None)]
@@ -120,7 +120,7 @@ def registered() -> list[int]:
     from numba.cuda.core.imputils import builtin_registry as lowering
     from numba.cuda.typing.templates import builtin_registry as typing
 
-    return [len(each) for each in (typing.functions, typing.attributes, typing.globals, lowering.functions)]
+    return [len(item) for item in (typing.functions, typing.attributes, typing.globals, lowering.functions)]
 
 
 def numbas_own() -> None:
@@ -238,8 +238,8 @@ def test_eight_threads_that_explain_compile_and_measure_give_what_one_gives() ->
     ]
     wanted = [task() for task in work]
     with ThreadPoolExecutor(8) as threads:
-        found = [threads.submit(task) for task in work * 4]
-        assert [each.result() for each in found] == wanted * 4
+        outcome = [threads.submit(task) for task in work * 4]
+        assert [item.result() for item in outcome] == wanted * 4
 
 
 def test_numpy_keeps_no_name_that_it_does_not_have(tmp_path: Path) -> None:

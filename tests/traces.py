@@ -10,15 +10,15 @@ from smembench.studies.explain import Axes, cases, explainable
 
 def case(kernel: str, block: str = "32x32", dtype: str = "float32", pad: int = 1, n: int = 4096) -> Case:
     """The one case of a kernel that the options of explain mean."""
-    (found,) = cases(kernel, Axes(block if explainable()[kernel].blocks else None, dtype, str(pad)), n=n)
-    return found
+    (result,) = cases(kernel, Axes(block if explainable()[kernel].blocks else None, dtype, str(pad)), n=n)
+    return result
 
 
 def elements(traced: Trace, array: str, itemsize: int) -> list[int]:
     """Indices of the elements that lanes load or store, each as often as they do."""
-    found: list[int] = []
+    result: list[int] = []
     for request in traced.requests:
         if request.site.array == array:
             starts = [address % SPACING // itemsize for address in request.addresses if address is not None]
-            found += [start + i for start in starts for i in range(request.site.width // itemsize)]
-    return found
+            result += [start + i for start in starts for i in range(request.site.width // itemsize)]
+    return result

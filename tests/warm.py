@@ -116,9 +116,9 @@ def _serve() -> None:
 
     for module in ("numba.cuda", "cuda.core", "pandas", "typer", "rich.progress"):
         import_module(module)
-    for found in walk_packages(smembench.__path__, "smembench."):
-        if not found.name.endswith("__main__"):
-            import_module(found.name)
+    for result in walk_packages(smembench.__path__, "smembench."):
+        if not result.name.endswith("__main__"):
+            import_module(result.name)
     gc.collect()
     gc.freeze()  # or a child's first collection would touch, and so copy, all of it
     running: dict[int, int] = {}  # by what becomes readable when a process ends

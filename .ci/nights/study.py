@@ -62,12 +62,12 @@ def last(before: Sequence[Run], new: Run, count: int = WARM, rules: Rules | None
     return compare_with_last(before, new, count, rules or Rules())
 
 
-def told(found: Comparison, case: str) -> bool:
+def told(result: Comparison, case: str) -> bool:
     """Whether a case is slower."""
-    return any(slower.case.id == case for slower in found.regressions)
+    return any(slower.case.id == case for slower in result.regressions)
 
 
-def note(found: Found, asked: str, comparison: Comparison) -> None:
+def note(result: Found, asked: str, comparison: Comparison) -> None:
     """Count a night in which nothing changed."""
     changed = sum(case.verdict in (Verdict.SLOWER, Verdict.FASTER) for case in comparison.cases)
     covered = [case.low <= 1 <= case.high for case in comparison.cases if case.low and case.high]
@@ -76,44 +76,44 @@ def note(found: Found, asked: str, comparison: Comparison) -> None:
         ("false cases", changed, len(comparison.cases)),
         ("covered", sum(covered), len(covered)),
     ):
-        found[f"{asked}: {what}", "yes"] += yes
-        found[f"{asked}: {what}", "of"] += of
+        result[f"{asked}: {what}", "yes"] += yes
+        result[f"{asked}: {what}", "of"] += of
 
 
 def unchanged(model: Model, seed: int, nights: int = NIGHTS) -> Found:
     """Nights in which nothing changed, by ``last:7``; the last of them also otherwise."""
-    found: Found = Counter()
+    result: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(WARM + nights)]
     for place in range(WARM, len(runs)):
         before, new = runs[:place], runs[place]
         judged = last(before, new)
-        note(found, "last:7", judged)
+        note(result, "last:7", judged)
         if model.levels:
             slow = sum(made.slower[:place])
             known = "once each level was seen on three nights" if 3 <= slow <= place - 3 else "before"
-            found[f"last:7: false nights, {known}", "yes"] += bool(judged.regressions)
-            found[f"last:7: false nights, {known}", "of"] += 1
-    note(found, "last:1", last(before, new, 1))
-    note(found, "last:3", last(before, new, 3))
-    note(found, "A B alone", compare_runs(before[-1:], [new]))
-    note(found, "A B", compare_runs(before[-1:], [new], beside=before[-11:-1]))
-    return found
+            result[f"last:7: false nights, {known}", "yes"] += bool(judged.regressions)
+            result[f"last:7: false nights, {known}", "of"] += 1
+    note(result, "last:1", last(before, new, 1))
+    note(result, "last:3", last(before, new, 3))
+    note(result, "A B alone", compare_runs(before[-1:], [new]))
+    note(result, "A B", compare_runs(before[-1:], [new], beside=before[-11:-1]))
+    return result
 
 
 def noisy(model: Model, seed: int, nights: int = NIGHTS) -> Found:
     """Nights whose rounds are noisier."""
-    found: Found = Counter()
+    result: Found = Counter()
     made = Nights(model, seed)
     before = [made.next() for _ in range(WARM)]
     for by, _ in product((0.01, 0.02), range(nights)):
-        note(found, f"rounds {by:.0%} noisier", last(before, made.next(noisier=by)))
-    return found
+        note(result, f"rounds {by:.0%} noisier", last(before, made.next(noisier=by)))
+    return result
 
 
 def seen(model: Model, seed: int, sizes: Sequence[float] = SIZES) -> Found:
     """One case slower, on its first night: after seven nights, after thirty, and after one bad night, 10 % slower."""
-    found: Found = Counter()
+    result: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(31)]
     rng = np.random.default_rng(seed)
@@ -122,13 +122,13 @@ def seen(model: Model, seed: int, sizes: Sequence[float] = SIZES) -> Found:
         for size in sizes:
             for nights in (WARM, 30) if size in (0.02, 0.03) else (WARM,):
                 asked = f"{size:.0%} in {name} after {nights} nights"
-                found[asked, "yes"] += told(last(runs[:nights], slowed(runs[nights], {case: size})), case)
-                found[asked, "of"] += 1
+                result[asked, "yes"] += told(last(runs[:nights], slowed(runs[nights], {case: size})), case)
+                result[asked, "of"] += 1
         bad = [*runs[:4], slowed(runs[4], {case: 0.1}), *runs[5:WARM]]
         asked = f"5% in {name} after a bad night"
-        found[asked, "yes"] += told(last(bad, slowed(runs[WARM], {case: 0.05})), case)
-        found[asked, "of"] += 1
-    return found
+        result[asked, "yes"] += told(last(bad, slowed(runs[WARM], {case: 0.05})), case)
+        result[asked, "of"] += 1
+    return result
 
 
 def held(
@@ -137,15 +137,15 @@ def held(
     sizes: Mapping[float, Sequence[int]] = MappingProxyType({0.02: (1, 2, 3), 0.03: ALL, 0.1: (1, 14)}),
 ) -> Found:
     """A step in one case of 30 µs to 30 ms, on some of the nights since, counted from 1."""
-    found: Found = Counter()
+    result: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(WARM + HELD)]
     case = made.cases[np.random.default_rng(seed).choice(np.flatnonzero((made.base >= 0.03) & (made.base < 30.0)))]
     for size, nights in sizes.items():
         after = [slowed(run, {case: size}) for run in runs[WARM:]]
         seen = [told(last([*runs[:WARM], *after[: night - 1]], after[night - 1]), case) for night in nights]
-        _note_held(found, f"held {size:.0%}", nights, seen)
-    return found
+        _note_held(result, f"held {size:.0%}", nights, seen)
+    return result
 
 
 def together(
@@ -156,28 +156,28 @@ def together(
     ),
 ) -> Found:
     """A step in all cases by a lower clock, which the rows record: whether a night says that any of them is slower."""
-    found: Found = Counter()
+    result: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(WARM + HELD)]
     for size, nights in sizes.items():
         after = [clocked(slowed(run, dict.fromkeys(made.cases, size)), 1 / (1 + size)) for run in runs[WARM:]]
         seen = [bool(last([*runs[:WARM], *after[: night - 1]], after[night - 1]).regressions) for night in nights]
-        _note_held(found, f"all {100 * size:g}% slower", nights, seen)
-    return found
+        _note_held(result, f"all {100 * size:g}% slower", nights, seen)
+    return result
 
 
-def _note_held(found: Found, asked: str, nights: Sequence[int], seen: Sequence[bool]) -> None:
+def _note_held(result: Found, asked: str, nights: Sequence[int], seen: Sequence[bool]) -> None:
     for night, yes in zip(nights, seen, strict=True):
-        found[f"{asked}: night {night:02}", "yes"] += yes
-        found[f"{asked}: night {night:02}", "of"] += 1
+        result[f"{asked}: night {night:02}", "yes"] += yes
+        result[f"{asked}: night {night:02}", "of"] += 1
     if tuple(nights[:3]) == (1, 2, 3):
-        found[f"{asked}: one of nights 1 to 3", "yes"] += any(seen[:3])
-        found[f"{asked}: one of nights 1 to 3", "of"] += 1
+        result[f"{asked}: one of nights 1 to 3", "yes"] += any(seen[:3])
+        result[f"{asked}: one of nights 1 to 3", "of"] += 1
 
 
 def again(model: Model, seed: int) -> Found:
     """One case 10 % slower for five nights, repaired for five, and again; each time on the first and the last night."""
-    found: Found = Counter()
+    result: Found = Counter()
     made = Nights(model, seed)
     runs = [made.next() for _ in range(WARM + 25)]
     case = made.cases[np.random.default_rng(seed).choice(np.flatnonzero((made.base >= 0.03) & (made.base < 30.0)))]
@@ -187,11 +187,11 @@ def again(model: Model, seed: int) -> Found:
     ]
     for time, first in enumerate(range(WARM, len(runs), 10), start=1):
         for night in (first, first + 4):
-            found[f"10% for five nights, repaired, again: time {time}", "yes"] += told(
+            result[f"10% for five nights, repaired, again: time {time}", "yes"] += told(
                 last(shown[:night], shown[night]), case
             )
-            found[f"10% for five nights, repaired, again: time {time}", "of"] += 1
-    return found
+            result[f"10% for five nights, repaired, again: time {time}", "of"] += 1
+    return result
 
 
 def _tasks(seeds: Iterable[int]) -> Iterator[tuple[str, Callable[[], Found]]]:
@@ -240,7 +240,7 @@ def main(path: Path, series: int = 40, first: int = 0) -> None:
 
 def table(totals: Mapping[str, Found]) -> str:
     """The counts as CSV."""
-    asked = [(name, what) for name, found in totals.items() for what in sorted({what for what, _ in found})]
+    asked = [(name, what) for name, result in totals.items() for what in sorted({what for what, _ in result})]
     counts = [(name, what, totals[name][what, "yes"], totals[name][what, "of"]) for name, what in asked]
     records = [[name, what, str(yes), str(of), f"{yes / max(of, 1):.4f}"] for name, what, yes, of in counts]
     return table_text(("model", "asked", "yes", "of", "share"), records)

@@ -48,7 +48,7 @@ def _typed(number: int, kernel: dict[str, Any], build: Path) -> tuple[Any, Any]:
     written.write_text("\n".join([*lines, ast.unparse(tree), ""]))
     names: dict[str, Any] = {"__name__": f"kernel_{number}"}
     exec(compile(written.read_text(), str(written), "exec"), names)
-    signatures = [ast.unparse(each.args[0]) for each in decorators if isinstance(each, ast.Call) and each.args]
+    signatures = [ast.unparse(item.args[0]) for item in decorators if isinstance(item, ast.Call) and item.args]
     if text := kernel.get("types") or next(iter(signatures), None):
         return names[tree.name], eval(text, names)
     return names[tree.name], tuple(map(_type, given(kernel)))

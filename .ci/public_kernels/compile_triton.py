@@ -46,7 +46,7 @@ def compile_triton(number: int, kernel: dict[str, Any], sources: Path, build: Pa
 def _function(number: int, kernel: dict[str, Any], sources: Path, build: Path) -> Any:
     """A kernel as a function of Triton's, from a file of its own with what it calls."""
     file = kernel["file"]
-    paths = [each if ":" in each else f"{file}:{each}" for each in [*kernel.get("with", ()), kernel["name"]]]
+    paths = [item if ":" in item else f"{file}:{item}" for item in [*kernel.get("with", ()), kernel["name"]]]
     lines = ["import triton", "import triton.language as tl", *kernel.get("before", ())]
     for path in paths:
         folder, _, name = path.partition(":")

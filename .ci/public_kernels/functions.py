@@ -19,13 +19,13 @@ def source(file: Path, path: str, decorated: Callable[[str], bool] = lambda deco
     """
     scopes: list[ast.AST] = [ast.parse(file.read_text())]
     for name in path.split("."):
-        scopes = [each for scope in scopes for each in _defined(scope) if _name(each) == name]
+        scopes = [item for scope in scopes for item in _defined(scope) if _name(item) == name]
     if not scopes:
         raise LookupError(f"{file.name} has no {path}")
-    found = ([each for each in scopes if isinstance(each, ast.FunctionDef)] or scopes)[-1]
-    if isinstance(found, ast.FunctionDef):
-        found.decorator_list = [each for each in found.decorator_list if decorated(ast.unparse(each))]
-    return ast.unparse(found)
+    result = ([item for item in scopes if isinstance(item, ast.FunctionDef)] or scopes)[-1]
+    if isinstance(result, ast.FunctionDef):
+        result.decorator_list = [item for item in result.decorator_list if decorated(ast.unparse(item))]
+    return ast.unparse(result)
 
 
 def _name(definition: ast.AST) -> str:
@@ -38,10 +38,10 @@ def _name(definition: ast.AST) -> str:
 
 def _defined(scope: ast.AST) -> list[ast.AST]:
     """What is defined in a scope itself, in branches and other blocks of it, too."""
-    found: list[ast.AST] = []
+    result: list[ast.AST] = []
     for child in ast.iter_child_nodes(scope):
         if isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Assign):
-            found.append(child)
+            result.append(child)
         else:
-            found += _defined(child)
-    return found
+            result += _defined(child)
+    return result

@@ -53,13 +53,13 @@ class Task:
 
 def study(task: Task) -> Found:
     """False alarms, and which GPUs are found that are slow in all metrics or in one: by so much, or beyond the edge."""
-    found: Found = Counter()
+    result: Found = Counter()
     model, rng = MODELS[task.model], np.random.default_rng([task.seed, task.count])
     for _ in range(task.quiet):
         fleet = simulated(model, task.count, rng)
         named = np.asarray(np.any(_named(*measured(fleet, rng))[:, fleet.normal], axis=0))
-        note(found, "false alarms", named.tolist())
-        note(found, "fleets with a false alarm", [bool(named.any())])
+        note(result, "false alarms", named.tolist())
+        note(result, "fleets with a false alarm", [bool(named.any())])
     beyond = edge(model, EDGE)
     power, memory = 0, METRICS - 1
     for _ in range(task.slow):
@@ -70,28 +70,28 @@ def study(task: Task) -> Found:
             step, everywhere = math.log1p(size), times.copy()
             everywhere[:, bad] += step
             told = np.asarray(np.any(_named(everywhere, noise)[:, bad], axis=0))
-            note(found, f"{size:.1%} slower in all metrics", told.tolist())
+            note(result, f"{size:.1%} slower in all metrics", told.tolist())
             for what, metric in (("a metric limited by power", power), ("a metric of memory", memory)):
                 to_edge = beyond[metric] - fleet.times[metric, bad]
                 for where, more in (("slower in", step), ("beyond the edge in", step + to_edge)):
                     somewhere = times.copy()
                     somewhere[metric, bad] += more
-                    note(found, f"{size:.1%} {where} {what}", _named(somewhere, noise)[metric, bad].tolist())
-    return found
+                    note(result, f"{size:.1%} {where} {what}", _named(somewhere, noise)[metric, bad].tolist())
+    return result
 
 
 def _named(times: Floats, noise: Floats) -> Flags:
     """Which figures are called slow, shape (metrics, GPUs); nothing is seen in earlier runs."""
-    found = outliers(times, noise, math.log1p(RULES.threshold), LEVEL)
-    asked = np.vstack([found.p, np.ones((QUESTIONS - METRICS, times.shape[1]))])
+    result = outliers(times, noise, math.log1p(RULES.threshold), LEVEL)
+    asked = np.vstack([result.p, np.ones((QUESTIONS - METRICS, times.shape[1]))])
     adjusted = np.apply_along_axis(discovery_rates, 0, asked)[:METRICS]
     return np.asarray(adjusted <= RULES.false_alarms)
 
 
-def note(found: Found, asked: str, answers: Sequence[bool]) -> None:
+def note(result: Found, asked: str, answers: Sequence[bool]) -> None:
     """Count answers."""
-    found[asked, "yes"] += sum(answers)
-    found[asked, "of"] += len(answers)
+    result[asked, "yes"] += sum(answers)
+    result[asked, "of"] += len(answers)
 
 
 def tasks(effort: float) -> Iterator[Task]:
@@ -104,9 +104,9 @@ def tasks(effort: float) -> Iterator[Task]:
 def table(totals: dict[tuple[str, int], Found]) -> str:
     """The counts as CSV."""
     records = []
-    for (model, count), found in totals.items():
-        for what in dict.fromkeys(what for what, _ in found):
-            yes, of = found[what, "yes"], found[what, "of"]
+    for (model, count), result in totals.items():
+        for what in dict.fromkeys(what for what, _ in result):
+            yes, of = result[what, "yes"], result[what, "of"]
             records.append([model, str(count), what, str(yes), str(of), f"{yes / of:.5f}"])
     return table_text(("model", "gpus", "asked", "yes", "of", "share"), records)
 
@@ -116,8 +116,8 @@ def main(path: Path, effort: float) -> None:
     planned = list(tasks(effort))
     totals: dict[tuple[str, int], Found] = {}
     with ProcessPoolExecutor(2) as pool:
-        for task, found in zip(planned, pool.map(study, planned), strict=True):
-            totals.setdefault((task.model, task.count), Counter()).update(found)
+        for task, result in zip(planned, pool.map(study, planned), strict=True):
+            totals.setdefault((task.model, task.count), Counter()).update(result)
     path.write_text(table(totals), encoding="utf-8")
 
 

@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     given = parser.parse_args()
     output = Output(given.file)
-    found: list[Counted] = []
+    result: list[Counted] = []
     interrupted = False
     with locked(["cuda:0"]):
         info = gpu_info(0)  # without a context, which would share the GPU with what is counted
@@ -42,14 +42,14 @@ def main() -> None:
             raise SmembenchError(f"device cuda: {why_unusable()}")
         print(f"random requests of --seed {given.seed} under ncu", file=sys.stderr)
         try:
-            found.extend(compare(given.seed, given.requests, info.compute_capability or "", _progress))
+            result.extend(compare(given.seed, given.requests, info.compute_capability or "", _progress))
         except KeyboardInterrupt:
             interrupted = True
-    output.write(csv(request_records(found)))
-    print(drawn(sections(found, info, given.seed)))
+    output.write(csv(request_records(result)))
+    print(drawn(sections(result, info, given.seed)))
     if interrupted:
-        raise SmembenchError(f"interrupted: {len(found)} requests were counted")
-    if wrong := failures(found):
+        raise SmembenchError(f"interrupted: {len(result)} requests were counted")
+    if wrong := failures(result):
         raise SmembenchError(f"{number_of(len(wrong), 'request')} not counted as predicted")
 
 

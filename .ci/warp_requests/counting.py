@@ -61,8 +61,8 @@ def _counted(seed: int, count: int, capability: str, done: Done) -> Iterator[Cou
         with TemporaryDirectory() as folder:
             stop = Path(folder, "stop")
             child = ["warp_requests.child", str(seed), str(count), capability, what, str(stop)]
-            found, cut = watched(child, metrics, stop, launched, launches=len(asked))
-        of_metrics = zip(*(found.get(metric, ()) for metric in metrics), strict=False)
+            result, cut = watched(child, metrics, stop, launched, launches=len(asked))
+        of_metrics = zip(*(result.get(metric, ()) for metric in metrics), strict=False)
         for request, figures in zip(asked, of_metrics, strict=False):
             yield Counted(request, round(figures[metrics.index(request.family.metric)]))
         if cut:
@@ -74,6 +74,6 @@ def _launched(done: Done, what: str, before: int, of: int, number: int) -> None:
     done(what, before + number, of)
 
 
-def failures(found: Iterable[Counted]) -> list[Counted]:
+def failures(result: Iterable[Counted]) -> list[Counted]:
     """Those that contradict a rule by which ``explain`` predicts."""
-    return [item for item in found if not (item.request.family.guess or item.agrees)]
+    return [item for item in result if not (item.request.family.guess or item.agrees)]

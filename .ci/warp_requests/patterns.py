@@ -53,9 +53,9 @@ def _paired(rng: Random) -> Places:
 
 def _but_one(rng: Random) -> Places:
     """As ``_paired``, but for one lane."""
-    found = _paired(rng)
-    found[rng.randrange(WARP)] = rng.randrange(SPAN)
-    return found
+    result = _paired(rng)
+    result[rng.randrange(WARP)] = rng.randrange(SPAN)
+    return result
 
 
 def _paired_by_part(rng: Random) -> Places:

@@ -88,14 +88,14 @@ def _as_stores(addresses: Addresses, width: int, kind: str) -> int:
 
 def _in_turns(addresses: Addresses, width: int, kind: str) -> int:
     """As if lanes of one bank took turns, even for the same word; by the parts of the warp in which stores go."""
-    lanes, found = min(WARP, BANKS * WORD_BYTES // width), _OF_A_LAUNCH
+    lanes, result = min(WARP, BANKS * WORD_BYTES // width), _OF_A_LAUNCH
     for first in range(0, WARP, lanes):
         banks = [0] * BANKS
         for _, address in active_lanes(addresses[first : first + lanes], width):
             for byte in range(address, address + width, WORD_BYTES):
                 banks[bank_of(byte)] += 1
-        found += max(banks)
-    return found
+        result += max(banks)
+    return result
 
 
 def _sectors(addresses: Addresses, width: int, kind: str) -> int:
@@ -127,14 +127,14 @@ FAMILIES: Sequence[Family] = tuple(_families())
 def drawn(seed: int, count: int, capability: tuple[int, int]) -> list[Request]:
     """At least ``count`` requests of the families that are asked about, and fewer of the others, of each pattern."""
     asked = sum(family.asked for family in FAMILIES)
-    found = []
+    result = []
     for family in FAMILIES:
         if family.capability <= capability:
             rng = Random(f"{seed} {family.entry}")
             for number in range(-(-count // (asked if family.asked else _FEWER))):
                 pattern = [*PATTERNS][number % len(PATTERNS)]
-                found.append(Request(family, pattern, _addresses(family, pattern, rng)))
-    return found
+                result.append(Request(family, pattern, _addresses(family, pattern, rng)))
+    return result
 
 
 def part(requests: Sequence[Request], what: str) -> list[Request]:
@@ -147,5 +147,5 @@ def _addresses(family: Family, pattern: str, rng: Random) -> Addresses:
     if family.lanes is not None:
         some = next(place for place in places if place is not None)
         places = [some if place is None else place for place in places[: family.lanes]]
-    found = [None if place is None else place * family.width for place in places]
-    return (*found, *[None] * (WARP - len(found)))
+    result = [None if place is None else place * family.width for place in places]
+    return (*result, *[None] * (WARP - len(result)))

@@ -12,12 +12,12 @@ from smembench.views.sections import Section, table
 from warp_requests.counting import Counted, failures
 
 
-def sections(found: Sequence[Counted], device: DeviceInfo, seed: int) -> list[Section]:
+def sections(result: Sequence[Counted], device: DeviceInfo, seed: int) -> list[Section]:
     """A line per instruction, with the first exception of each, and a line per pattern."""
-    families = grouped(found, lambda item: item.request.family)
-    predicted = [item for item in found if not item.request.family.guess]
+    families = grouped(result, lambda item: item.request.family)
+    predicted = [item for item in result if not item.request.family.guess]
     patterns = grouped(predicted, lambda item: item.request.pattern)
-    holding = len(predicted) - len(failures(found))
+    holding = len(predicted) - len(failures(result))
     return [
         table(
             f"{device.model} · driver {device.driver} · random requests of one warp, seed {seed}",
@@ -48,19 +48,19 @@ def sections(found: Sequence[Counted], device: DeviceInfo, seed: int) -> list[Se
     ]
 
 
-def _exception(found: Sequence[Counted]) -> str:
+def _exception(result: Sequence[Counted]) -> str:
     """The first that does not agree, in a sentence."""
-    first = next(item for item in found if not item.agrees)
+    first = next(item for item in result if not item.agrees)
     family, pattern = first.request.family, first.request.pattern
     what = f"{family.kind}, {family.width} bytes, {pattern}"
     return f"{what}: {first.request.predicted} predicted, {first.count} counted, at addresses {first.request}"
 
 
-def _agreeing(found: Sequence[Counted]) -> int:
-    return sum(item.agrees for item in found)
+def _agreeing(result: Sequence[Counted]) -> int:
+    return sum(item.agrees for item in result)
 
 
-def request_records(found: Sequence[Counted]) -> list[Record]:
+def request_records(result: Sequence[Counted]) -> list[Record]:
     """Each request with its count, as in results/reference/h200-shared-requests.csv; global ones have sectors."""
     return [
         {
@@ -70,5 +70,5 @@ def request_records(found: Sequence[Counted]) -> list[Record]:
             **{what: item.count if what == item.unit else None for what in ("wavefronts", "sectors")},
             "pattern": item.request.pattern,
         }
-        for item in found
+        for item in result
     ]

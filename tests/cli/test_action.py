@@ -64,7 +64,7 @@ def test_a_pull_request_gets_a_comment_with_the_comparison(tmp_path: Path) -> No
     }
 
     def filled(text: str) -> str:
-        return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: inputs[found[1]], text)
+        return re.sub(r"\$\{\{ (.+?) \}\}", lambda result: inputs[result[1]], text)
 
     def ran(step: dict[str, Any]) -> int:
         own = {name: filled(text) for name, text in step.get("env", {}).items()}

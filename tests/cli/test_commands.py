@@ -386,8 +386,8 @@ def test_completion_offers_what_the_command_takes(
     program: Program, words: str, offered: set[str], others: set[str]
 ) -> None:
     completed = program(_SMEMBENCH_COMPLETE="complete_bash", COMP_WORDS=f"smembench {words}", COMP_CWORD=2)
-    found = set(completed.stdout.split())
-    assert (offered <= found, found & others) == (True, set())
+    result = set(completed.stdout.split())
+    assert (offered <= result, result & others) == (True, set())
 
 
 def test_python_m_is_called_by_the_name_that_its_completion_needs(program: Program) -> None:

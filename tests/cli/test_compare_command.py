@@ -42,9 +42,9 @@ def slowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_regression_is_named_and_exits_3(program: Program, slowed: Path) -> None:
-    found = program("compare", NIGHTLY, slowed)
-    assert (found.returncode, found.stderr) == (3, "found: 1 slower\n")
-    lines = found.stdout.splitlines()
+    result = program("compare", NIGHTLY, slowed)
+    assert (result.returncode, result.stderr) == (3, "found: 1 slower\n")
+    lines = result.stdout.splitlines()
     (difference,) = (line for line in lines if line.startswith("numba"))
     assert difference.split() == ["numba", "0.68.0", "0.69.0"]
     (slower,) = (line for line in lines if line.startswith("slower"))
@@ -60,8 +60,8 @@ def test_what_is_not_slower_is_no_regression(program: Program, slowed: Path) -> 
         (NIGHTLY, slowed, "--fail-on", "never"),
         (NIGHTLY, slowed, "--threshold", 9),
     ):
-        found = program("compare", *arguments)
-        assert (found.returncode, found.stderr) == (0, ""), arguments
+        result = program("compare", *arguments)
+        assert (result.returncode, result.stderr) == (0, ""), arguments
 
 
 def test_a_run_compared_with_itself_is_no_success_wherever_its_files_are(program: Program, tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_a_run_compared_with_itself_is_no_success_wherever_its_files_are(program
     (unsampled / "samples.csv").unlink()
     (tmp_path / "link").symlink_to(NIGHTS[0])
     for again in (NIGHTS[0], NIGHTS[0] / "cases.csv", copy, unsampled, tmp_path / "link", f"{NIGHTS[1]},{copy}"):
-        found = program("compare", NIGHTS[0], again)
-        assert found.returncode == 5, found.stderr
-        assert found.stderr.startswith(f"smembench: {NIGHTS[0].name} is on both sides: ")
+        result = program("compare", NIGHTS[0], again)
+        assert result.returncode == 5, result.stderr
+        assert result.stderr.startswith(f"smembench: {NIGHTS[0].name} is on both sides: ")
     assert program("baseline", "set", copy).returncode == 0
     pinned = program("compare", "baseline", copy)
     assert (pinned.returncode, "is on both sides" in pinned.stderr) == (5, True)
@@ -92,12 +92,12 @@ def test_a_regression_that_comes_with_a_driver_is_told_every_night_and_names_it(
         file.write_text(json.dumps(described))
     new = results / NIGHTS[number - 1].name
     for base in ("last:7", results / NIGHTS[6].name):
-        found = program("compare", base, new)
-        assert found.returncode == 3, found.stderr
-        causes = [line for line in found.stdout.splitlines() if line.startswith("possible cause of slower: ")]
+        result = program("compare", base, new)
+        assert result.returncode == 3, result.stderr
+        causes = [line for line in result.stdout.splitlines() if line.startswith("possible cause of slower: ")]
         assert causes
         assert all("ownTile" in cause for cause in causes)
-        assert "cuda:0 driver was 580.1, is 590.2" in " ".join(found.stdout.split())
+        assert "cuda:0 driver was 580.1, is 590.2" in " ".join(result.stdout.split())
 
 
 def test_that_nothing_was_compared_is_no_success(program: Program) -> None:
@@ -105,18 +105,18 @@ def test_that_nothing_was_compared_is_no_success(program: Program) -> None:
     reduction, limits = (ROOT / f"results/reference/{name}" for name in ("20261129T121632Z-reduction", LIMITS))
     for new, why in ((reduction, "no case is in both"), (limits, "no case is comparable")):
         for option in ((), ("--fail-on", "ambiguous"), ("--json",)):
-            found = program("compare", NIGHTLY, new, *option)
-            assert found.returncode == 5, option
-            assert found.stderr.startswith(f"smembench: nothing was compared: {why}"), option
+            result = program("compare", NIGHTLY, new, *option)
+            assert result.returncode == 5, option
+            assert result.stderr.startswith(f"smembench: nothing was compared: {why}"), option
         assert program("compare", NIGHTLY, new, "--fail-on", "never").returncode == 0
 
 
 def test_gpus_that_differ_are_compared_if_that_is_asked_for(program: Program) -> None:
     h100, h200 = (ROOT / f"results/reference/{name}" for name in ("20261123T200119Z-limits", LIMITS))
-    found = program("compare", h100, h200)
-    assert (found.returncode, "--across device" in found.stderr) == (5, True)
-    found = program("compare", h100, h200, "--across", "device", "--fail-on", "never")
-    assert (found.returncode, found.stderr) == (0, "")
+    result = program("compare", h100, h200)
+    assert (result.returncode, "--across device" in result.stderr) == (5, True)
+    result = program("compare", h100, h200, "--across", "device", "--fail-on", "never")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_ambiguity_fails_where_it_is_asked_to(program: Program) -> None:
@@ -129,9 +129,9 @@ def test_a_run_that_is_left_out_of_the_newest_is_named_once(program: Program, tm
     results = Path(shutil.copytree(NIGHTS[0].parent, tmp_path / "results"))
     file = results / NIGHTS[3].name / "run.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"started_at_utc": "2099-01-01T00:00:00+00:00"}))
-    found = program("compare", "last:7", "results/last", cwd=tmp_path)
-    assert found.returncode == 3
-    assert found.stderr.count("smembench: left out") == 1
+    result = program("compare", "last:7", "results/last", cwd=tmp_path)
+    assert result.returncode == 3
+    assert result.stderr.count("smembench: left out") == 1
 
 
 def test_a_real_slowdown_on_a_gpu_is_told_every_night_and_nothing_else(program: Program) -> None:
@@ -139,16 +139,16 @@ def test_a_real_slowdown_on_a_gpu_is_told_every_night_and_nothing_else(program: 
     for number in (4, 8, 9, 10, 11, 12):
         night = NIGHTS[number - 1]
         ran = program("compare", "last:7", night, "--json")
-        (found,) = json.loads(ran.stdout)["compared"]
-        slower = [case["case_id"] for case in found["cases"] if case["verdict"] == "slower"]
+        (result,) = json.loads(ran.stdout)["compared"]
+        slower = [case["case_id"] for case in result["cases"] if case["verdict"] == "slower"]
         assert (ran.returncode, len(slower)) == ((3, 4) if number > 8 else (0, 0)), night
         assert all("/ownTile/" in case for case in slower)
 
 
 def test_json_holds_every_case(program: Program, slowed: Path) -> None:
-    found = program("compare", NIGHTLY, slowed, "--json")
-    data = json.loads(found.stdout)
-    assert (found.returncode, found.stderr) == (3, "found: 1 slower\n")
+    result = program("compare", NIGHTLY, slowed, "--json")
+    data = json.loads(result.stdout)
+    assert (result.returncode, result.stderr) == (3, "found: 1 slower\n")
     assert len(data["cases"]) == sum(data["counts"].values()) == 139
     assert data["cases"][0]["case_id"] == CASE
     assert data["cases"][0]["verdict"] == "slower"
@@ -189,9 +189,9 @@ def test_a_configuration_is_measured_and_compared_with_itself(program: Program, 
     config = tmp_path / "tiny.toml"
     sweep = '[[sweep]]\nproblem = "transpose"\ndevice = "cpu"\nn = 16\nkernel = "memcpy"\n'
     config.write_text(f"max_seconds = 0.1\nprecision = 90\n{sweep}")
-    found = program("compare", "--aa", config, "--runs", 2, "--output", tmp_path / "out", "--anonymous", "--json")
-    data = json.loads(found.stdout)
-    assert found.returncode == (0 if data["judged"] else 5)  # on a busy host no time is comparable
+    result = program("compare", "--aa", config, "--runs", 2, "--output", tmp_path / "out", "--anonymous", "--json")
+    data = json.loads(result.stdout)
+    assert result.returncode == (0 if data["judged"] else 5)  # on a busy host no time is comparable
     assert (len(data["runs"]), data["pairs"]) == (2, 1)
     assert [case["case_id"] for case in data["cases"]] == ["transpose/memcpy/cpu/numba/float32/16x16/warm"]
     (folder,) = (tmp_path / "out").iterdir()
@@ -212,6 +212,6 @@ def test_runs_that_cannot_be_compared_with_each_other_are_no_success(program: Pr
     for device in described["devices"]:
         device["uuid"] = None
     (unnamed / "run.json").write_text(json.dumps(described))
-    found = program("compare", "--aa", f"{unnamed},{DOCUMENTS}")
-    assert (found.returncode, "nothing was compared: no case is comparable" in found.stderr) == (5, True)
-    assert "does not say which GPU" in found.stdout
+    result = program("compare", "--aa", f"{unnamed},{DOCUMENTS}")
+    assert (result.returncode, "nothing was compared: no case is comparable" in result.stderr) == (5, True)
+    assert "does not say which GPU" in result.stdout

@@ -48,26 +48,26 @@ def test_an_explanation_is_a_table_a_sentence_and_a_picture(program: Program) ->
 def test_json_holds_the_figures(program: Program) -> None:
     ran = program("explain", "transposeSmemPad", "--block", "16x16", "--json", "--n", 512)
     assert (ran.returncode, ran.stderr) == (0, "")
-    found = json.loads(ran.stdout)
-    assert found["case_id"] == "transpose/transposeSmemPad/cuda:0/numba/float32/512x512/b16x16/pad1/warm"
-    assert (found["shared_bytes"], found["threads"]) == (16 * 17 * 4, 256)
+    result = json.loads(ran.stdout)
+    assert result["case_id"] == "transpose/transposeSmemPad/cuda:0/numba/float32/512x512/b16x16/pad1/warm"
+    assert (result["shared_bytes"], result["threads"]) == (16 * 17 * 4, 256)
     figures = ("kind", "wavefronts_per_request", "ideal_wavefronts_per_request", "conflict_degree", "broadcast")
-    assert [[access[figure] for figure in figures] for access in found["shared"]] == [
+    assert [[access[figure] for figure in figures] for access in result["shared"]] == [
         ["store", 2, 1, 2, False],
         ["load", 2, 1, 2, False],
     ]
     figures = ("kind", "array", "sectors_per_request", "ideal_sectors_per_request", "efficiency")
-    assert [[access[figure] for figure in figures] for access in found["global"]] == [
+    assert [[access[figure] for figure in figures] for access in result["global"]] == [
         ["load", "in", 4, 4, 1],
         ["store", "out", 4, 4, 1],
     ]
-    assert found["shared"][0]["source"].startswith("tile[ty, tx] = inp[")
-    counted = found["occupancy"].pop("counts_registers")
-    assert counted == (found["machine_code"] is not None)
-    assert found["source_file"].endswith("transpose_smem.py")
-    assert found["occupancy"] == {"blocks_per_sm": 8, "warps_per_sm": 64, "fraction": 1, "limiter": "threads"}
-    assert found["arithmetic_intensity_flop_per_byte"] == 0
-    assert (found["device"], found["roofs"][0]["peak_per_s"]) == (None, None)
+    assert result["shared"][0]["source"].startswith("tile[ty, tx] = inp[")
+    counted = result["occupancy"].pop("counts_registers")
+    assert counted == (result["machine_code"] is not None)
+    assert result["source_file"].endswith("transpose_smem.py")
+    assert result["occupancy"] == {"blocks_per_sm": 8, "warps_per_sm": 64, "fraction": 1, "limiter": "threads"}
+    assert result["arithmetic_intensity_flop_per_byte"] == 0
+    assert (result["device"], result["roofs"][0]["peak_per_s"]) == (None, None)
 
 
 def test_the_roofs_are_those_of_a_stored_run(program: Program) -> None:
@@ -76,18 +76,18 @@ def test_the_roofs_are_those_of_a_stored_run(program: Program) -> None:
     assert "Roofs of NVIDIA H200, 4096×4096" in ran.stdout
     said = "Measured: 0.07150 ms, 1877 GB/s, 39 % of the tightest bound: memory, 4814 GB/s (higher"
     assert said in " ".join(ran.stdout.split())
-    found = json.loads(program("explain", "transposeSmem", "--block", "32x32", "--run", DOCUMENTS, "--json").stdout)
-    assert found["measured_ms"] == pytest.approx(0.1348, abs=1e-4)
-    assert found["device"] == "NVIDIA H200"
-    assert max(found["roofs"], key=lambda roof: roof["least_ms"])["name"] == "L1 and shared memory"
+    result = json.loads(program("explain", "transposeSmem", "--block", "32x32", "--run", DOCUMENTS, "--json").stdout)
+    assert result["measured_ms"] == pytest.approx(0.1348, abs=1e-4)
+    assert result["device"] == "NVIDIA H200"
+    assert max(result["roofs"], key=lambda roof: roof["least_ms"])["name"] == "L1 and shared memory"
 
 
 def test_blocks_share_tiles_as_they_do_on_the_gpu_of_a_stored_run(program: Program) -> None:
     """Without a GPU each of streamK's tiles has a block of its own, and none waits for another."""
 
     def loaded(*options: str | Path) -> set[str]:
-        found = json.loads(program("explain", "streamK", "--block", "16x16", "--n", "300", *options, "--json").stdout)
-        return {access["array"] for access in found["global"] if access["kind"] == "load"}
+        result = json.loads(program("explain", "streamK", "--block", "16x16", "--n", "300", *options, "--json").stdout)
+        return {access["array"] for access in result["global"] if access["kind"] == "load"}
 
     assert loaded("--cc", "9.0") == {"A", "B"}
     assert loaded("--run", DOCUMENTS) >= {"A", "B", "block_flags"}
@@ -105,16 +105,16 @@ def test_sizes_are_those_of_the_problem(program: Program) -> None:
 
 
 def test_sub_matrices_are_explained(program: Program) -> None:
-    found = json.loads(program("explain", "naive", "--block", "8x8", "--stride", "1028", "--json").stdout)
-    assert "/1024x1024x1024/s1028/" in found["case_id"]
+    result = json.loads(program("explain", "naive", "--block", "8x8", "--stride", "1028", "--json").stdout)
+    assert "/1024x1024x1024/s1028/" in result["case_id"]
     dense = json.loads(program("explain", "naive", "--block", "8x8", "--json").stdout)
     by_array, by_array_dense = (
         {access["array"]: access["sectors_per_request"] for access in explained["global"]}
-        for explained in (found, dense)
+        for explained in (result, dense)
     )
     assert by_array["B"] > by_array_dense["B"]
     assert by_array["A"] == by_array_dense["A"]
-    assert [(item["array"], item["accesses_per_element"]) for item in found["traffic"]] == [
+    assert [(item["array"], item["accesses_per_element"]) for item in result["traffic"]] == [
         *(("C", 1), ("A", 1024), ("B", 1024)),
     ]
 

@@ -48,11 +48,11 @@ def test_a_template_is_explained_with_its_names_and_lines(
 ) -> None:
     ran = program("explain", f"{source}:transpose<float,32>", *LAUNCH, "--arg", "1024", "-D", f"PAD={pad}", "--json")
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
-    (load,) = (each for each in found["shared"] if each["kind"] == "load")
+    result = json.loads(ran.stdout)
+    (load,) = (item for item in result["shared"] if item["kind"] == "load")
     assert (load["array"], load["line"], load["wavefronts_per_request"]) == ("tile", 7, wavefronts)
-    assert found["unmatched_widths"] == []
-    assert {each["array"] for each in found["global"]} == {"in", "out"}
+    assert result["unmatched_widths"] == []
+    assert {item["array"] for item in result["global"]} == {"in", "out"}
 
 
 def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
     by_ptx = program("explain", f"{tmp_path / 'mine.ptx'}:scale", *launch)
     assert by_ptx.returncode == by_source.returncode == 0, by_ptx.stderr
     one, other = (json.loads(ran.stdout)["global"] for ran in (by_source, by_ptx))
-    assert [each["sectors_per_request"] for each in one] == [each["sectors_per_request"] for each in other]
+    assert [item["sectors_per_request"] for item in one] == [item["sectors_per_request"] for item in other]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ __global__ void stepped(float *out) { out[threadIdx.x] = steps(threadIdx.x); }
     called = program("explain", f"{path}:halved", *launch, "--json")
     assert called.returncode == 0, called.stderr
     accesses = json.loads(called.stdout)["global"]
-    assert [(each["line"], each["kind"], each["requests"]) for each in accesses] == [(10, "load", 8), (10, "store", 8)]
+    assert [(item["line"], item["kind"], item["requests"]) for item in accesses] == [(10, "load", 8), (10, "store", 8)]
     refused = program("explain", f"{path}:stepped", *launch)
     assert refused.returncode == 2
     assert "stepped, line 13: the call" in refused.stderr
@@ -142,8 +142,8 @@ def test_a_cluster_is_given_or_the_kernels_own(program: Program, tmp_path: Path)
     own = program("explain", f"{path}:ring", *launch, "-D", "SIZE=__cluster_dims__(4)")
     for ran in (given, own):
         assert ran.returncode == 0, ran.stderr
-        found = json.loads(ran.stdout)
-        (load,), (store,) = found["distributed"], found["shared"]
+        result = json.loads(ran.stdout)
+        (load,), (store,) = result["distributed"], result["shared"]
         assert (load["line"], load["kind"], load["bytes"], load["requests"]) == (7, "load", 8 * 64 * 4, 16)
         assert (store["kind"], store["wavefronts_per_request"]) == ("store", 1)
     wrong = program("explain", f"{path}:ring", *launch, "-D", "SIZE=__cluster_dims__(4)", "--cluster", "2")
@@ -202,11 +202,11 @@ def test_nvcc_takes_host_code_and_the_template_that_is_asked_for(
     launch = ["--grid", 1, "--block", "16x16", *arrays(f"{dtype}[16,16]", f"{dtype}[16,16]")]
     ran = program("explain", f"{whole}:mine::turn<{types}>", *launch, "-DSTEP=1", "--json")
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
-    (load,) = (each for each in found["shared"] if each["kind"] == "load")
+    result = json.loads(ran.stdout)
+    (load,) = (item for item in result["shared"] if item["kind"] == "load")
     assert (load["line"], load["wavefronts_per_request"]) == (8, wavefronts)
-    assert found["unmatched_widths"] == []
-    assert {each["array"] for each in found["global"]} == {"in", "out"}
+    assert result["unmatched_widths"] == []
+    assert {item["array"] for item in result["global"]} == {"in", "out"}
 
 
 @NVCC
@@ -275,9 +275,9 @@ def test_a_kernel_in_a_file_that_is_included_has_its_lines(program: Program, tmp
         variables = {} if path is None else {"PATH": path}
         ran = program("explain", f"{tmp_path}/main.cu:fill", *launch, "--json", **variables)
         assert ran.returncode == 0, ran.stderr
-        found = json.loads(ran.stdout)
-        assert (found["source_file"], found["global"][0]["line"]) == (str(tmp_path / "kernels.cuh"), 4)
-        assert found["global"][0]["array"] == "x"
+        result = json.loads(ran.stdout)
+        assert (result["source_file"], result["global"][0]["line"]) == (str(tmp_path / "kernels.cuh"), 4)
+        assert result["global"][0]["array"] == "x"
 
 
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
@@ -333,15 +333,15 @@ def test_the_best_layouts_of_a_kernel_in_a_file(program: Program, source: Path, 
     target = f"{source}:transpose<float,32>"
     ran = program("explain", target, *LAUNCH, "--arg", "1024", "-D", "PAD=0", task, "--json")
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
+    result = json.loads(ran.stdout)
     if task == "--best-pad":
-        assert found["best"] == {"tile": 1}
-        assert [(each["pad"], each["load_conflict"], each["shared_bytes"]) for each in found["pads"]] == [
+        assert result["best"] == {"tile": 1}
+        assert [(item["pad"], item["load_conflict"], item["shared_bytes"]) for item in result["pads"]] == [
             (0, 32, 4096),
             (1, 1, 4224),
         ]
     else:
-        swizzle = next(each for each in found["layouts"] if each["layout"] == "swizzle")
+        swizzle = next(item for item in result["layouts"] if item["layout"] == "swizzle")
         assert (swizzle["load_conflict"], swizzle["element"]) == (1, "tile[r * 32 + (c ^ r)]")
 
 
@@ -350,8 +350,8 @@ def test_the_rows_of_a_flat_array_may_be_given(program: Program, source: Path) -
     launch = [*LAUNCH, "--arg", "1024", "-D", "PAD=0", "--best-pad", "--json"]
     rows = json.loads(program("explain", target, *launch, "--row", "64").stdout)
     assert rows["best"] == {"tile": None}
-    assert {each["row_elements"] for each in rows["pads"]} == {64}
-    assert min(each["load_conflict"] for each in rows["pads"]) == 2
+    assert {item["row_elements"] for item in rows["pads"]} == {64}
+    assert min(item["load_conflict"] for item in rows["pads"]) == 2
 
 
 def test_an_explanation_ends_with_the_cure_and_with_the_command_that_times_the_same_launch(
@@ -379,6 +379,6 @@ def test_the_roofs_of_a_gpu_by_its_data_sheet(program: Program, source: Path) ->
     assert "Roofs of NVIDIA GeForce RTX 4090" in said
     assert "A launch takes at least 0.00832 ms, by the roof of memory." in said  # 8 MiB at 1008 GB/s
     assert "Occupancy 67 %: 1 block or 32 of 48 warps" in said  # of compute capability 8.9
-    found = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
-    assert (found["device"], found["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
-    assert [roof["name"] for roof in found["roofs"]] == ["memory", "L1 and shared memory"]
+    result = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
+    assert (result["device"], result["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
+    assert [roof["name"] for roof in result["roofs"]] == ["memory", "L1 and shared memory"]

@@ -82,9 +82,9 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
     np.save(indices, np.arange(64) * 64)
     ran = program(*launch, "--arg", indices, "--arg", "float32[4096]", "--json")
     assert ran.returncode == 0
-    found = json.loads(ran.stdout)
-    assert found["not_followed"] == found["mistakes"] == []
-    assert found["global"][0]["sectors_per_request"] == 32
+    result = json.loads(ran.stdout)
+    assert result["not_followed"] == result["mistakes"] == []
+    assert result["global"][0]["sectors_per_request"] == 32
 
 
 @pytest.mark.parametrize(

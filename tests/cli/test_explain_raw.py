@@ -61,16 +61,16 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_lines_are_those_of_the_python_file(source: Path) -> None:
-    found = explain_function(f"{source}:scale", grid=1, block=64, args=("float32[64]", 2.0, 64))
-    assert found.sectors("load") == 8
-    (mistake,) = {each.line for each in found.trace.mistakes}
+    result = explain_function(f"{source}:scale", grid=1, block=64, args=("float32[64]", 2.0, 64))
+    assert result.sectors("load") == 8
+    (mistake,) = {item.line for item in result.trace.mistakes}
     assert source.read_text().splitlines()[mistake - 1] == "    if (i < n) x[i * STEP] *= a;"
 
 
 def test_the_kernels_of_a_module_have_names(source: Path) -> None:
     for name, dtype, sectors in (("fill<double>", "float64", 8), ("mine::zero", "float32", 4)):
-        found = explain_function(f"{source}:module.{name}", grid=1, block=32, args=(f"{dtype}[32]",))
-        assert found.sectors("store") == sectors
+        result = explain_function(f"{source}:module.{name}", grid=1, block=32, args=(f"{dtype}[32]",))
+        assert result.sectors("store") == sectors
 
 
 @pytest.mark.parametrize(("pad", "ways"), [(0, 32), (1, 1)])
@@ -80,9 +80,9 @@ def test_python_explains_one_with_its_options(pad: int, ways: int) -> None:
 
 
 def test_without_a_file_the_lines_are_those_of_the_source() -> None:
-    found = explain_function(Raw(TILE, "turn", ("-DPAD=0",)), grid=1, block=(32, 32), args=("float32[32,31]",) * 2)
-    assert sorted(each.line for each in found.trace.mistakes) == [3, 5]
-    assert found.trace.source(5).startswith("out[threadIdx.y * 32")
+    result = explain_function(Raw(TILE, "turn", ("-DPAD=0",)), grid=1, block=(32, 32), args=("float32[32,31]",) * 2)
+    assert sorted(item.line for item in result.trace.mistakes) == [3, 5]
+    assert result.trace.source(5).startswith("out[threadIdx.y * 32")
     with pytest.raises(UsageError, match='source of turn, line 2: identifier "PAD" is undefined'):
         explain_function(Raw(TILE, "turn"), grid=1, block=(32, 32), args=())
 

@@ -74,15 +74,15 @@ def test_lines_arrays_and_sectors_are_those_of_the_source(program: Program, sour
     ran = program("explain", f"{source}:softmax", "--grid", 64, *given, "--json")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
-    found = json.loads(ran.stdout)
-    assert {(each["line"], each["kind"], each["array"]) for each in found["global"]} == {
+    result = json.loads(ran.stdout)
+    assert {(item["line"], item["kind"], item["array"]) for item in result["global"]} == {
         (9, "load", "inp"),
         (12, "store", "out"),
     }
-    assert {each["line"] for each in found["shared"]} == {10, 12}
+    assert {item["line"] for item in result["shared"]} == {10, 12}
     # 1000 floats in 125 sectors, by 32 requests of 128 bytes of which the last is partly outside
-    assert [each["sectors_per_request"] for each in found["global"]] == [125 / 32, 125 / 32]
-    assert "softmax in mine.py · grid 64 · block 128" in found["title"]
+    assert [item["sectors_per_request"] for item in result["global"]] == [125 / 32, 125 / 32]
+    assert "softmax in mine.py · grid 64 · block 128" in result["title"]
 
 
 def test_the_block_is_that_of_num_warps(program: Program, source: Path) -> None:
@@ -91,7 +91,7 @@ def test_the_block_is_that_of_num_warps(program: Program, source: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert "block 256" in json.loads(ran.stdout)["title"]
     # each of the eight loads in a vector of 16 bytes, inline assembler of several lines, is of its statement
-    assert {each["line"] for each in json.loads(ran.stdout)["global"]} == {20, 21}
+    assert {item["line"] for item in json.loads(ran.stdout)["global"]} == {20, 21}
     ran = program("explain", f"{source}:transpose", *launch, "--block", 256)
     assert "block 256: transpose has 128 threads, by num_warps=4; leave the block out" in ran.stderr
 
@@ -102,8 +102,10 @@ def test_the_block_is_that_of_num_warps(program: Program, source: Path) -> None:
 )
 def test_integers_are_specialized_as_by_a_launch(source: Path, step: str, sectors: float) -> None:
     """A step of 1 becomes a constant, so that a thread loads 16 bytes; a typed one stays an argument."""
-    found = explain_function(f"{source}:scale", grid=2, args=("float32[4096]", 2.0, step, "SIZE=512"), capability="9.0")
-    assert found.sectors("load") == sectors
+    result = explain_function(
+        f"{source}:scale", grid=2, args=("float32[4096]", 2.0, step, "SIZE=512"), capability="9.0"
+    )
+    assert result.sectors("load") == sectors
 
 
 @pytest.mark.parametrize(
@@ -145,10 +147,10 @@ def test_python_explains_functions_with_what_their_launch_names(source: Path) ->
 
     transpose, scale = (kernel_in(f"{source}:{name}") for name in ("transpose", "scale"))
     arrays = ("float16[128,128]", "float16[128,128]", 128)
-    found = explain_function(transpose, grid=(4, 4), args=arrays, capability="9.0", SIDE=32, num_warps=2)
-    assert found.threads == 64
+    result = explain_function(transpose, grid=(4, 4), args=arrays, capability="9.0", SIDE=32, num_warps=2)
+    assert result.threads == 64
     ways = conflicts(f"{source}:transpose", grid=(4, 4), args=(*arrays, "SIDE=32", "num_warps=2"), capability="9.0")
-    assert found.conflicts() == ways
+    assert result.conflicts() == ways
     given: dict[str, Any] = {"grid": 2, "args": (np.zeros(1024, np.float32), 2.0), "capability": "9.0"}
     assert not explain_function(scale, **given, step=1, SIZE=512, dtype=tl.float16).trace.mistakes
     with pytest.raises(UsageError, match="got an unexpected keyword argument 'SIZES'"):

@@ -16,8 +16,8 @@ def test_every_figure_is_that_of_the_stored_csvs() -> None:
 
 def test_nothing_of_the_package_is_imported() -> None:
     tree = ast.parse(Path(figures.__file__).read_text(encoding="utf-8"))
-    modules = {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
-    modules |= {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}
+    modules = {item.module or "" for item in ast.walk(tree) if isinstance(item, ast.ImportFrom)}
+    modules |= {name.name for item in ast.walk(tree) if isinstance(item, ast.Import) for name in item.names}
     assert not any(module.startswith("smembench") for module in modules)
 
 
@@ -25,11 +25,11 @@ def test_nothing_of_the_package_is_imported() -> None:
 def test_a_marked_figure_that_is_changed_is_noticed(mark: str) -> None:
     changed, count = re.subn(
         rf"(<!-- {mark} -->[^<]*?)(\d)(?=[^<\d]*<!-- end -->)",
-        lambda found: found[1] + str((int(found[2]) + 1) % 10),
+        lambda result: result[1] + str((int(result[2]) + 1) % 10),
         re.sub(r"\s±[\d.]+ %", "", figures.pages()),
     )
     assert count
-    assert any(each.startswith(f"{mark}: ") for each in figures.wrong(changed))
+    assert any(item.startswith(f"{mark}: ") for item in figures.wrong(changed))
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ def test_each_gpu_has_its_own_series_with_its_host_and_index(program: Program, t
     assert shown.returncode == 0, shown.stderr
     headings = [line for line in shown.stdout.splitlines() if line.startswith("NVIDIA H200")]
     assert [line.split()[2:4] for line in headings] == [["node0", f"cuda:{place}"] for place in range(3)]
-    found = json.loads(program("history", three_nights, "--json").stdout)["series"]
-    assert len(found) == 3 * len(TIMES)
-    assert {one["place"] for one in found} == {f"node0 cuda:{place}" for place in range(3)}
-    assert all(len(one["elapsed_ms"]) == 3 for one in found)
+    result = json.loads(program("history", three_nights, "--json").stdout)["series"]
+    assert len(result) == 3 * len(TIMES)
+    assert {one["place"] for one in result} == {f"node0 cuda:{place}" for place in range(3)}
+    assert all(len(one["elapsed_ms"]) == 3 for one in result)
 
 
 def test_a_gpu_without_any_time_that_counts_is_named(program: Program, three_nights: Path) -> None:

@@ -82,8 +82,8 @@ def test_files_are_written_beside_the_tables(program: Program, fleet: Path, tmp_
 
 
 def test_json_and_csv_go_to_stdout_alone(program: Program, fleet: Path) -> None:
-    found = json.loads(program("fleet", "show", fleet, "--json").stdout)
-    assert found["fleet"]["exit_code"] == 3
+    result = json.loads(program("fleet", "show", fleet, "--json").stdout)
+    assert result["fleet"]["exit_code"] == 3
     assert records(program("fleet", "show", fleet, "--csv", "-").stdout)[0]["host"] == "node0"
 
 

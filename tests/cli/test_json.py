@@ -49,9 +49,9 @@ TABLES = {
 def test_json_is_one_object_of_tables(command: tuple[str, ...]) -> None:
     table, name = TABLES[command]
     done = CliRunner().invoke(app, [*command, "--json"])
-    found = json.loads(done.stdout)
-    assert found[table]
-    assert all(name in record for record in found[table])
+    result = json.loads(done.stdout)
+    assert result[table]
+    assert all(name in record for record in result[table])
 
 
 def test_reproduce_has_the_claims_on_the_cpu_and_on_the_stored_runs_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,9 +59,9 @@ def test_reproduce_has_the_claims_on_the_cpu_and_on_the_stored_runs_gpu(monkeypa
     small = from_flags({"sweep": sweep, "samples": 3, "rounds": 1, "precision": 90.0, "max_seconds": 0.2, "warmup": 0})
     monkeypatch.setattr("smembench.run.config.from_toml", lambda *given: small)
     done = CliRunner().invoke(app, ["reproduce", "--json"])
-    found = json.loads(done.stdout)
-    assert {case["status"] for case in found["cases"]} == {"ok"}
-    claims = [claim for claim in found["claims"] if claim["where"] == "Bank conflicts"]
+    result = json.loads(done.stdout)
+    assert {case["status"] for case in result["cases"]} == {"ok"}
+    claims = [claim for claim in result["claims"] if claim["where"] == "Bank conflicts"]
     assert [claim["found"] for claim in claims] == [
         "needs a GPU",
         "needs a GPU",
@@ -78,5 +78,5 @@ def test_what_is_accepted_and_what_is_pinned(tmp_path: Path) -> None:
 
 def test_every_command_has_it_but_the_page() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    without = {name for name, command in commands.items() if "json" not in {each.name for each in command.params}}
+    without = {name for name, command in commands.items() if "json" not in {item.name for item in command.params}}
     assert without == {"report", "baseline", "fleet"}  # HTML; groups, whose show has it

@@ -153,11 +153,11 @@ def test_all_commands_that_compare_have_one_default_threshold(program: Program) 
         command: program(*command.split(), "--help-all", COLUMNS="200").stdout
         for command in ("run", "compare", "history", "fleet show")
     }
-    found = {
+    result = {
         command: re.search(r"--threshold .*?default: (?:the config's threshold, or )?([\d.]+)\)", text, re.DOTALL)
         for command, text in shown.items()
     }
-    assert {command: match and match[1] for command, match in found.items()} == dict.fromkeys(found, "0.5")
+    assert {command: match and match[1] for command, match in result.items()} == dict.fromkeys(result, "0.5")
     assert Rules().threshold == FleetRules().threshold == 0.005
 
 

@@ -54,7 +54,7 @@ def test_a_step_is_told_every_night_until_it_is_accepted(program: Program, resul
     for number in (BEFORE + 3, BEFORE + 4):
         quiet = program("compare", "last:7", night(results, number), "--json")
         assert quiet.returncode == 0
-        assert not any(found["counts"]["slower"] for found in json.loads(quiet.stdout)["compared"])
+        assert not any(result["counts"]["slower"] for result in json.loads(quiet.stdout)["compared"])
     assert program("compare", "last:7", night(results, BEFORE + 2)).returncode == 3  # it was, that night
     history = program("history", results, "--fail-on-change")
     assert (history.returncode, "accepted: new driver" in history.stdout) == (0, True)
@@ -67,15 +67,15 @@ def test_a_step_is_told_every_night_until_it_is_accepted(program: Program, resul
 def test_a_noisy_night_is_no_regression(program: Program, results: Path) -> None:
     noisy = night(results, BEFORE + AFTER + 1)
     assert program("accept", night(results, BEFORE + 1), "--all", "--reason", "x").returncode == 0
-    found = program("compare", "last:7", noisy)
+    result = program("compare", "last:7", noisy)
     assert program("accept", results, "--withdraw", "--all").returncode == 0
-    assert found.returncode == 0, found.stdout
+    assert result.returncode == 0, result.stdout
 
 
 def test_the_verdict_needs_no_baseline_and_says_so(program: Program, results: Path) -> None:
     first = night(results, 1)
-    found = program("compare", "last:7", first)
-    assert (found.returncode, "no run before it" in found.stderr) == (0, True)
+    result = program("compare", "last:7", first)
+    assert (result.returncode, "no run before it" in result.stderr) == (0, True)
     unpinned = program("compare", "baseline", first)
     assert (unpinned.returncode, "no run is pinned for nightly" in unpinned.stderr) == (2, True)
     assert program("baseline", "set", first).returncode == 0
@@ -129,8 +129,8 @@ def test_a_night_with_sixty_slower_cases_is_told_on_forty_lines_by_cause(program
     slow = [case for case in nights.cases if "/cpu/" not in case][:60]
     night = with_causes(nights.next(dict.fromkeys(slow, 0.3)), "590", 32, {"transposeSmem": 1755, "copyGmem": 1740})
     folder = write(night, tmp_path / "results")
-    found = finish(Plan("last:3"), tmp_path / "results", folder)
-    page = summarise(found, folder).markdown().splitlines()
+    result = finish(Plan("last:3"), tmp_path / "results", folder)
+    page = summarise(result, folder).markdown().splitlines()
     assert len(page) <= 40
     assert page[0].startswith("# nightly: 139 cases measured, 60 slower than the last 3 runs")
     slower = [place for place, line in enumerate(page) if line.startswith("- slower, ")]
@@ -153,11 +153,11 @@ def test_whatever_a_night_has_to_tell_is_told_on_forty_lines(tmp_path: Path) -> 
     rows[80:100] = [replace(row, status="failed", reason=f"reason {row.case_id}") for row in rows[80:100]]
     rows[100:110] = [replace(row, throttle_reasons=f"sw_{row.case_id}") for row in rows[100:110]]
     folder = write(replace(night, rows=rows), tmp_path)
-    found = finish(Plan("last:3"), tmp_path, folder)
-    found.review.compared.extend([("baseline", found.compared[0][1]), (AGAIN, found.compared[0][1])])
-    found.review.notes.extend(f"note {number}" for number in range(20))
-    found.review.problems.extend(f"problem {number}" for number in range(20))
-    page = summarise(found, folder).markdown().splitlines()
+    result = finish(Plan("last:3"), tmp_path, folder)
+    result.review.compared.extend([("baseline", result.compared[0][1]), (AGAIN, result.compared[0][1])])
+    result.review.notes.extend(f"note {number}" for number in range(20))
+    result.review.problems.extend(f"problem {number}" for number in range(20))
+    page = summarise(result, folder).markdown().splitlines()
     assert len(page) <= 40
     assert "60 slower than the last 3 runs" in page[0]
     assert sum(line.startswith("- next: ") for line in page) >= 5

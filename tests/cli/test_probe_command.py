@@ -81,9 +81,9 @@ def test_what_cannot_be_probed_is_one_line(program: Program, tmp_path: Path) -> 
 def test_each_family_that_fails_is_a_line_and_the_others_go_on(fake_driver: FakeDriver) -> None:
     """The fake driver runs no kernel of the probes, so every output stays poisoned."""
     out, _ = ended(fake_driver("smembench", "probe", "--processes", "2", "--csv", "-"), 1)
-    found = {row["family"]: row for row in records(out)}
-    assert set(found) == set(FAMILIES)
-    for row in found.values():
+    result = {row["family"]: row for row in records(out)}
+    assert set(result) == set(FAMILIES)
+    for row in result.values():
         assert row["status"] == "wrong_result"
         assert row["value"] == ""
         assert row["reason"]

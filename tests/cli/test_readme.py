@@ -44,14 +44,14 @@ def says(mark: str, figure: str) -> None:
 NONE = Ratio(0.0)
 
 
-def shown(found: Ratio | None) -> str:
+def shown(result: Ratio | None) -> str:
     """A ratio as tables show it."""
-    return ratio_text(found or NONE)
+    return ratio_text(result or NONE)
 
 
-def span(found: Iterable[Ratio | None]) -> str:
+def span(result: Iterable[Ratio | None]) -> str:
     """The smallest and the largest of some ratios, each with its interval."""
-    ratios = sorted(each or NONE for each in found)
+    ratios = sorted(item or NONE for item in result)
     return f"{shown(ratios[0])} to {shown(ratios[-1])}"
 
 
@@ -165,13 +165,13 @@ def test_what_padding_buys_is_that_of_the_run() -> None:
 
 def test_transposes_next_to_the_copy_are_those_of_the_run() -> None:
     """At both sizes that README names, by the copy's digits."""
-    found, run = [], load(LIMITS)
+    result, run = [], load(LIMITS)
     for n in (4096, 16384):
         rows = [row for row in run.rows if (row.problem, row.n, row.m) == ("transpose", n, n)]
         ours = [row for row in rows if row.dtype == "float32" and row.kernel.startswith("transpose")]
         (copy,) = (row for row in rows if row.kernel == "memcpy" and row.dtype == "float32")
-        found.append(ratio(run, copy, min((row for row in ours if row.compiler == "numba"), key=time)))
-    says("copy", span(found))
+        result.append(ratio(run, copy, min((row for row in ours if row.compiler == "numba"), key=time)))
+    says("copy", span(result))
 
 
 def test_the_limits_are_those_of_the_run() -> None:
@@ -224,8 +224,8 @@ def test_the_squares_past_cublas_are_those_of_the_run(mark: str, run: Path) -> N
     ],
 )
 def test_what_tensor_cores_gain_and_lack_is_that_of_the_run(mark: str, n: int, slow: str, fast: str) -> None:
-    found = rows_of(TENSOR, "bfloat16", n, BY_ROWS)
-    says(mark, shown(ratio(load(TENSOR), found[slow], found[fast])))
+    result = rows_of(TENSOR, "bfloat16", n, BY_ROWS)
+    says(mark, shown(ratio(load(TENSOR), result[slow], result[fast])))
 
 
 @pytest.mark.parametrize(("run", "mark"), [(TENSOR, ""), (TENSOR_H100, "-h100")])
@@ -235,10 +235,10 @@ def test_the_best_steps_are_those_of_the_run(run: Path, mark: str) -> None:
     stored = load(run)
     every = ((n, rows_of(run, dtype, n, b_layout)) for dtype, n, b_layout in shapes)
     fastest = ((n, rows["torch"], min((rows[name] for name in rows if "wgmma" in name), key=time)) for n, rows in every)
-    ratios = sorted((found, n) for n, torch, row in fastest if (found := ratio(stored, torch, row)))
+    ratios = sorted((result, n) for n, torch, row in fastest if (result := ratio(stored, torch, row)))
     (_, at), (second, _), *_, (most, _) = ratios
     assert f"for {len(ratios)} of {len(shapes)} combinations of size, type and layout of B" in UNFOLDED
-    says(f"best{mark}", span(found for found, _ in ratios))
+    says(f"best{mark}", span(result for result, _ in ratios))
     assert f"{shown(most)}<!-- end --> of PyTorch's speed, lowest at {at}³" in UNFOLDED
     says(f"most{mark}", shown(second))
 
@@ -254,22 +254,22 @@ def test_the_ratios_at_ragged_sizes_are_those_of_the_run() -> None:
     rows: dict[tuple[object, ...], dict[str, Row]] = {}
     for row in run.rows:
         rows.setdefault((row.m, row.n, row.k, row.b_layout), {})[row.kernel] = row
-    ratios = [ratio(run, each["torch"], each["wgmmaClustered"]) for each in rows.values()]
+    ratios = [ratio(run, item["torch"], item["wgmmaClustered"]) for item in rows.values()]
     assert len(ratios) == 12
     says("ragged", span(ratios))
 
 
 def test_how_far_the_same_library_differs_is_that_of_the_run() -> None:
-    found = rows_of(TENSOR, "bfloat16", 4096, BY_ROWS)
-    says("power", shown(ratio(load(TENSOR), found["cublas"], found["torch"])))
+    result = rows_of(TENSOR, "bfloat16", 4096, BY_ROWS)
+    says("power", shown(ratio(load(TENSOR), result["cublas"], result["torch"])))
 
 
 def test_the_runs_against_themselves_have_no_false_verdict() -> None:
     runs = [load(path) for path in IDENTICAL]
-    found = compare_with_itself(runs)
-    says("aa", f"{found.false} of {found.judged}")
-    says("aa-seen", ", ".join(f"{name} {100 * share:.3g} %" for name, _, share in found.classes))
-    assert (found.false, found.pairs) == (0, 28)
+    result = compare_with_itself(runs)
+    says("aa", f"{result.false} of {result.judged}")
+    says("aa-seen", ", ".join(f"{name} {100 * share:.3g} %" for name, _, share in result.classes))
+    assert (result.false, result.pairs) == (0, 28)
 
 
 @pytest.mark.parametrize(("mark", "column"), [("covered", "uncertainty"), ("covered-alone", "precision")])

@@ -151,10 +151,10 @@ def drive(report: Path, folder: Path, script: str, *arguments: str, library: str
         "const pause = (ms) => new Promise((done) => setTimeout(done, ms));"
         "while (!document.querySelector('.plot svg, #banks rect')) await pause(50);"
     )
-    found = "document.body.append(Object.assign(document.createElement('pre'), {id: 'found', textContent}));"
+    result = "document.body.append(Object.assign(document.createElement('pre'), {id: 'found', textContent}));"
     driven = folder / "driven.html"
     called = f"(async () => {{ {waits} {script} }})().catch(String)"
-    run = f"{called}.then((value) => {{ const textContent = JSON.stringify(value); {found} }})"
+    run = f"{called}.then((value) => {{ const textContent = JSON.stringify(value); {result} }})"
     begin, _, end = text.rpartition("</body>")
     driven.write_text(f"{begin}<script>{library}</script><script>{run}</script></body>{end}", encoding="utf-8")
     shown = browse(driven, folder / "profile", *arguments)
@@ -212,17 +212,17 @@ def test_a_table_sorts_and_filters_and_explains_its_columns(nights: Path, tmp_pa
         dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}));
         return {up, down, sorted, left, rows: table.tBodies[0].rows.length, said, after: tip.hidden};
     """
-    found = drive(nights, tmp_path, script)
-    numbers = [float(text) for text in found["up"] if re.match(r"[\d.]+", text)]
+    result = drive(nights, tmp_path, script)
+    numbers = [float(text) for text in result["up"] if re.match(r"[\d.]+", text)]
     assert numbers == sorted(numbers)
     assert len(numbers) > 1
-    assert [text for text in found["down"] if text] == [text for text in found["up"] if text][::-1]
-    assert found["sorted"] == "ascending"
-    assert 0 < len(found["left"]) < found["rows"]
-    assert all(found["left"])
-    assert found["said"][0] is False
-    assert len(found["said"][1]) > 20
-    assert found["after"] is True
+    assert [text for text in result["down"] if text] == [text for text in result["up"] if text][::-1]
+    assert result["sorted"] == "ascending"
+    assert 0 < len(result["left"]) < result["rows"]
+    assert all(result["left"])
+    assert result["said"][0] is False
+    assert len(result["said"][1]) > 20
+    assert result["after"] is True
 
 
 @browser
@@ -246,10 +246,10 @@ def test_a_history_zooms_and_its_charts_are_saved(nights: Path, tmp_path: Path) 
         for (const button of figure.querySelectorAll('[data-save]')) { button.click(); await pause(1000); }
         return {kept: before === scrolled, zoomed: before !== zoomed, saved};
     """
-    found = drive(nights, tmp_path, script)
-    assert (found["kept"], found["zoomed"]) == (True, True)
-    assert [name for name, _ in found["saved"]] == ["history.svg", "history.png"]
-    assert all(link.startswith(("blob:", "data:")) for _, link in found["saved"])
+    result = drive(nights, tmp_path, script)
+    assert (result["kept"], result["zoomed"]) == (True, True)
+    assert [name for name, _ in result["saved"]] == ["history.svg", "history.png"]
+    assert all(link.startswith(("blob:", "data:")) for _, link in result["saved"])
 
 
 @browser

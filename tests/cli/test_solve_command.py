@@ -23,7 +23,7 @@ def solve(program: Program, tmp_path: Path) -> Program:
 
 
 def states(text: str) -> dict[str, str]:
-    return {each["exercise"]: each["state"] for each in json.loads(text)["exercises"]}
+    return {item["exercise"]: item["state"] for item in json.loads(text)["exercises"]}
 
 
 def test_an_exercise_is_written_graded_and_solved(solve: Program, tmp_path: Path) -> None:
@@ -65,8 +65,13 @@ def test_progress_is_that_of_the_files(solve: Program, tmp_path: Path) -> None:
         race.write("# a thought\n")
     assert states(solve("--json").stdout)["bounds"] == "begun"
     assert solve("bounds").returncode == 0
-    found = states(solve("--json").stdout)
-    assert (found["coalescing"], found["bounds"], found["race"], found["tiling"]) == ("written", "solved", "begun", "")
+    result = states(solve("--json").stdout)
+    assert (result["coalescing"], result["bounds"], result["race"], result["tiling"]) == (
+        "written",
+        "solved",
+        "begun",
+        "",
+    )
     bounds.write_text(bounds.read_text() + "# another\n")
     assert states(solve("--json").stdout)["bounds"] == "begun"
     _, *lines, following = solve().stdout.splitlines()
@@ -104,5 +109,5 @@ def test_a_grade_as_json(solve: Program) -> None:
     assert json.loads(solve("bounds", "--json").stdout)["written"]
     grade = json.loads(solve("bounds", "--json").stdout)
     assert (grade["exercise"], grade["solved"], grade["right"]) == ("bounds", False, False)
-    assert [each["line"] for each in grade["faults"]] == [None, 20]
+    assert [item["line"] for item in grade["faults"]] == [None, 20]
     assert grade["figures"] == {"mistakes": 2}

@@ -81,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wrong_usage_is_told_before_anything_is_measured(
     program: Program, folder: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    given = [each.format(folder) for each in arguments]
+    given = [item.format(folder) for item in arguments]
     ran = program("time", *map(str, LAUNCH), *given)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert said in ran.stderr

@@ -134,13 +134,13 @@ def test_a_gpu_runs_what_nvrtc_and_libraries_made_and_numbas_kernels_are_skipped
     command = ["smembench", "transpose", "--device", "cuda", "--n", "40", "--block", "16x16", *FEW, "--csv", "-"]
     both = ["--kernel", "copyGmem,memcpy", "--compiler", "numba,nvrtc"]
     out, _ = ended(fake_driver(*command, *both, kernels=kernels, site=site))
-    found = {(row["kernel"], row["compiler"]): row for row in records(out)}
-    assert {each: row["status"] for each, row in found.items()} == {
+    result = {(row["kernel"], row["compiler"]): row for row in records(out)}
+    assert {item: row["status"] for item, row in result.items()} == {
         ("copyGmem", "numba"): "skipped",
         ("copyGmem", "nvrtc"): "ok",
         ("memcpy", "numba"): "ok",
     }
-    assert HOW in found["copyGmem", "numba"]["reason"]
+    assert HOW in result["copyGmem", "numba"]["reason"]
 
 
 @needs_mlir
@@ -154,9 +154,9 @@ def test_numba_cuda_mlir_is_the_default_then_and_is_named(fake_driver: FakeDrive
     out, _ = ended(fake_driver(*command, *stored, kernels=kernels, site=site))
     assert re.search(r"numba-cuda-mlir \d", out)
     assert re.search("copyGmem +mlir +16x16", out)
-    found = {row["kernel"]: row for row in records(table.read_text())}
-    assert {name: (row["compiler"], row["status"]) for name, row in found.items()} == {
+    result = {row["kernel"]: row for row in records(table.read_text())}
+    assert {name: (row["compiler"], row["status"]) for name, row in result.items()} == {
         "memcpy": ("numba", "ok"),
         "copyGmem": ("mlir", "ok"),
     }
-    assert float(found["copyGmem"]["percent_of_copy"]) > 0
+    assert float(result["copyGmem"]["percent_of_copy"]) > 0

@@ -21,41 +21,41 @@ def free() -> int:
 
 def main() -> dict[str, Any]:
     device = CudaDevice(0)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     before = free()
     array = to_device(np.arange(100, dtype=np.float32))
     part = array[10:20].view(np.uint32)
-    found["taken"] = before - free()
+    result["taken"] = before - free()
     del array
-    found["kept by a part"] = before - free()
-    found["part"] = part.copy_to_host().view(np.float32).tolist()
+    result["kept by a part"] = before - free()
+    result["part"] = part.copy_to_host().view(np.float32).tolist()
 
     pinned = pinned_array(10, np.uint32)
     stream = new_stream()
     copy(int(stream.handle), pinned, part)
     stream.sync()
-    found["pinned"] = pinned.view(np.float32).tolist()
+    result["pinned"] = pinned.view(np.float32).tolist()
     kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
     of_host = driver.CUmemorytype.CU_MEMORYTYPE_HOST
-    found["is pinned"] = bool(checked(driver.cuPointerGetAttribute(kind, pinned.ctypes.data)) == of_host)
+    result["is pinned"] = bool(checked(driver.cuPointerGetAttribute(kind, pinned.ctypes.data)) == of_host)
     del part
     gc.collect()
-    found["freed"] = before - free()
+    result["freed"] = before - free()
 
     from numba import cuda
 
     ours = checked(driver.cuCtxGetCurrent())
     theirs = to_device(np.arange(5, dtype=np.int32))
-    found["by Numba"] = cuda.as_cuda_array(theirs).copy_to_host().tolist()
-    found["one context"] = int(cuda.current_context().handle) == int(ours) == int(checked(driver.cuCtxGetCurrent()))
+    result["by Numba"] = cuda.as_cuda_array(theirs).copy_to_host().tolist()
+    result["one context"] = int(cuda.current_context().handle) == int(ours) == int(checked(driver.cuCtxGetCurrent()))
     primary = checked(driver.cuDevicePrimaryCtxRetain(checked(driver.cuDeviceGet(0))))
-    found["primary"] = int(primary) == int(ours)
+    result["primary"] = int(primary) == int(ours)
     try:
         device_array(2**40, np.uint8)
     except RuntimeError as error:
-        found["too much"] = str(error)
+        result["too much"] = str(error)
     device.close()
-    return found
+    return result
 
 
 if __name__ == "__main__":

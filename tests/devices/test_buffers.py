@@ -141,10 +141,10 @@ def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_p
     allocated = allocations(monkeypatch)
     monkeypatch.setattr(driver, "cuMemcpyAsync", copied)
     monkeypatch.setattr(driver, "cuMemsetD8Async", memset)
-    found: list[tuple[int, list[int]]] = []
+    outcome: list[tuple[int, list[int]]] = []
 
     def launch(output: DeviceArray, one: DeviceArray, other: DeviceArray) -> None:
-        found.append((output.address, output.content.tolist()))
+        outcome.append((output.address, output.content.tolist()))
         output.content[:] = one.content + other.content
 
     inputs = [np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)]
@@ -157,7 +157,7 @@ def test_a_launch_that_allocates_has_arrays_of_its_own_and_the_first_one_after_p
         output.array[:] = 0
         enqueue()
         assert output.array.tolist() == [0, 2, 4]
-        assert (found[-1][1] == [-1] * 3) == poisoned
+        assert (outcome[-1][1] == [-1] * 3) == poisoned
         result.read()
         assert [array.content.tolist() for array in staged] == [[0, 1, 2]] * 2
     assert allocated == [3, 3, 3 + 2 * GUARD_BYTES // 4] * 2

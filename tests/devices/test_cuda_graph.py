@@ -157,8 +157,8 @@ def test_launches_take_copies_of_their_arrays_in_turn_and_each_as_often_in_every
 
 
 def test_an_empty_pair_is_read_behind_a_kernel_and_without_outliers(driver: Driver) -> None:
-    found = calibrate(0, driver.enqueue("busy"), driver.enqueue("empty"))
-    assert found == (RESIDUE_MS, RESIDUE_MS + EMPTY_MS)
+    outcome = calibrate(0, driver.enqueue("busy"), driver.enqueue("empty"))
+    assert outcome == (RESIDUE_MS, RESIDUE_MS + EMPTY_MS)
 
 
 @pytest.mark.parametrize("where", ["a launch", "the division"])

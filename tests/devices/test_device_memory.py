@@ -14,26 +14,26 @@ PART = [float(number) for number in range(10, 20)]
 
 
 @pytest.fixture(scope="module")
-def found(fake_driver: FakeDriver) -> dict[str, Any]:
+def outcome(fake_driver: FakeDriver) -> dict[str, Any]:
     out, _ = ended(fake_driver("tests.devices.on_fake_driver"))
     result: dict[str, Any] = json.loads(out)
     return result
 
 
-def test_memory_is_freed_with_the_last_part_that_uses_it(found: dict[str, Any]) -> None:
-    assert (found["taken"], found["kept by a part"], found["freed"]) == (400, 400, 0)
+def test_memory_is_freed_with_the_last_part_that_uses_it(outcome: dict[str, Any]) -> None:
+    assert (outcome["taken"], outcome["kept by a part"], outcome["freed"]) == (400, 400, 0)
 
 
-def test_a_part_in_another_type_holds_the_same_bytes_there_and_in_page_locked_memory(found: dict[str, Any]) -> None:
-    assert found["part"] == found["pinned"] == PART
-    assert found["is pinned"]
+def test_a_part_in_another_type_holds_the_same_bytes_there_and_in_page_locked_memory(outcome: dict[str, Any]) -> None:
+    assert outcome["part"] == outcome["pinned"] == PART
+    assert outcome["is pinned"]
 
 
-def test_numba_works_on_the_same_arrays_in_the_same_primary_context(found: dict[str, Any]) -> None:
-    assert found["by Numba"] == [0, 1, 2, 3, 4]
-    assert found["one context"]
-    assert found["primary"]
+def test_numba_works_on_the_same_arrays_in_the_same_primary_context(outcome: dict[str, Any]) -> None:
+    assert outcome["by Numba"] == [0, 1, 2, 3, 4]
+    assert outcome["one context"]
+    assert outcome["primary"]
 
 
-def test_too_little_memory_is_said_with_cudas_name_for_it(found: dict[str, Any]) -> None:
-    assert found["too much"] == "CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+def test_too_little_memory_is_said_with_cudas_name_for_it(outcome: dict[str, Any]) -> None:
+    assert outcome["too much"] == "CUDA_ERROR_OUT_OF_MEMORY: out of memory"

@@ -142,13 +142,13 @@ def test_the_commit_is_found_though_the_search_is_killed_and_the_checkout_is_as_
     assert git.state == before
     assert not (git.top.parent / "hooked").exists()
     assert not Path(state["worktrees"]).exists()
-    found = {row["subject"]: row for row in records(out)}
-    assert found["Signed index"]["verdict"] == "first slower", err
-    assert found["Signed index"]["commit"] == named["culprit"]
-    assert float(found["Signed index"]["ratio"]) > 1.5
+    result = {row["subject"]: row for row in records(out)}
+    assert result["Signed index"]["verdict"] == "first slower", err
+    assert result["Signed index"]["commit"] == named["culprit"]
+    assert float(result["Signed index"]["ratio"]) > 1.5
     assert "On the side" not in state["subjects"]
-    assert "missing" in found["Broken"]["verdict"]
-    assert len(found) == 3
+    assert "missing" in result["Broken"]["verdict"]
+    assert len(result) == 3
     shown, _ = ended(fake_driver("smembench", "bisect", "--resume", folder, kernels=kernels))
     assert "The first slower commit: " in shown
     assert "machine code changed" in shown

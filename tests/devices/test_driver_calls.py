@@ -36,14 +36,14 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def captured(log: str) -> set[tuple[str, ...]]:
     """What captures have ahead of a pair of events and between the two, each sequence once, without questions."""
-    found = set()
+    result = set()
     for capture in log.split("cuStreamBeginCapture\n")[1:]:
         nodes = capture.partition("cuStreamEndCapture\n")[0].replace("cuCtxGetDevice\n", "")
         *parts, behind = nodes.split("cuEventRecordWithFlags\n")
         assert behind == ""
         pairs = zip(parts[::2], parts[1::2], strict=True)
-        found |= {(*ahead.split(), "begin", *timed.split(), "end") for ahead, timed in pairs}
-    return found
+        result |= {(*ahead.split(), "begin", *timed.split(), "end") for ahead, timed in pairs}
+    return result
 
 
 def short(name: str) -> str:
@@ -57,13 +57,13 @@ def test_nothing_but_a_launch_is_between_two_events_and_nothing_but_the_flush_or
     log = tmp_path / "calls"
     both = ["--compiler", "numba,nvrtc", "--cache", "warm,cold"]
     ended(fake_driver(*COPY, "copyGmem,memcpy", *both, kernels=kernels, log=log))
-    found = {tuple(map(short, each)) for each in captured(log.read_text())}
+    result = {tuple(map(short, item)) for item in captured(log.read_text())}
     timed: list[tuple[str, ...]] = [("begin", LAUNCH, "copy_gmem", "end"), ("begin", LAUNCH, "copyGmem", "end")]
     timed += [("begin", "cuMemcpyAsync", "end")]
     calibration = {(LAUNCH, "busy", "begin", "end"), (LAUNCH, "busy", "begin", LAUNCH, "empty", "end")}
-    cold = {(LAUNCH, "read_all", *each) for each in timed}
-    behind = {(LAUNCH, "busy", *each) for each in timed}  # as every kernel is until its duration is known
-    assert {*cold, *behind, *calibration} <= found <= {*timed, *cold, *behind, *calibration}
+    cold = {(LAUNCH, "read_all", *item) for item in timed}
+    behind = {(LAUNCH, "busy", *item) for item in timed}  # as every kernel is until its duration is known
+    assert {*cold, *behind, *calibration} <= result <= {*timed, *cold, *behind, *calibration}
 
 
 @pytest.mark.parametrize(("compiler", "loads"), [("nvrtc", False), ("triton", False), ("numba", True)])

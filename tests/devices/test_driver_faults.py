@@ -61,9 +61,9 @@ def test_every_faulty_kernel_is_a_row_and_the_others_are_measured(
     command = [*TRANSPOSE, "--kernel", ",".join(["copyGmem", *expected]), "--timeout", "3", "--max-seconds", "1"]
     faults = "cuda_hangs 1 0,cuda_illegal 1 700"
     out, _ = ended(fake_driver(*command, "--csv", "-", kernels=kernels, faults=faults), 1)
-    found = {row["kernel"]: row for row in records(out)}
-    assert_failed(found, expected)
-    assert found["copyGmem"]["status"] == found["memcpy"]["status"] == "ok"
+    result = {row["kernel"]: row for row in records(out)}
+    assert_failed(result, expected)
+    assert result["copyGmem"]["status"] == result["memcpy"]["status"] == "ok"
 
 
 def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
@@ -82,10 +82,10 @@ def test_an_error_of_any_call_is_the_reason_of_its_row_and_fresh_workers_go_on(
     command = [*TRANSPOSE, "--n", "40:45", "--kernel", "copyGmem", "--csv", "-"]
     settings = {"kernels": kernels, "faults": ",".join(expected), "faults_once": tmp_path / "happened"}
     out, _ = ended(fake_driver(*command, **settings), 1)
-    found = records(out)
-    failed = [row["reason"] for row in found if row["status"] == "failed"]
+    result = records(out)
+    failed = [row["reason"] for row in result if row["status"] == "failed"]
     assert sorted(failed) == sorted(f"RuntimeError: {reason}" for reason in expected.values())
-    assert {row["status"] for row in found} == {"ok", "failed"}
+    assert {row["status"] for row in result} == {"ok", "failed"}
 
 
 def test_a_gpu_that_is_lost_ends_the_run_and_resume_goes_on(

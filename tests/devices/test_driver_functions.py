@@ -164,7 +164,7 @@ def test_an_instance_of_a_gpu_in_mig_mode_is_a_device(fake_driver: FakeDriver, t
     command = ("smembench", "run", tmp_path / "mine.toml", "--output", tmp_path / "results")
     ended(fake_driver(*command, **settings))
     (stored,) = (tmp_path / "results").iterdir()
-    (device,) = (each for each in json.loads((stored / "run.json").read_text())["devices"] if each["name"] != "cpu")
+    (device,) = (item for item in json.loads((stored / "run.json").read_text())["devices"] if item["name"] != "cpu")
     assert (device["uuid"], device["mig"]) == (uuid, True)
     (row,) = csv.DictReader((stored / "cases.csv").read_text().splitlines())
     assert (row["device"], row["status"], row["temperature_c"]) == ("cuda:0", "ok", "40")

@@ -233,7 +233,7 @@ def run(fake_driver: FakeDriver, kernels: Path, folder: Path) -> tuple[Path, str
         "problem = 'transpose'\nkernel = 'memcpy'\nn = 40",
     ]
     few = "samples = 3\nrounds = 1\nmax_seconds = 1\nwarmup = 0\nprecision = 90\n"
-    sweeps = [each.replace('"n"]', "'int32 1000']") if "cubin, typed" in each else each for each in sweeps]
+    sweeps = [item.replace('"n"]', "'int32 1000']") if "cubin, typed" in item else item for item in sweeps]
     config = folder / "mine.toml"  # paths in it are relative to its folder
     config.write_text(few + "".join(f"[[sweep]]\n{sweep}\n" for sweep in sweeps))
     root = folder / "results"
@@ -387,8 +387,8 @@ def test_launches_on_copies_of_the_arrays_are_each_checked(
     both = (folder / "scale.cu:scale", folder / "twentieth.cu:twentieth", *LAUNCH, "--out", "0")
     check = ("--check", folder / "mine.py:doubled", "--cache")
     rows, err = timed(fake_driver, kernels, *both, *check, "rotated", code=1)
-    found = {row["kernel"]: row["status"] for row in rows}
-    assert found == {"scale.cu:scale": "ok", "twentieth.cu:twentieth": "wrong_result"}
+    result = {row["kernel"]: row["status"] for row in rows}
+    assert result == {"scale.cu:scale": "ok", "twentieth.cu:twentieth": "wrong_result"}
     assert "--cache rotated" not in err
     rows, err = timed(fake_driver, kernels, *both, *check, "warm")
     assert [row["status"] for row in rows] == ["ok", "ok"]

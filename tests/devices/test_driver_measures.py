@@ -117,9 +117,9 @@ def test_transposes_of_both_compilers_are_right_and_timed_in_each_cache_mode(
     listed, _ = ended(fake_driver(*command, "--dry-run", kernels=kernels))
     assert listed.count("rotated  28 copies of its arrays") == 5
     out, _ = ended(fake_driver(*command, "--csv", "-", kernels=kernels))
-    found = records(out)
-    assert len(found) == 3 * (1 + 2 * 2)  # memcpy has one compiler
-    for row in found:
+    result = records(out)
+    assert len(result) == 3 * (1 + 2 * 2)  # memcpy has one compiler
+    for row in result:
         assert (row["status"], row["verified"], row["max_error"]) == ("ok", "true", "0.0"), row["reason"]
         assert float(row["elapsed_ms"]) > 0
         assert row["throttle_reasons"] == "none"
@@ -171,24 +171,24 @@ def test_every_problem_and_a_kernel_that_does_nothing(fake_driver: FakeDriver, k
     )
     ended(fake_driver("smembench", "run", config, "--set", "device=cuda", "--output", tmp_path, kernels=kernels), 1)
     (table,) = tmp_path.glob("*/cases.csv")
-    found = [row for row in records(table.read_text()) if row["device"] == "cuda:0"]
-    nothing = [row for row in found if row["block_x"] == "8"]  # the fake driver has no such kernels and does nothing
+    result = [row for row in records(table.read_text()) if row["device"] == "cuda:0"]
+    nothing = [row for row in result if row["block_x"] == "8"]  # the fake driver has no such kernels and does nothing
     assert [(row["kernel"], row["status"], row["elapsed_ms"], row["gflop_s"]) for row in nothing] == [
         ("tiled", "wrong_result", "", ""),
         ("MatMul", "wrong_result", "", ""),
     ]
     # Large enough that a busy host's calibration of the events stays below a sample.
-    assert [row["reason"] for row in found if row not in nothing and row["status"] != "ok"] == []
-    assert len(found) == 4 + 2 + 4 + 3 + 2 + 2
+    assert [row["reason"] for row in result if row not in nothing and row["status"] != "ok"] == []
+    assert len(result) == 4 + 2 + 4 + 3 + 2 + 2
 
 
 def test_products_on_tensor_cores_are_measured_on_each_distribution(fake_driver: FakeDriver, kernels: Path) -> None:
     kernel = ("--kernel", "mmaAsync", "--dtype", "bfloat16", "--n", "136", "--block", "16x16", "--device", "cuda:0")
     inputs = ("--inputs", "normal,integers,zeros", "--csv", "-")
     out, _ = ended(fake_driver("smembench", "matmul", *kernel, *inputs, *FEW, kernels=kernels))
-    found = {row["inputs"]: row for row in records(out)}
-    assert set(found) == {"normal", "integers", "zeros"}
-    for distribution, row in found.items():
+    result = {row["inputs"]: row for row in records(out)}
+    assert set(result) == {"normal", "integers", "zeros"}
+    for distribution, row in result.items():
         assert (row["status"], row["verified"]) == ("ok", "true"), row["reason"]
         assert (float(row["max_error"]) == 0.0) == (distribution == "zeros")
         assert f"/inputs={distribution}/" in row["case_id"]
@@ -235,9 +235,9 @@ def test_kernels_with_tensor_maps_are_launched_and_without_a_host_form_found_wro
     )
     ended(fake_driver("smembench", "run", config, "--output", tmp_path), 1)
     (table,) = tmp_path.glob("*/cases.csv")
-    found = records(table.read_text())
-    assert {(row["kernel"], row["dtype"]): int(row["n"]) for row in found} == sizes
-    for row in found:
+    result = records(table.read_text())
+    assert {(row["kernel"], row["dtype"]): int(row["n"]) for row in result} == sizes
+    for row in result:
         assert (row["status"], row["b_layout"]) == ("wrong_result", "columns")
         assert row["reason"] == f"{100 * int(row['n'])} entries are NaN or infinite"
 
@@ -298,10 +298,10 @@ def test_random_requests_are_counted(fake_driver: FakeDriver, tmp_path: Path, mo
     assert err.startswith("random requests of --seed 7 under ncu\n0 of 94: loads and stores of shared memory\n")
     assert "random requests of one warp, seed 7" in out
     assert "load, 4 bytes, permuted: " in out
-    found = records(path.read_text())
-    lanes = [tuple(row[f"lane{lane}"] for lane in range(32)) for row in found]
-    assert lanes == [tuple("" if a is None else str(a) for a in each.addresses) for each in drawn(7, 40, (9, 0))]
-    assert sum(row["kind"] in ("load", "store") and int(row["width_bytes"]) > 2 for row in found) == 42
+    result = records(path.read_text())
+    lanes = [tuple(row[f"lane{lane}"] for lane in range(32)) for row in result]
+    assert lanes == [tuple("" if a is None else str(a) for a in item.addresses) for item in drawn(7, 40, (9, 0))]
+    assert sum(row["kind"] in ("load", "store") and int(row["width_bytes"]) > 2 for row in result) == 42
 
 
 @pytest.mark.parametrize(

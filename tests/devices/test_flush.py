@@ -59,6 +59,6 @@ def test_the_kernel_ahead_of_an_event_pair_multiplies_once_per_turn_of_its_loop(
         pytest.skip(reason)
     code = bytes(cuda_helpers._compiled("9.0").code)
     kinds = {helper: parse("", code, kernel=helper) for helper in ("busy", "read_all")}
-    found = {helper: made.kinds for helper, made in kinds.items() if made is not None}
-    assert found["busy"]["FMUL"] == 1
-    assert (found["read_all"]["FADD"], found["read_all"]["LDG"]) == (1, 2)
+    result = {helper: made.kinds for helper, made in kinds.items() if made is not None}
+    assert result["busy"]["FMUL"] == 1
+    assert (result["read_all"]["FADD"], result["read_all"]["LDG"]) == (1, 2)

@@ -32,13 +32,13 @@ def contract(*arguments: str, check: str = "mine.py:f", **keys: Any) -> tuple[Co
     return Contract(case), case
 
 
-def why_wrong(wanted: Any, found: Any, **keys: Any) -> str:
+def why_wrong(wanted: Any, result: Any, **keys: Any) -> str:
     checked, case = contract("float32[2]", **keys)
-    return checked.check(case, Expected([np.asarray(wanted)], {}), {0: np.asarray(found)}).detail
+    return checked.check(case, Expected([np.asarray(wanted)], {}), {0: np.asarray(result)}).detail
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "result"),
     [
         ([np.inf, 1], [0, 1]),
         ([np.inf, 1], [-np.inf, 1]),
@@ -49,21 +49,21 @@ def why_wrong(wanted: Any, found: Any, **keys: Any) -> str:
         ([1e-200, 0], [2e-200, 0]),
     ],
 )
-def test_neither_infinities_nor_large_numbers_hide_a_difference(wanted: list[float], found: list[float]) -> None:
-    assert why_wrong(np.array(wanted), np.array(found)).startswith("argument 0: 1 of 2 elements differ")
+def test_neither_infinities_nor_large_numbers_hide_a_difference(wanted: list[float], result: list[float]) -> None:
+    assert why_wrong(np.array(wanted), np.array(result)).startswith("argument 0: 1 of 2 elements differ")
     assert why_wrong(np.array(wanted), np.array(wanted)) == ""
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "said"),
+    ("wanted", "result", "said"),
     [
         (np.array([1 + 5j, 1]), np.ones(2, np.float32), "the reference is of type complex128, the output float32"),
         (np.array([None, None]), np.ones(2, np.float32), "the reference is of type object"),
         (np.zeros(2, "i4,f4"), np.zeros(2, "i4,f4"), "its elements are structures"),
     ],
 )
-def test_types_that_do_not_compare_are_told(wanted: Any, found: Any, said: str) -> None:
-    assert why_wrong(wanted, found).startswith(f"argument 0: {said}")
+def test_types_that_do_not_compare_are_told(wanted: Any, result: Any, said: str) -> None:
+    assert why_wrong(wanted, result).startswith(f"argument 0: {said}")
 
 
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "float32", "complex64"])

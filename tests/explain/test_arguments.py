@@ -125,8 +125,8 @@ def file(tmp_path: Path) -> str:
     ("array", "sectors"), [("float32[64]", 4), ("float32[64] offset 1", 5), ("float32[64] offset 8", 4)]
 )
 def test_an_offset_moves_the_sectors(file: str, array: str, sectors: int) -> None:
-    found = explain_function(f"{file}:copy", grid=1, block=32, args=("float32[32]", array, 0))
-    assert found.sectors("load") == sectors
+    result = explain_function(f"{file}:copy", grid=1, block=32, args=("float32[32]", array, 0))
+    assert result.sectors("load") == sectors
 
 
 def test_bounds_are_those_of_the_allocation(file: str) -> None:
@@ -144,11 +144,11 @@ def test_bounds_are_those_of_the_allocation(file: str) -> None:
 
 def test_data_with_strides_is_read_where_it_lies(file: str) -> None:
     index = np.arange(64, dtype=np.int32)[::2]
-    found = explain_function(f"{file}:gather", grid=1, block=32, args=("float32[64]", index))
-    assert found.sectors("load") == 4  # the kernel knows of no strides: it reads the first 32 numbers
-    assert found.sectors("store") == 4
-    found = explain_function(f"{file}:gather", grid=1, block=16, args=("float32[64]", index[:16]))
-    assert not found.trace.mistakes
+    result = explain_function(f"{file}:gather", grid=1, block=32, args=("float32[64]", index))
+    assert result.sectors("load") == 4  # the kernel knows of no strides: it reads the first 32 numbers
+    assert result.sectors("store") == 4
+    result = explain_function(f"{file}:gather", grid=1, block=16, args=("float32[64]", index[:16]))
+    assert not result.trace.mistakes
 
 
 @pytest.mark.parametrize(
@@ -167,5 +167,5 @@ def test_numba_follows_strides_and_offsets(array: Any, sectors: int) -> None:
         i = cuda.threadIdx.x
         out[i] = a[0, i]
 
-    found = explain_function(first, grid=1, block=32, args=("float32[32]", array))
-    assert found.sectors("load") == sectors
+    result = explain_function(first, grid=1, block=32, args=("float32[32]", array))
+    assert result.sectors("load") == sectors

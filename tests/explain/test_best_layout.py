@@ -71,10 +71,10 @@ def place_by_expression(tile: Tile, layout: Layout) -> Callable[[int, int], int]
     text = tile.expression(layout)
     if text == "tile[i]":
         return lambda r, c: c
-    found = re.fullmatch(r"\w+\[(?:…, )?(?:(r), )?(.*)\]", text)
-    assert found, text
-    column = eval(f"lambda r, c: int({found[2]})")
-    if found[1] is None:
+    result = re.fullmatch(r"\w+\[(?:…, )?(?:(r), )?(.*)\]", text)
+    assert result, text
+    column = eval(f"lambda r, c: int({result[2]})")
+    if result[1] is None:
         return column  # type: ignore[no-any-return]
     return lambda r, c: r * (tile.columns + layout.pad) + column(r, c)
 
@@ -111,17 +111,19 @@ def transpose(kernel: str = "transposeSmem", block: Block = LARGE, dtype: str = 
 def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, dtype: str) -> None:
     case = transpose(block=block, dtype=dtype)
     explained = explain(case)
-    (found,) = layouts_of(explained)
+    (result,) = layouts_of(explained)
     requests = shared_requests(explained.trace)
-    assert found.swizzle is not None
-    for candidate in filter(None, (found.plain, found.pad, found.swizzle)):
-        place_of, total = place_by_expression(found.tile, candidate.layout), 0
+    assert result.swizzle is not None
+    for candidate in filter(None, (result.plain, result.pad, result.swizzle)):
+        place_of, total = place_by_expression(result.tile, candidate.layout), 0
         for request in requests:
             moved: list[int | None] = []
             for address in request.addresses:
-                element = None if address is None else divmod(address // found.tile.array.itemsize, found.tile.columns)
+                element = (
+                    None if address is None else divmod(address // result.tile.array.itemsize, result.tile.columns)
+                )
                 place = None if element is None else place_of(*element)
-                moved.append(None if place is None else place * found.tile.array.itemsize)
+                moved.append(None if place is None else place * result.tile.array.itemsize)
             total += request.weight * words_of_the_busiest_bank(moved, request.site.width)
         assert total == candidate.wavefronts
 
@@ -155,18 +157,18 @@ def test_requests_one_by_one_weigh_as_much_as_those_that_explain_merges() -> Non
 
 
 def test_rows_of_no_power_of_two_are_not_swizzled() -> None:
-    (found,) = layouts_of(explain(transpose(block=Block(48, 16))))
-    assert found.pad is not None
-    assert found.swizzle is None
-    assert "a row of shared0 has 48 elements, no power of two, and XOR would leave it" in found.reason
+    (result,) = layouts_of(explain(transpose(block=Block(48, 16))))
+    assert result.pad is not None
+    assert result.swizzle is None
+    assert "a row of shared0 has 48 elements, no power of two, and XOR would leave it" in result.reason
 
 
 @pytest.mark.parametrize("row", [None, 32])
 def test_rows_of_a_flat_array_are_tried_or_given(row: int | None) -> None:
-    (found,) = layouts_of(explain(transpose("transposeSmemDyn")), row)
-    assert found.swizzle
-    assert found.swizzle.free
-    assert found.tile.expression(found.swizzle.layout) == "shared0[r * 32 + (c ^ r)]"
+    (result,) = layouts_of(explain(transpose("transposeSmemDyn")), row)
+    assert result.swizzle
+    assert result.swizzle.free
+    assert result.tile.expression(result.swizzle.layout) == "shared0[r * 32 + (c ^ r)]"
 
 
 def test_no_layout_is_found_for_indices_outside_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,13 +188,13 @@ def test_vectors_stay_whole() -> None:
     array = SharedArray("tile", (32, 64), 4, 0)
     column = requests([64 * lane for lane in range(32)], 16)
     rows = requests([4 * lane for lane in range(32)], 16, "store")
-    found = best_layouts([Tile(array, 64)], asked_of(column + rows))
-    assert found.plain.loads == 8
-    assert found.swizzle
-    assert found.swizzle.free
-    assert found.tile.expression(found.swizzle.layout) == "tile[r, c ^ ((r % 16) << 2)]"
-    assert found.pad
-    assert found.pad.layout.pad % 4 == 0
+    result = best_layouts([Tile(array, 64)], asked_of(column + rows))
+    assert result.plain.loads == 8
+    assert result.swizzle
+    assert result.swizzle.free
+    assert result.tile.expression(result.swizzle.layout) == "tile[r, c ^ ((r % 16) << 2)]"
+    assert result.pad
+    assert result.pad.layout.pad % 4 == 0
 
 
 def test_rows_that_split_vectors_are_refused() -> None:
@@ -202,8 +204,8 @@ def test_rows_that_split_vectors_are_refused() -> None:
 
 def test_where_neither_helps_it_says_why() -> None:
     wide = SharedArray("tile", (4, 1024), 4, 0)
-    found = best_layouts([Tile(wide, 1024)], asked_of(requests([32 * lane for lane in range(32)], 4)))
-    assert (found.pad, found.swizzle, found.reason) == (None, None, "No layout has fewer wavefronts.")
+    result = best_layouts([Tile(wide, 1024)], asked_of(requests([32 * lane for lane in range(32)], 4)))
+    assert (result.pad, result.swizzle, result.reason) == (None, None, "No layout has fewer wavefronts.")
     free = best_layouts([Tile(wide, 1024)], asked_of(requests([*range(32)], 4)))
     assert (free.plain.free, free.pad, free.swizzle, free.reason) == (True, None, None, "")
 
@@ -213,8 +215,8 @@ def test_planes_of_a_tile_keep_their_rows() -> None:
     array = SharedArray("tile", (2, 32, 32), 4, 0)
     column = [32 * lane for lane in range(32)]
     both = requests(column, 4) + requests([1024 + element for element in column], 4)
-    found = best_layouts([Tile(array, 32)], asked_of(both))
-    assert found.swizzle
-    assert found.swizzle.free
-    assert found.tile.expression(found.swizzle.layout) == "tile[…, r, c ^ r]"
-    assert replace(found.swizzle.layout, rows=1) == Layout()
+    result = best_layouts([Tile(array, 32)], asked_of(both))
+    assert result.swizzle
+    assert result.swizzle.free
+    assert result.tile.expression(result.swizzle.layout) == "tile[…, r, c ^ r]"
+    assert replace(result.swizzle.layout, rows=1) == Layout()

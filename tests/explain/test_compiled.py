@@ -25,7 +25,7 @@ def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
     explained = compiled("sumSequential", "512x1", "float32", 2**17)
     assert explained.idle["load"] == 2 * explained.idle["store"]
     explained = compiled("sumInterleaved", "512x1", "float32", 2**17)
-    assert [(each.site.width, each.width) for each in explained.trace.merged] == [(4, 8)]
+    assert [(item.site.width, item.width) for item in explained.trace.merged] == [(4, 8)]
     assert explained.trace.unmatched == ()
 
 
@@ -53,26 +53,26 @@ def test_lines_of_machine_code_are_those_of_the_trace(kernel: str, block: str, d
     """Also those of helpers in other files, such as copy_streaming, which lies above the kernel's first line."""
     explained = compiled(kernel, block, dtype, 201)
     assert explained.code is not None
-    sites = (each.site for each in explained.trace.accesses)
+    sites = (item.site for item in explained.trace.accesses)
     traced = {(site.place, site.kind) for site in sites if site.space == "shared"}
-    assert {(each.line, each.access.kind) for each in explained.code.lined if each.access.space == "shared"} == traced
+    assert {(item.line, item.access.kind) for item in explained.code.lined if item.access.space == "shared"} == traced
 
 
 @pytest.mark.parametrize("name", ["h200-explain-matmul", "h200-explain-constant"])
 def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None:
     """To the counters' rounding: those of these kernels are not the source's."""
-    found: dict[str, Explanation] = {}
+    result: dict[str, Explanation] = {}
     with (REFERENCE / f"{name}.csv").open(encoding="utf-8") as stream:
         judged = [row for row in csv.DictReader(stream) if row["agrees"]]
     for row in judged:
         _, kernel, _, _, dtype, size, block, _ = row["case_id"].split("/")
         n = int(size.split("x")[-1])
-        explained = found.setdefault(row["case_id"], compiled(kernel, block.removeprefix("b"), dtype, n))
+        explained = result.setdefault(row["case_id"], compiled(kernel, block.removeprefix("b"), dtype, n))
         assert explained.case.id == row["case_id"]
         what, *_, kind = row["figure"].split()
         predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
         assert predicted == pytest.approx(float(row["counted"]), abs=0.005), row
-    assert any(explained.trace.merged or explained.idle for explained in found.values())
+    assert any(explained.trace.merged or explained.idle for explained in result.values())
 
 
 FEW = ("transposeSwizzled", "transposeVectorized", "transposeHalfWarp")
@@ -89,7 +89,7 @@ def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(*, othe
     """Tiles at all four edges, helpers of other files, and loads that the compiler moved into a branch."""
     with (REFERENCE / "h100-explain-odd.csv").open(encoding="utf-8") as stream:
         judged = [row for row in csv.DictReader(stream) if row["agrees"] and row["case_id"].startswith("transpose/")]
-    found: dict[str, Explanation] = {}
+    result: dict[str, Explanation] = {}
     for row in judged:
         _, kernel, _, _, dtype, size, block, *_ = row["case_id"].split("/")
         rows, columns = map(int, size.split("x"))
@@ -97,15 +97,15 @@ def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(*, othe
             continue
         if kernel.endswith(DOCUMENTED) and dtype == "float64":  # which test_prediction.py compares
             continue
-        if row["case_id"] not in found:
+        if row["case_id"] not in result:
             chosen = replace(case(kernel, block.removeprefix("b"), dtype), m=rows, n=columns)
-            found[row["case_id"]] = compiled_case(chosen)
-        explained = found[row["case_id"]]
+            result[row["case_id"]] = compiled_case(chosen)
+        explained = result[row["case_id"]]
         assert explained.case.id == row["case_id"]
         what, *_, kind = row["figure"].split()
         predicted = explained.wavefronts(kind) if what == "wavefronts" else explained.sectors(kind)
         assert predicted == pytest.approx(float(row["counted"]), abs=0.005), row
-    assert len(found) > 1
+    assert len(result) > 1
 
 
 def test_warps_over_an_edge_issue_stores_without_a_lane() -> None:
@@ -170,10 +170,10 @@ def test_loads_of_blocks_that_wait_are_named_and_not_judged(monkeypatch: pytest.
     reading = dict.fromkeys(METRICS, 1.0)
     monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
     monkeypatch.setattr(counters, "explain", explained)
-    for found, multiprocessors, agrees in ((alone, None, False), (together, 132, None)):
-        assert ("Blocks wait for each other" in " ".join(sentences(found))) is found.waits is (agrees is None)
-        figures = {each.figure: each for each in counters.compare([found.case], "9.0", multiprocessors)}
-        assert figures["global load requests"].predicted == found.load_requests
+    for result, multiprocessors, agrees in ((alone, None, False), (together, 132, None)):
+        assert ("Blocks wait for each other" in " ".join(sentences(result))) is result.waits is (agrees is None)
+        figures = {item.figure: item for item in counters.compare([result.case], "9.0", multiprocessors)}
+        assert figures["global load requests"].predicted == result.load_requests
         assert figures["sectors per global load"].agrees is agrees
         assert figures["sectors per global store"].agrees is False
 
@@ -186,7 +186,7 @@ def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytes
     assert compiled("sumVectorized", "256x1", "float32", 2**17).untraced == ()
     reading = dict.fromkeys(METRICS, 1.0) | {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": 1.0}
     monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
-    figures = {each.figure: each for each in counters.compare([explained.case], "9.0")}
+    figures = {item.figure: item for item in counters.compare([explained.case], "9.0")}
     assert figures["sectors per global store"].agrees is None
     assert figures["sectors per global load"].agrees is False
 

@@ -151,8 +151,8 @@ def explained(tmp_path: Path) -> Explain:
 def test_the_declaration_that_is_said_has_no_conflicts(
     explained: Explain, kernel: Kernel, old: str, new: str, turns: str
 ) -> None:
-    (line,) = cure_lines(found := explained(kernel))
-    assert found.worst() > 1
+    (line,) = cure_lines(result := explained(kernel))
+    assert result.worst() > 1
     assert f'("{new}") makes the loads in line' in line
     assert f"free of conflicts: {turns} wavefronts per request." in line
     written = explained(kernel, old=old, new=new)
@@ -187,18 +187,18 @@ def test_tiles_in_dynamic_memory_have_cures_of_their_own(explained: Explain) -> 
 
 
 def test_tiles_of_the_tma_are_left_as_they_are(explained: Explain) -> None:
-    found = explained(("square", "float32", 1024, (32, 32)))
+    result = explained(("square", "float32", 1024, (32, 32)))
     copied = TileAccess(1, "copy", "in", "tile", 32, 32, 4096)
-    (line,) = cure_lines(replace(found, trace=replace(found.trace, tiles={copied: 1})))
+    (line,) = cure_lines(replace(result, trace=replace(result.trace, tiles={copied: 1})))
     assert line == "Cure: none tried, because the TMA or tensor cores access tile as tiles, too."
 
 
 def test_a_swizzle_is_named_where_a_pad_would_cost_a_resident_block(explained: Explain) -> None:
-    found = explained(("square", "float32", 1024, (32, 32)))
-    assert found.occupancy is not None
-    scarce = replace(found, occupancy=replace(found.occupancy, room=127))
+    result = explained(("square", "float32", 1024, (32, 32)))
+    assert result.occupancy is not None
+    scarce = replace(result, occupancy=replace(result.occupancy, room=127))
     assert "a swizzle of tile, element (r, c) at" in cure_lines(scarce)[0]
-    assert "a pad of 4 bytes" in cure_lines(replace(found, occupancy=replace(found.occupancy, room=128)))[0]
+    assert "a pad of 4 bytes" in cure_lines(replace(result, occupancy=replace(result.occupancy, room=128)))[0]
 
 
 def test_where_no_pad_is_free_a_swizzle_is(explained: Explain) -> None:
@@ -229,7 +229,7 @@ def test_vectors_stay_aligned(explained: Explain) -> None:
 @st.composite
 def strided_requests(draw: st.DrawFn) -> list[Request]:
     """Loads and stores of lanes that lie in rows and columns of an array of 8 KiB."""
-    found = []
+    result = []
     for line in range(1, draw(st.integers(2, 4))):
         width, kind = draw(st.sampled_from([2, 4, 8, 16])), draw(st.sampled_from(["load", "store"]))
         lanes = draw(st.sampled_from([1, 4, 8, 16, 32]))
@@ -237,8 +237,8 @@ def strided_requests(draw: st.DrawFn) -> list[Request]:
         first = draw(st.integers(0, 8)) * 16
         addresses = [(first + lane % lanes * down + lane // lanes * across * width) % 8192 for lane in range(32)]
         site = AccessSite(line, "shared", kind, "tile", width)
-        found.append(Request(site, tuple(at // width * width for at in addresses), draw(st.integers(1, 3))))
-    return found
+        result.append(Request(site, tuple(at // width * width for at in addresses), draw(st.integers(1, 3))))
+    return result
 
 
 @settings(max_examples=50)
@@ -288,8 +288,8 @@ __shared__ T typed[2][4];
 """)
 
     def sides(name: str, size: int, line: int = 99) -> tuple[str, tuple[int, ...]] | None:
-        found = declared(str(path), name, size, line)
-        return None if found is None else (found.type, found.sides)
+        result = declared(str(path), name, size, line)
+        return None if result is None else (result.type, result.sides)
 
     assert sides("one", 16 * 33 * 4) == ("unsigned int", (16, 33))
     assert sides("tile", 40) == ("unsigned int", (2, 5))

@@ -137,11 +137,11 @@ def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
 def test_the_smallest_pad_without_conflicts(
     block: str, best: int | None, first: list[tuple[int, int, int]], said: str
 ) -> None:
-    (found,) = pads_of(explain(replace(case("transposeSmemPad", block), pad=0)))
-    assert (found.best and found.best.layout.pad) == best
-    assert [(tried.layout.pad, tried.loads, tried.stores) for tried in found.tried[:3]] == first
-    assert best is not None or [tried.layout.pad for tried in found.tried] == list(range(32))
-    (shown,) = tried_pads([found], "heading")
+    (outcome,) = pads_of(explain(replace(case("transposeSmemPad", block), pad=0)))
+    assert (outcome.best and outcome.best.layout.pad) == best
+    assert [(tried.layout.pad, tried.loads, tried.stores) for tried in outcome.tried[:3]] == first
+    assert best is not None or [tried.layout.pad for tried in outcome.tried] == list(range(32))
+    (shown,) = tried_pads([outcome], "heading")
     assert said in shown.sentence
 
 
@@ -181,5 +181,5 @@ def test_a_statement_over_several_lines_is_shown_whole(tmp_path: Path) -> None:
     """A reader could not tell a call over four lines from its first."""
     file = tmp_path / "kernel.py"
     file.write_text("def kernel(tile, inp):\n    tile[0] = inp[\n        1\n    ]\n    tile[1] = inp[2]\n")
-    found = Trace((), (), str(file), ())
-    assert [found.source(line) for line in (2, 5)] == ["tile[0] = inp[1]", "tile[1] = inp[2]"]
+    outcome = Trace((), (), str(file), ())
+    assert [outcome.source(line) for line in (2, 5)] == ["tile[0] = inp[1]", "tile[1] = inp[2]"]

@@ -120,9 +120,9 @@ def test_copies_past_the_l1_move_as_many_sectors_as_an_h200_counted(
     m: int, k: int, n: int, counted_sectors: int, counted_requests: int
 ) -> None:
     """Rows of 1000 elements are 2000 bytes, so that every other begins in the middle of a sector."""
-    found = explain(case_of(cuda_kernel("matmul", "mmaAsync"), m, n, k, "bfloat16", Block(16, 16)))
-    assert sum(load.sectors for load in found.loads) == counted_sectors
-    assert sum(load.requests for load in found.loads) == counted_requests
+    result = explain(case_of(cuda_kernel("matmul", "mmaAsync"), m, n, k, "bfloat16", Block(16, 16)))
+    assert sum(load.sectors for load in result.loads) == counted_sectors
+    assert sum(load.requests for load in result.loads) == counted_requests
 
 
 def test_lanes_that_skip_a_store_make_the_next_with_the_others() -> None:
@@ -132,16 +132,16 @@ def test_lanes_that_skip_a_store_make_the_next_with_the_others() -> None:
         places = [(row0 + 2 * warp + lane // 16 + 16 * i, col0 + lane % 16 + 16 * j) for lane in range(32)]
         stores.append({(row * side + col) // 8 for row, col in places if row < side and col < side})
     made = [len(sectors) for sectors in stores if sectors]
-    found = explain(case_of(cuda_kernel("matmul", "tiled2D"), side, side, 8, block=Block(16, 16)))
-    (store,) = (access for access in found.memory if access.site.kind == "store")
+    result = explain(case_of(cuda_kernel("matmul", "tiled2D"), side, side, 8, block=Block(16, 16)))
+    (store,) = (access for access in result.memory if access.site.kind == "store")
     assert store.requests == len(made)
     assert store.of_all == pytest.approx(sum(made))
 
 
-def counted(found: Explanation) -> list[float]:
+def counted(result: Explanation) -> list[float]:
     """The figures of all accesses, in the order of the source."""
-    shared = [(access.requests, access.wavefronts, access.ideal, access.broadcast) for access in found.shared]
-    memory = [(access.requests, access.sectors, access.ideal, access.efficiency) for access in found.memory]
+    shared = [(access.requests, access.wavefronts, access.ideal, access.broadcast) for access in result.shared]
+    memory = [(access.requests, access.sectors, access.ideal, access.efficiency) for access in result.memory]
     return [figure for figures in (*shared, *memory) for figure in figures]
 
 
@@ -193,10 +193,10 @@ def test_the_roof_a_kernel_hits(kernel: str, name: str, ms: float) -> None:
 
 def test_roofs_are_by_the_peaks_of_the_device() -> None:
     work = Work("float32", memory_bytes=4814300, wavefronts=132, flops=66908160)
-    found = roofs(work, H200)
-    assert [limit.name for limit in found] == [MEMORY, ON_CHIP, ARITHMETIC]
-    assert [limit.amount for limit in found] == [4814300, 128 * 132, 66908160]
-    assert [limit.peak for limit in found] == pytest.approx([4814.3e9, 128 * 132 * 1980e6, 66908.16e9])
+    result = roofs(work, H200)
+    assert [limit.name for limit in result] == [MEMORY, ON_CHIP, ARITHMETIC]
+    assert [limit.amount for limit in result] == [4814300, 128 * 132, 66908160]
+    assert [limit.peak for limit in result] == pytest.approx([4814.3e9, 128 * 132 * 1980e6, 66908.16e9])
     assert [limit.milliseconds for limit in roofs(work, H200)] == pytest.approx([1e-3, 1e3 / 1980e6, 1e-3])
     assert ridge("float32", H200) == pytest.approx(66908.16 / 4814.3)
 
@@ -211,11 +211,11 @@ def test_a_roof_is_named_only_where_every_peak_is_known() -> None:
 
 @given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(0, 2**40))
 def test_the_roof_that_is_hit_takes_longest(memory_bytes: int, wavefronts: int, flops: int) -> None:
-    found = roofs(Work("float32", memory_bytes, wavefronts, flops), H200)
-    hit = lowest(found)
-    assert (hit is None) == (not found)
+    result = roofs(Work("float32", memory_bytes, wavefronts, flops), H200)
+    hit = lowest(result)
+    assert (hit is None) == (not result)
     if hit is not None:
-        assert hit[1] == max(limit.milliseconds or 0 for limit in found)
+        assert hit[1] == max(limit.milliseconds or 0 for limit in result)
 
 
 def test_the_share_of_arithmetic_that_loads_leave_needs_no_device() -> None:
@@ -259,8 +259,8 @@ def test_a_kernel_is_compiled_once_for_all_sizes_and_for_each_layout_of_b(
     assert machine_code(case("memcpy"), "9.0") is None
     assert asked == ["90", "80"]
     by_rows = case_of(cuda_kernel("matmul", "wgmma"), 64, 64, 64, "bfloat16")
-    for each in (by_rows, replace(by_rows, n=128), replace(by_rows, b_layout=BY_COLUMNS)):
-        assert machine_code(each, "9.0") == MachineCode(40, 24, 100)
+    for entry in (by_rows, replace(by_rows, n=128), replace(by_rows, b_layout=BY_COLUMNS)):
+        assert machine_code(entry, "9.0") == MachineCode(40, 24, 100)
     assert asked == ["90", "80", "90a", "90a"]
     asked.clear()
     monkeypatch.setattr(machine_codes, "_compiled", {})  # as in another process
@@ -322,8 +322,8 @@ def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
 def test_without_sizes_a_kernel_is_explained_as_its_command_measures_it(
     kernel: str, sizes: tuple[int | None, ...], dtype: str
 ) -> None:
-    (found,) = cases_of(kernel)
-    assert (found.m, found.n, found.k, found.dtype) == (*sizes, dtype)
+    (result,) = cases_of(kernel)
+    assert (result.m, result.n, result.k, result.dtype) == (*sizes, dtype)
 
 
 def test_roofs_of_a_device_as_a_table() -> None:
@@ -364,23 +364,23 @@ def test_the_capability_is_that_of_the_device(
 
 
 def test_an_explanation_as_json() -> None:
-    found = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", CODE_WITH_LOOP), "9.0", H200)))
-    assert found["machine_code"] == {
+    result = json.loads(json.dumps(to_dict(explained(case("tiled"), "9.0", CODE_WITH_LOOP), "9.0", H200)))
+    assert result["machine_code"] == {
         "registers_per_thread": 40,
         "spilled_bytes": 0,
         "instructions": 100,
         "main_loop": {"instructions": 90, "multiply_adds": 64, "cycles": 100, "share_of_arithmetic_peak": 0.64},
     }
-    assert found["occupancy"]["counts_registers"] is True
-    assert found["device"] == "NVIDIA H200"
-    assert found["ridge_flop_per_byte"] == pytest.approx(13.9, rel=1e-2)
-    assert found["on_chip_share_of_arithmetic_peak"] == pytest.approx(0.1176, rel=1e-3)
-    assert [(item["array"], item["kind"], item["accesses_per_element"]) for item in found["traffic"]] == [
+    assert result["occupancy"]["counts_registers"] is True
+    assert result["device"] == "NVIDIA H200"
+    assert result["ridge_flop_per_byte"] == pytest.approx(13.9, rel=1e-2)
+    assert result["on_chip_share_of_arithmetic_peak"] == pytest.approx(0.1176, rel=1e-3)
+    assert [(item["array"], item["kind"], item["accesses_per_element"]) for item in result["traffic"]] == [
         ("C", "store", 1),
         ("A", "load", 128),
         ("B", "load", 128),
     ]
-    assert [(item["name"], item["unit"], item["least_ms"]) for item in found["roofs"]] == [
+    assert [(item["name"], item["unit"], item["least_ms"]) for item in result["roofs"]] == [
         (MEMORY, "B", pytest.approx(0.04182, rel=1e-3)),
         (ON_CHIP, "B", pytest.approx(17.4622, rel=1e-3)),
         (ARITHMETIC, "FLOP", pytest.approx(2.0541, rel=1e-3)),

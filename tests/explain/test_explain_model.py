@@ -60,13 +60,13 @@ def counted_requests() -> list[tuple[Addresses, int, str, int]]:
 
 
 def test_the_rule_of_wide_accesses_has_no_exception_among_what_gpus_counted() -> None:
-    found = counted_requests()
-    wrong = [(at, width, kind) for at, width, kind, counted in found if wavefronts(at, width, kind) != counted]
+    result = counted_requests()
+    wrong = [(at, width, kind) for at, width, kind, counted in result if wavefronts(at, width, kind) != counted]
     assert wrong == []
     # Each half of the rule decides some of them.
-    kinds = {(width, kind, lanes_together(at, width, kind)) for at, width, kind, _ in found}
+    kinds = {(width, kind, lanes_together(at, width, kind)) for at, width, kind, _ in result}
     assert kinds >= {(8, "load", 16), (8, "load", 32), (16, "load", 8), (16, "load", 16), (8, "store", 16)}
-    assert len(found) >= 1350
+    assert len(result) >= 1350
 
 
 def column(width: int, pitch: int) -> Addresses:
@@ -104,11 +104,11 @@ def test_wavefronts_agree_with_a_simulation_of_the_banks(request_: Request) -> N
 @given(requests())
 def test_each_lane_is_served_once_and_no_bank_twice_at_once(request_: Request) -> None:
     addresses, width, kind = request_
-    found = served(addresses, width, kind)
-    assert len(found) == wavefronts(addresses, width, kind)
+    result = served(addresses, width, kind)
+    assert len(result) == wavefronts(addresses, width, kind)
     lanes = [lane for lane, address in enumerate(addresses) if address is not None]
-    assert sorted(lane for wavefront in found for lane in wavefront) == lanes
-    for wavefront in found:
+    assert sorted(lane for wavefront in result for lane in wavefront) == lanes
+    for wavefront in result:
         starts = (address for lane in wavefront if (address := addresses[lane]) is not None)
         words = {byte // 4 for start in starts for byte in range(start, start + width, 4)}
         assert len({word % 32 for word in words}) == len(words) > 0
@@ -264,9 +264,9 @@ def test_sectors_of_a_row_that_a_warp_copies_past_the_l1(first: int, plain: int,
 def test_known_occupancies(
     capability: str, threads: int, shared: int, registers: int | None, blocks: int, warps: int, limiter: str
 ) -> None:
-    found = occupancy(capability, threads, shared, registers)
-    assert (found.blocks, found.warps, found.limiter) == (blocks, warps, limiter)
-    assert found.fraction == warps / found.max_warps
+    result = occupancy(capability, threads, shared, registers)
+    assert (result.blocks, result.warps, result.limiter) == (blocks, warps, limiter)
+    assert result.fraction == warps / result.max_warps
 
 
 @pytest.mark.parametrize(
@@ -294,13 +294,13 @@ def test_the_limits_of_each_capability(capability: str, optin_kib: int, max_thre
 def test_one_more_of_anything_never_raises_the_blocks(
     capability: str, threads: int, shared: int, registers: int
 ) -> None:
-    found = occupancy(capability, threads, shared, registers)
-    assert found.blocks >= 1
-    assert 0 < found.fraction <= 1
-    assert found.blocks <= occupancy(capability, threads, shared, None).blocks
-    assert found.blocks <= occupancy(capability, max(threads - 1, 1), shared, registers).blocks
-    assert found.blocks <= occupancy(capability, threads, max(shared - 1, 0), registers).blocks
-    assert found.blocks <= occupancy(capability, threads, shared, max(registers - 1, 1)).blocks
+    result = occupancy(capability, threads, shared, registers)
+    assert result.blocks >= 1
+    assert 0 < result.fraction <= 1
+    assert result.blocks <= occupancy(capability, threads, shared, None).blocks
+    assert result.blocks <= occupancy(capability, max(threads - 1, 1), shared, registers).blocks
+    assert result.blocks <= occupancy(capability, threads, max(shared - 1, 0), registers).blocks
+    assert result.blocks <= occupancy(capability, threads, shared, max(registers - 1, 1)).blocks
 
 
 @pytest.mark.parametrize(
@@ -325,10 +325,10 @@ def test_blocks_that_cannot_run(capability: str, threads: int, shared: int, regi
 @pytest.mark.parametrize("threads", [32, 128, 1024])
 @pytest.mark.parametrize("shared", [0, 1000, 4096, 20_000, 33_000])
 def test_shared_memory_has_room_as_long_as_all_blocks_stay(capability: str, threads: int, shared: int) -> None:
-    found = occupancy(capability, threads, shared, 32)
-    assert found.room >= 0
-    assert occupancy(capability, threads, shared + found.room, 32).blocks == found.blocks
+    result = occupancy(capability, threads, shared, 32)
+    assert result.room >= 0
+    assert occupancy(capability, threads, shared + result.room, 32).blocks == result.blocks
     try:
-        assert occupancy(capability, threads, shared + found.room + 1, 32).blocks < found.blocks
+        assert occupancy(capability, threads, shared + result.room + 1, 32).blocks < result.blocks
     except ValueError as error:
         assert "bytes of shared memory" in str(error)  # noqa: PT017 - a block gets no more

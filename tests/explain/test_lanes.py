@@ -22,20 +22,20 @@ def of_matrix(lane: int) -> int:
 
 
 def test_a_layout_has_the_wavefronts_of_its_request() -> None:
-    found = layout(of_matrix, itemsize=2, vector=8)
+    result = layout(of_matrix, itemsize=2, vector=8)
     addresses = [2 * of_matrix(lane) for lane in range(32)]
-    assert found.wavefronts == wavefronts(addresses, 16, "load") == 32
-    assert found.degree == conflict_degree(addresses, 16, "load") == 8
+    assert result.wavefronts == wavefronts(addresses, 16, "load") == 32
+    assert result.degree == conflict_degree(addresses, 16, "load") == 8
     for words in ("load            32                  4  8-way", "Bank conflict: load of tile, lanes 0 to 7"):
-        assert words in repr(found)
+        assert words in repr(result)
 
 
 @pytest.mark.parametrize("row", [None, 64])
 def test_the_cure_is_free_of_conflicts(row: int | None) -> None:
-    found = layout(of_matrix, itemsize=2, vector=8, row=row)
-    assert found.cure is not None
-    assert "makes the load free of conflicts: 32 -> 4 wavefronts per request" in cure_line(found.cure, python=True)
-    tile, best = found.cure.tile, found.cure.best
+    result = layout(of_matrix, itemsize=2, vector=8, row=row)
+    assert result.cure is not None
+    assert "makes the load free of conflicts: 32 -> 4 wavefronts per request" in cure_line(result.cure, python=True)
+    tile, best = result.cure.tile, result.cure.best
     assert best is not None
 
     def cured(lane: int) -> int:

@@ -60,7 +60,9 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     source = MISTAKEN.read_text(encoding="utf-8").splitlines()
 
     def said(kernel: str, n: int = 64, block: str = "32x32") -> list[str]:
-        return [f"{found.kind}: {source[found.line - 1].strip()}: {found.text}" for found in mistakes(kernel, n, block)]
+        return [
+            f"{result.kind}: {source[result.line - 1].strip()}: {result.text}" for result in mistakes(kernel, n, block)
+        ]
 
     return said
 
@@ -107,8 +109,8 @@ def test_explain_names_mistakes_first_and_exits_1(program: Program) -> None:
     assert ran.stdout.startswith(
         "mistake in mistaken_kernels.py, line 22: thread 256 stores 4 bytes at byte 4096 of shared memory"
     )
-    found = json.loads(program(*flags, "--json", SMEMBENCH_KERNELS=MISTAKEN).stdout)["mistakes"]
-    assert [mistake["kind"] for mistake in found] == ["outside", "outside"]
+    result = json.loads(program(*flags, "--json", SMEMBENCH_KERNELS=MISTAKEN).stdout)["mistakes"]
+    assert [mistake["kind"] for mistake in result] == ["outside", "outside"]
 
 
 def test_each_pair_of_lines_that_races_is_named_though_another_races_at_the_same_element() -> None:
@@ -120,10 +122,10 @@ def test_each_pair_of_lines_that_races_is_named_though_another_races_at_the_same
         at[0, list(addresses)] = list(addresses.values())
         return Made(AccessSite(line, "shared", kind, "shared0", 4), at, np.zeros_like(at))
 
-    found = in_shared_memory(
+    result = in_shared_memory(
         [made(3, "store", {64: 4}), made(1, "store", {0: 0, 1: 4}), made(2, "load", {32: 0, 33: 4})]
     )
-    assert [(one.line, one.kind, one.text.partition("in line ")[2][0]) for one in found if one.kind == "race"] == [
+    assert [(one.line, one.kind, one.text.partition("in line ")[2][0]) for one in result if one.kind == "race"] == [
         (1, "race", "2"),
         (3, "race", "1"),
     ]
@@ -159,12 +161,12 @@ NO_RACE = {
 def barriers(case: Case, kernel: PtxKernel) -> dict[Site, list[Instruction]]:
     """A kernel's barriers by their places."""
     source = getfile(numba_program(registry.kernel_of(case), case).function)
-    found: dict[Site, list[Instruction]] = {}
-    for each in kernel.code:
-        hint = "scheduling_barrier" in getline(source, each.called_from.line)  # which orders no accesses
-        if each.root in ("bar", "barrier") and not hint:
-            found.setdefault((each.place, each.called_from), []).append(each)
-    return found
+    result: dict[Site, list[Instruction]] = {}
+    for item in kernel.code:
+        hint = "scheduling_barrier" in getline(source, item.called_from.line)  # which orders no accesses
+        if item.root in ("bar", "barrier") and not hint:
+            result.setdefault((item.place, item.called_from), []).append(item)
+    return result
 
 
 def without_one(monkeypatch: pytest.MonkeyPatch, case: Case) -> dict[Site, bool]:
@@ -174,8 +176,8 @@ def without_one(monkeypatch: pytest.MonkeyPatch, case: Case) -> dict[Site, bool]
     def mistaken(place: Site) -> bool:
         def kernel(ptx: str) -> PtxKernel:
             made = numba_kernel(ptx)
-            for each in barriers(case, made)[place]:
-                each.opcode, each.parts, each.operands = "fence", ("fence",), []
+            for item in barriers(case, made)[place]:
+                item.opcode, item.parts, item.operands = "fence", ("fence",), []
             return made
 
         with monkeypatch.context() as context:

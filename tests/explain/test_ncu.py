@@ -49,8 +49,8 @@ def ncu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @pytest.mark.usefixtures("ncu")
 def test_metrics_that_ncu_does_not_know_are_left_out_if_optional(optional: list[str], kept: list[str]) -> None:
-    (found,) = measured(["cycles"], optional)
-    assert found == dict.fromkeys(["cycles", *kept], 1001)
+    (result,) = measured(["cycles"], optional)
+    assert result == dict.fromkeys(["cycles", *kept], 1001)
 
 
 @pytest.mark.usefixtures("ncu")
@@ -83,7 +83,7 @@ class Action(dict[str, Metric]):
 
 
 def reported(monkeypatch: pytest.MonkeyPatch, *launches: dict[str, float]) -> None:
-    actions = [Action({name: Metric(value) for name, value in each.items()}) for each in launches]
+    actions = [Action({name: Metric(value) for name, value in item.items()}) for item in launches]
     module = ModuleType("ncu_report")
     module.__spec__ = ModuleSpec("ncu_report", None)
     setattr(module, "load_report", lambda path: [actions])  # noqa: B010 - mypy knows no such attribute
@@ -106,12 +106,12 @@ def test_a_reports_counters_are_those_of_its_kernels(tmp_path: Path, monkeypatch
     reported(monkeypatch, launch, {**launch, "gpu__time_duration.sum": 4000.0}, {**launch, "launch__grid_size": 8.0})
     path = tmp_path / "a.ncu-rep"
     path.touch()
-    found = counted_in(path)
-    assert {(kernel.kernel, kernel.grid, kernel.block, kernel.launches) for kernel, *_ in found} == {
+    result = counted_in(path)
+    assert {(kernel.kernel, kernel.grid, kernel.block, kernel.launches) for kernel, *_ in result} == {
         ("scale", 4, 128, 2),
         ("scale", 8, 128, 1),
     }
-    assert {figure: value for kernel, figure, value in found if kernel.grid == 4} == {
+    assert {figure: value for kernel, figure, value in result if kernel.grid == 4} == {
         "wavefronts per shared load": 32.0,
         "sectors per global load": 4.0,
         "global load requests": 10.0,

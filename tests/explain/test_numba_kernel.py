@@ -22,10 +22,10 @@ from smembench.views.explain import sentences
 TILE = "float32[32,32]"
 
 
-def sites(found: Costs, space: str = "global") -> dict[tuple[str, str], int]:
+def sites(result: Costs, space: str = "global") -> dict[tuple[str, str], int]:
     """Requests of the whole grid by array and kind."""
     counts: dict[tuple[str, str], int] = {}
-    for request in found.trace.requests:
+    for request in result.trace.requests:
         if request.site.space == space:
             key = request.site.array, request.site.kind
             counts[key] = counts.get(key, 0) + request.weight
@@ -36,8 +36,8 @@ def traced(function: Any, grid: Any, block: Any, *args: Any) -> Costs:
     return explain_function(function, grid=grid, block=block, args=args)
 
 
-def assert_clean(found: Costs) -> None:
-    assert [*found.trace.mistakes, *found.trace.unfollowed] == []
+def assert_clean(result: Costs) -> None:
+    assert [*result.trace.mistakes, *result.trace.unfollowed] == []
 
 
 def test_conflicts_are_those_of_the_worst_access() -> None:
@@ -52,9 +52,9 @@ def test_conflicts_are_those_of_the_worst_access() -> None:
 
 def test_accesses_are_those_that_the_compiler_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     launch: Any = {"grid": 1, "block": 32, "args": ("float32[32]", "float32[4,32]"), "capability": "9.0"}
-    found = explain_function(kernels.quads, **launch)
-    assert {(each.site.kind, each.site.width) for each in found.shared} == {("load", 16), ("store", 16)}
-    assert (found.worst(), found.wavefronts("load"), found.wavefronts("store")) == (1, 4, 4)
+    result = explain_function(kernels.quads, **launch)
+    assert {(item.site.kind, item.site.width) for item in result.shared} == {("load", 16), ("store", 16)}
+    assert (result.worst(), result.wavefronts("load"), result.wavefronts("store")) == (1, 4, 4)
     monkeypatch.setattr(numba, "cuda_libraries", lambda: {"NVVM": "", "nvJitLink": "13.0"})
     monkeypatch.setattr(numba, "can_compile", lambda: False)
     with pytest.raises(UsageError, match="quads: to explain it, install NVVM: pip install"):
@@ -62,15 +62,15 @@ def test_accesses_are_those_that_the_compiler_makes(monkeypatch: pytest.MonkeyPa
 
 
 def test_device_functions_are_compiled_without_a_gpu() -> None:
-    found = explain_function(kernels.sums(1), grid=1, block=32, args=("float32[32]", "float32[4,32]"))
-    assert ("store", 16) in {(each.site.kind, each.site.width) for each in found.shared}
+    result = explain_function(kernels.sums(1), grid=1, block=32, args=("float32[32]", "float32[4,32]"))
+    assert ("store", 16) in {(item.site.kind, item.site.width) for item in result.shared}
 
 
 def test_other_kernels_are_compiled_as_numba_does_alone() -> None:
     """Under the rule of the package's kernels -1 is no index."""
-    found = traced(kernels.negative, 1, 32, "float32[32]", "float32[32]")
-    assert_clean(found)
-    assert sites(found) == {("a", "load"): 1, ("out", "store"): 1}
+    result = traced(kernels.negative, 1, 32, "float32[32]", "float32[32]")
+    assert_clean(result)
+    assert sites(result) == {("a", "load"): 1, ("out", "store"): 1}
 
 
 def test_a_race_is_no_result() -> None:
@@ -79,44 +79,44 @@ def test_a_race_is_no_result() -> None:
 
 
 def test_a_kernel_of_one_dimension_and_its_grid_stride_loop() -> None:
-    found = traced(kernels.one_dimension, 4, 64, "float32[1000]", "float32[1000]", 2.0)
-    assert_clean(found)
-    assert sites(found)["a", "load"] == 32 + 3  # lanes of one warp part for the last three iterations
-    assert found.sectors("load") == pytest.approx((125 + 3) / 35, abs=0.1)
-    assert found.traffic[0].array == "out"
+    result = traced(kernels.one_dimension, 4, 64, "float32[1000]", "float32[1000]", 2.0)
+    assert_clean(result)
+    assert sites(result)["a", "load"] == 32 + 3  # lanes of one warp part for the last three iterations
+    assert result.sectors("load") == pytest.approx((125 + 3) / 35, abs=0.1)
+    assert result.traffic[0].array == "out"
 
 
 def test_three_dimensions_device_functions_and_views() -> None:
     shape = "float64[6,10,64]"
-    found = traced(kernels.stencil, (2, 5, 3), (32, 2, 2), shape, shape)
-    assert_clean(found)
-    assert sites(found) == {("a", "load"): 3 * 120, ("out", "store"): 120}
-    assert (found.sectors("load"), found.threads) == (8, 128)
-    assert sum(request.weight for request in found.trace.requests) == 480
+    result = traced(kernels.stencil, (2, 5, 3), (32, 2, 2), shape, shape)
+    assert_clean(result)
+    assert sites(result) == {("a", "load"): 3 * 120, ("out", "store"): 120}
+    assert (result.sectors("load"), result.threads) == (8, 128)
+    assert sum(request.weight for request in result.trace.requests) == 480
 
 
 def test_shared_atomics_are_traced_but_not_in_the_table() -> None:
-    found = traced(kernels.histogram, 4, 64, "int32[32]", "float32[256]")
-    assert found.trace.mistakes == ()
-    assert sites(found, "shared") == {("counts", "store"): 4, ("counts", "atomic"): 8, ("counts", "load"): 4}
-    assert {access.site.kind for access in found.shared} == {"store", "load"}
-    assert sites(found)["bins", "atomic"] == 4
-    assert costs_dict(found)["shared_atomics_not_counted"] == ["counts"]
-    said = " ".join(sentences(found))
+    result = traced(kernels.histogram, 4, 64, "int32[32]", "float32[256]")
+    assert result.trace.mistakes == ()
+    assert sites(result, "shared") == {("counts", "store"): 4, ("counts", "atomic"): 8, ("counts", "load"): 4}
+    assert {access.site.kind for access in result.shared} == {"store", "load"}
+    assert sites(result)["bins", "atomic"] == 4
+    assert costs_dict(result)["shared_atomics_not_counted"] == ["counts"]
+    said = " ".join(sentences(result))
     assert "Shared loads and stores are free of bank conflicts." in said
     assert "Atomics on counts are not counted: no rule tells their wavefronts." in said
 
 
 def test_shuffles_local_and_constant_arrays_and_imported_names() -> None:
-    found = traced(kernels.shuffled, 2, 64, "float32[8]", "float32[512]")
-    assert_clean(found)
-    assert sites(found) == {("a", "load"): 16, ("out", "store"): 4}
-    assert {access.site.array for access in found.constant} == {"_cudapy_cmem"}
+    result = traced(kernels.shuffled, 2, 64, "float32[8]", "float32[512]")
+    assert_clean(result)
+    assert sites(result) == {("a", "load"): 16, ("out", "store"): 4}
+    assert {access.site.array for access in result.constant} == {"_cudapy_cmem"}
 
 
 def test_an_index_outside_is_named() -> None:
-    found = traced(kernels.outside, 4, 64, "float32[256]", "float32[256]")
-    (mistake,) = found.trace.mistakes
+    result = traced(kernels.outside, 4, 64, "float32[256]", "float32[256]")
+    (mistake,) = result.trace.mistakes
     assert (mistake.line, mistake.kind) == (81, "outside")
     assert "thread 63" in mistake.text
     assert "a[256], and a has 256 elements" in mistake.text
@@ -138,17 +138,17 @@ def test_what_depends_on_data_is_named_and_followed_with_it() -> None:
 
 def test_loops_as_long_as_data_says() -> None:
     first = np.array([0, 3, 3, 5, 9])
-    names = {each.text for each in traced(kernels.rows, 1, 4, "float32[4]", "int64[5]", "float32[9]").trace.unfollowed}
+    names = {item.text for item in traced(kernels.rows, 1, 4, "float32[4]", "int64[5]", "float32[9]").trace.unfollowed}
     assert any(text.startswith("a branch depends on data of first") for text in names)
-    found = traced(kernels.rows, 1, 4, "float32[4]", first, "float32[9]")
-    assert_clean(found)
-    loads = [request for request in found.trace.requests if request.site.array == "a"]
-    assert sum(sum(lane is not None for lane in each.addresses) * each.weight for each in loads) == 9
+    result = traced(kernels.rows, 1, 4, "float32[4]", first, "float32[9]")
+    assert_clean(result)
+    loads = [request for request in result.trace.requests if request.site.array == "a"]
+    assert sum(sum(lane is not None for lane in item.addresses) * item.weight for item in loads) == 9
 
 
 def test_data_beyond_the_array_is_a_mistake() -> None:
-    found = traced(kernels.gather, 1, 32, "float32[32]", "float32[16]", np.arange(32))
-    assert "a[16], and a has 16 elements" in found.trace.mistakes[0].text
+    result = traced(kernels.gather, 1, 32, "float32[32]", "float32[16]", np.arange(32))
+    assert "a[16], and a has 16 elements" in result.trace.mistakes[0].text
 
 
 def test_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,9 +159,9 @@ def test_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_function_without_a_decorator_and_the_first_block_of_a_grid() -> None:
     count = 2**20
-    found = traced(kernels.plain, count, 32, f"float32[{32 * count}]", f"float32[{32 * count}]")
-    assert found.trace.blocks == ((0, 0, 0),)
-    assert sites(found) == {("a", "load"): count, ("out", "store"): count}
+    result = traced(kernels.plain, count, 32, f"float32[{32 * count}]", f"float32[{32 * count}]")
+    assert result.trace.blocks == ((0, 0, 0),)
+    assert sites(result) == {("a", "load"): count, ("out", "store"): count}
 
 
 def test_arguments_that_are_none() -> None:
@@ -175,10 +175,10 @@ def test_arguments_that_are_none() -> None:
 
 def test_dynamic_shared_arrays_are_one_memory() -> None:
     args = ("int32[32]", "float32[32]")
-    found = explain_function(kernels.dynamic, grid=1, block=32, args=args, shared_bytes=256)
-    assert_clean(found)  # what is loaded under one name was stored under the other
-    assert [array.base for array in found.trace.shared] == [0, 0]
-    assert (found.shared_bytes, found.worst("load"), found.worst("store")) == (256, 1, 1)
+    result = explain_function(kernels.dynamic, grid=1, block=32, args=args, shared_bytes=256)
+    assert_clean(result)  # what is loaded under one name was stored under the other
+    assert [array.base for array in result.trace.shared] == [0, 0]
+    assert (result.shared_bytes, result.worst("load"), result.worst("store")) == (256, 1, 1)
     wrong = explain_function(kernels.dynamic, grid=1, block=32, args=args, shared_bytes=128)
     assert "at byte 128 of shared memory, which has 128 bytes" in wrong.trace.mistakes[0].text
 
@@ -186,8 +186,8 @@ def test_dynamic_shared_arrays_are_one_memory() -> None:
 @settings(max_examples=25)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=3))
 def test_the_blocks_traced_stand_for_the_whole_grid(grid: list[int]) -> None:
-    found = explain_function(kernels.once, grid=grid, block=1, args=["int8[1]"])
-    assert sum(request.weight for request in found.trace.requests) == prod(grid)
+    result = explain_function(kernels.once, grid=grid, block=1, args=["int8[1]"])
+    assert sum(request.weight for request in result.trace.requests) == prod(grid)
 
 
 def test_the_kernel_stays_as_it_was() -> None:
@@ -200,8 +200,8 @@ def test_the_kernel_stays_as_it_was() -> None:
 @pytest.mark.parametrize("grid", [4, 9, 10, 1000])
 def test_the_partly_filled_block_is_found_wherever_the_grid_ends(grid: int) -> None:
     """Three elements beyond the array are accessed in the one block that is filled in part."""
-    found = traced(kernels.guarded_too_late, grid, 256, "float32[1000]", "float32[1000]", 1000)
-    assert any("a[1000], and a has 1000 elements" in mistake.text for mistake in found.trace.mistakes)
+    result = traced(kernels.guarded_too_late, grid, 256, "float32[1000]", "float32[1000]", 1000)
+    assert any("a[1000], and a has 1000 elements" in mistake.text for mistake in result.trace.mistakes)
     right = traced(kernels.returns_early, grid, 256, "float32[1000]", "float32[1000]", 1000)
     assert_clean(right)
     assert sites(right) == {("a", "load"): 32, ("out", "store"): 32}
@@ -217,9 +217,9 @@ def test_threads_that_return_before_a_barrier_are_no_mistake_and_those_that_go_o
 
 @pytest.mark.parametrize("kernel", [kernels.add, kernels.sqrt, kernels.shared])
 def test_kernels_may_be_called_like_what_they_use(kernel: Any) -> None:
-    found = traced(kernel, 1, 32, "float32[32]", "float32[32]")
-    assert_clean(found)
-    assert sites(found)["a", "load"] == 1
+    result = traced(kernel, 1, 32, "float32[32]", "float32[32]")
+    assert_clean(result)
+    assert sites(result)["a", "load"] == 1
 
 
 def test_a_recursion_is_refused() -> None:

@@ -90,9 +90,9 @@ def counted(
 ) -> list[Comparison]:
     """The comparison with a hardware that counts these figures a request of shared memory, in these ways alone."""
     reading = dict.fromkeys(counters.METRICS, 100.0)
-    for each in (*counters.PLAIN, *ways):
-        reading[each.requests] = shared_requests if each in ways else 0
-        reading[each.wavefronts] = wavefronts * reading[each.requests]
+    for entry in (*counters.PLAIN, *ways):
+        reading[entry.requests] = shared_requests if entry in ways else 0
+        reading[entry.wavefronts] = wavefronts * reading[entry.requests]
     for short in counters._SHORT.values():
         reading[counters._SECTORS.format(short)] = sectors * reading[counters._GLOBAL_REQUESTS.format(short)]
 
@@ -155,16 +155,16 @@ def test_bytes_of_shared_memory_are_not_predicted_of_dram(monkeypatch: pytest.Mo
 def test_shared_requests_that_only_one_side_knows_disagree(
     monkeypatch: pytest.MonkeyPatch, kernel: str, requests: int, expected: list[tuple[float | None, float, bool]]
 ) -> None:
-    found = counted(monkeypatch, case(kernel), 1, 4, requests)
-    shared = [item for item in found if "shared" in item.figure]
+    result = counted(monkeypatch, case(kernel), 1, 4, requests)
+    shared = [item for item in result if "shared" in item.figure]
     assert [(item.predicted, item.counted, item.agrees) for item in shared] == expected
 
 
 def test_matrices_and_asynchronous_copies_have_counters_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """mmaAsync has no plain load or store; without the counters that see its accesses nothing is said of them."""
     planned = case("mmaAsync", "16x16", "bfloat16", n=256)
-    found = counted(monkeypatch, planned, 4, 16, ways=counters.OTHER)
-    shared = {item.figure: item for item in found if "wavefronts" in item.figure}
+    result = counted(monkeypatch, planned, 4, 16, ways=counters.OTHER)
+    shared = {item.figure: item for item in result if "wavefronts" in item.figure}
     assert shared.keys() == {"wavefronts per matrix load", "wavefronts per asynchronous copy"}
     assert all((item.predicted, item.counted) == (4, 4) for item in shared.values())
     # Copies' data arrive in parts, so that counters see more of them.
@@ -174,15 +174,15 @@ def test_matrices_and_asynchronous_copies_have_counters_of_their_own(monkeypatch
 
 def test_a_comparison_as_table_and_records() -> None:
     padded, copy = case("transposeSmemPad"), case("copyGmem", "16x16")
-    found = [
+    result = [
         Comparison(padded, "wavefronts per shared load", 1.0, 1.25, False),
         Comparison(copy, "sectors per global load", 4.0, 4.0, True),
         Comparison(copy, "occupancy %", None, 93.5),
     ]
-    section = comparison(found, "heading")
+    section = comparison(result, "heading")
     assert [line[-3:] for line in section.cells] == [["1.00", "1.25", "NO"], ["4.00", "4.00", "yes"], ["", "93.5", ""]]
     assert "1 of 2 predictions agree" in section.sentence
-    lines = as_csv(counter_records(found)).splitlines()
+    lines = as_csv(counter_records(result)).splitlines()
     assert lines[0] == "case_id,figure,predicted,counted,agrees"
     assert lines[1] == f"{padded.id},wavefronts per shared load,1.0,1.25,false"
     assert lines[3] == f"{copy.id},occupancy %,,93.5,"
@@ -201,11 +201,11 @@ def assembled(planned: Case, status: Status = Status.OK) -> Measurement:
 
 def test_a_measurement_carries_its_prediction() -> None:
     planned = replace(case("transposeSmem"), device="cuda:1", cache="cold")
-    found = assembled(planned).prediction
-    assert replace(found, load_line=None) == Prediction(32, 1, 4, 4, 1.0)
+    result = assembled(planned).prediction
+    assert replace(result, load_line=None) == Prediction(32, 1, 4, 4, 1.0)
     lines = Path(transpose_smem.__file__).read_text().splitlines()
-    assert found.load_line is not None
-    assert "= tile[" in lines[found.load_line - 1]
+    assert result.load_line is not None
+    assert "= tile[" in lines[result.load_line - 1]
 
 
 @pytest.mark.parametrize("planned", [case("memcpy"), replace(case("copyGmem"), device="cpu")], ids=["memcpy", "cpu"])
@@ -242,12 +242,12 @@ def test_without_compilers_a_measurement_says_what_to_install(monkeypatch: pytes
 def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = ("32x32", "16x8")
     cases = [case("transposeSmemPad", n=n, block=block) for n in range(33, 42) for block in blocks]
-    alone = [predict(each, "9.0") for each in cases]
+    alone = [predict(entry, "9.0") for entry in cases]
     monkeypatch.setattr(prediction, "_traced", {})
     told: list[tuple[int, int]] = []
-    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda each, number, of: told.append((number, of)))
+    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda entry, number, of: told.append((number, of)))
     assert told in ([], [(number, 19) for number in range(1, 20)])  # none on a single core
-    assert [predict(each, "9.0") for each in cases] == alone
+    assert [predict(entry, "9.0") for entry in cases] == alone
 
 
 def test_a_file_that_ends_its_process_or_prints_leaves_the_others_explained(
@@ -262,10 +262,10 @@ def test_a_file_that_ends_its_process_or_prints_leaves_the_others_explained(
         cases.append(Case("time", name, "cuda:0", "float32", 1, 1, launch=launch))
     monkeypatch.setattr(prediction, "_traced", {})
     monkeypatch.setattr(prediction, "_cores", lambda: 1)
-    trace_together(cases, lambda each, number, of: None)
-    ended, *others = (predict(each, "9.0") for each in cases)
+    trace_together(cases, lambda entry, number, of: None)
+    ended, *others = (predict(entry, "9.0") for entry in cases)
     assert (ended.unexplained or "").startswith("not explained: the process that imported its file ended early")
-    assert [(each.unexplained, each.store_sectors) for each in others] == [(None, 4)] * 2
+    assert [(entry.unexplained, entry.store_sectors) for entry in others] == [(None, 4)] * 2
 
 
 def test_a_file_that_never_ends_its_import_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,7 @@ def test_a_file_that_never_ends_its_import_is_given_up(tmp_path: Path, monkeypat
     waits = Case("time", "waits", "cuda:0", "float32", 1, 1, launch=launch)
     monkeypatch.setattr(prediction, "_traced", {})
     monkeypatch.setattr(prediction, "_SILENCE_SECONDS", 0.1)
-    trace_together([waits], lambda each, number, of: None)
+    trace_together([waits], lambda entry, number, of: None)
     assert "did not answer" in (predict(waits, "9.0").unexplained or "")
 
 
@@ -286,21 +286,23 @@ def ladder(measured: Measured, block: str = "32x32") -> list[Measurement]:
     """The transposes, with what was predicted of them."""
     planned = [(case(kernel, block), ms) for kernel, ms in LADDER.items()]
     return [
-        replace(measured(found.kernel, [ms] * 3, block=found.block, pad=found.pad), prediction=predict(found, "9.0"))
-        for found, ms in planned
+        replace(
+            measured(result.kernel, [ms] * 3, block=result.block, pad=result.pad), prediction=predict(result, "9.0")
+        )
+        for result, ms in planned
     ]
 
 
-def drawn(found: list[Section], width: int) -> str:
+def drawn(result: list[Section], width: int) -> str:
     stream = io.StringIO()
-    draw(Console(file=stream, width=width, highlight=False), found)
+    draw(Console(file=stream, width=width, highlight=False), result)
     return stream.getvalue()
 
 
 @pytest.mark.parametrize(("width", "shown"), [(103, False), (104, True)])
 def test_predictions_are_shown_where_there_is_room(measured: Measured, width: int, shown: bool) -> None:
-    found = ladder(measured)
-    text = drawn(sections(Run([row_of("run", item, relate(found)) for item in found])), width)
+    result = ladder(measured)
+    text = drawn(sections(Run([row_of("run", item, relate(result)) for item in result])), width)
     assert max(map(len, text.splitlines())) <= width
     for words in ("ld / st", "sectors", "pancy", "32 / 1", "4 / 32", "100 %"):
         assert (words in text) == shown

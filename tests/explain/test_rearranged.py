@@ -16,7 +16,7 @@ from smembench.explain.requests import NOWHERE, Accesses, AccessSite, Request
 @st.composite
 def some_requests(draw: st.DrawFn) -> list[Request]:
     """Requests of several sites, with lanes that are inactive, share words, or share addresses in pairs."""
-    found = []
+    result = []
     for line in range(draw(st.integers(1, 3))):
         width, kind = draw(st.sampled_from([1, 2, 4, 8, 16])), draw(st.sampled_from(["load", "store"]))
         for _ in range(draw(st.integers(1, 4))):
@@ -25,8 +25,8 @@ def some_requests(draw: st.DrawFn) -> list[Request]:
             lanes = [elements[lane & ~pairs] for lane in range(32)]
             addresses = tuple(None if at is None else at * width for at in lanes)
             site = AccessSite(line, "shared", kind, "tile", width)
-            found.append(Request(site, addresses, draw(st.integers(1, 5))))
-    return found
+            result.append(Request(site, addresses, draw(st.integers(1, 5))))
+    return result
 
 
 @given(some_requests())
@@ -34,10 +34,10 @@ def test_wavefronts_are_those_of_each_request(requests: list[Request]) -> None:
     asked = asked_of(requests)
     counted = dict(zip(asked.sites, zip(asked.wavefronts(), asked.ideal, asked.requests, strict=True), strict=True))
     for site, (turns, ideal, number) in counted.items():
-        own = [each for each in requests if each.site == site]
-        each = [(wavefronts(r.addresses, site.width, site.kind) * r.weight) for r in own]
+        own = [item for item in requests if item.site == site]
+        item = [(wavefronts(r.addresses, site.width, site.kind) * r.weight) for r in own]
         best = [ideal_wavefronts(r.addresses, site.width, site.kind) * r.weight for r in own]
-        assert (turns, ideal, number) == (sum(each), sum(best), sum(r.weight for r in own))
+        assert (turns, ideal, number) == (sum(item), sum(best), sum(r.weight for r in own))
 
 
 @given(some_requests(), st.sampled_from([64, 192, 256]))

@@ -34,9 +34,9 @@ def accesses(draw: st.DrawFn) -> Accesses:
 def one_by_one(recorded: Sequence[Accesses]) -> list[Request]:
     """By the definition: every access, every warp, every lane."""
     return [
-        Request(each.site, tuple(None if at == NOWHERE else at for at in lanes), each.weight)
-        for each in recorded
-        for rows in each.addresses.swapaxes(0, 1).tolist()
+        Request(item.site, tuple(None if at == NOWHERE else at for at in lanes), item.weight)
+        for item in recorded
+        for rows in item.addresses.swapaxes(0, 1).tolist()
         for lanes in rows
         if any(at != NOWHERE for at in lanes)
     ]
@@ -54,7 +54,7 @@ def shifted(addresses: Sequence[int | None], step: int) -> tuple[int | None, ...
 
 @given(st.lists(accesses(), max_size=4))
 def test_each_warp_with_an_active_lane_makes_a_request(recorded: list[Accesses]) -> None:
-    assert [request for each in recorded for request in each.requests()] == one_by_one(recorded)
+    assert [request for item in recorded for request in item.requests()] == one_by_one(recorded)
 
 
 @given(st.lists(accesses(), max_size=4))
@@ -64,14 +64,14 @@ def test_distinct_requests_stand_for_all(recorded: list[Accesses]) -> None:
     def kind(request: Request) -> object:
         return request.site, shifted(request.addresses, STEPS.get(request.site.space, 1))
 
-    every, found = one_by_one(recorded), distinct(recorded)
+    every, result = one_by_one(recorded), distinct(recorded)
     weights: Counter[object] = Counter()
     first: dict[object, Request] = {}
     for request in every:
         weights[kind(request)] += request.weight
         first.setdefault(kind(request), request)
-    assert {kind(request): request.weight for request in found} == weights
-    assert [replace(request, weight=first[kind(request)].weight) for request in found] == [
-        first[kind(request)] for request in found
+    assert {kind(request): request.weight for request in result} == weights
+    assert [replace(request, weight=first[kind(request)].weight) for request in result] == [
+        first[kind(request)] for request in result
     ]
-    assert len(found) == len(first)
+    assert len(result) == len(first)

@@ -79,8 +79,8 @@ def test_conflicts_of_the_ladder(name: str, dtype: str, loads: float, stores: fl
 
 def test_ragged_sizes_make_no_mistakes() -> None:
     case = case_of(cuda_kernel("matmul", "mmaAsync"), 130, 136, 72, "bfloat16", Block(8, 8))
-    for each in (case, replace(case, n=131, k=67)):
-        assert not explain(each).trace.mistakes
+    for item in (case, replace(case, n=131, k=67)):
+        assert not explain(item).trace.mistakes
 
 
 def test_a_warp_loads_16_by_16_elements_per_request() -> None:

@@ -90,8 +90,8 @@ def copied_columns(program: NumbaKernel, b_layout: str, itemsize: int, n: int, c
 
 def total(explained: Explanation, kind: str, matrix: str, figure: str) -> int:
     """Of all accesses of a kind to tiles of a matrix."""
-    chosen = [each for each in explained.tiles if (each.access.kind, each.access.matrix) == (kind, matrix)]
-    return sum(getattr(each, figure) for each in chosen)
+    chosen = [item for item in explained.tiles if (item.access.kind, item.access.matrix) == (kind, matrix)]
+    return sum(getattr(item, figure) for item in chosen)
 
 
 @pytest.mark.parametrize("name", STEPS[2:])
@@ -155,7 +155,7 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
     assert total(explained, "operand", "A", "shared_bytes") == steps * of_a * 128
     assert total(explained, "operand", "B", "shared_bytes") == steps * of_b * 128
     read = sum(total(explained, "operand", matrix, "shared_bytes") for matrix in "AB")
-    assert sum(each.wavefronts for each in explained.tiles) * 128 == read
+    assert sum(item.wavefronts for item in explained.tiles) * 128 == read
     of_c = ITEMSIZE[produced(dtype)]
     stored = name in STORED
     written = sectors_bytes(m, n, of_c, row_bytes_of(columns, of_c)) if stored else 0
@@ -174,7 +174,7 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
 
 def written_once(explained: Explanation) -> bool:
     """True if threads store every result once."""
-    return [(each.kind, each.per_element) for each in explained.traffic if each.array == "C"] == [("store", 1)]
+    return [(item.kind, item.per_element) for item in explained.traffic if item.array == "C"] == [("store", 1)]
 
 
 def test_threads_write_every_result_of_packed_matrices_once() -> None:
@@ -227,9 +227,9 @@ def test_tensor_cores_read_what_the_tma_copied(operand: Operand, tile: int, item
     row, column = np.indices((rows, 128 // itemsize))
     one = places_in_tile(itemsize, row, column)[:, :: 16 // itemsize] * itemsize
     expected = {int(start + left * rows * 128 + at) for left in range(operand.row_bytes // 128) for at in one.ravel()}
-    found = [address for rows in core_matrices(operand, start) for address in rows]
-    assert len(found) == len(expected)
-    assert set(found) == expected
+    result = [address for rows in core_matrices(operand, start) for address in rows]
+    assert len(result) == len(expected)
+    assert set(result) == expected
 
 
 def test_tiles_without_a_swizzle_would_have_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,8 +239,8 @@ def test_tiles_without_a_swizzle_would_have_conflicts(monkeypatch: pytest.Monkey
     tiles.operand_wavefronts.cache_clear()
     explained = explain(case)
     tiles.operand_wavefronts.cache_clear()
-    assert {each.per_core_matrix for each in explained.tiles if each.access.kind == "operand"} == {8.0}
-    assert explained.work.wavefronts - roof == 7 * sum(each.wavefronts for each in explained.tiles) / 8
+    assert {item.per_core_matrix for item in explained.tiles if item.access.kind == "operand"} == {8.0}
+    assert explained.work.wavefronts - roof == 7 * sum(item.wavefronts for item in explained.tiles) / 8
 
 
 def test_other_kernels_have_no_tiles() -> None:
@@ -279,19 +279,19 @@ def test_tiles_are_readable_on_a_narrow_screen() -> None:
 def test_tiles_are_held_against_counters_of_their_own() -> None:
     explained = explain(of("wgmmaStored", 1024, 1024, 1024))
     reading = dict.fromkeys([*counters.METRICS, *counters.OPTIONAL], 0.0)
-    wavefronts, copied, stored = (each.total for each in counters.TILES)
+    wavefronts, copied, stored = (item.total for item in counters.TILES)
     reading |= {wavefronts: 524288.0, copied: 24 * 2.0**21, stored: 1.01 * 2**21}
-    found = {each.figure: (each.predicted, each.agrees) for each in counters._compare(explained, reading)}
-    assert [found[each.name] for each in counters.TILES] == [(524288, True), (24 * 2**21, True), (2**21, False)]
-    assert found["shared wavefronts"] == (524288 + 1024 * 1024 * 2 / 128, None)
+    result = {item.figure: (item.predicted, item.agrees) for item in counters._compare(explained, reading)}
+    assert [result[item.name] for item in counters.TILES] == [(524288, True), (24 * 2**21, True), (2**21, False)]
+    assert result["shared wavefronts"] == (524288 + 1024 * 1024 * 2 / 128, None)
     clustered = dict.fromkeys(reading, 0.0) | {copied: 2.0**24 + 2 * 2**23}
-    found = {
-        each.figure: (each.predicted, each.agrees)
-        for each in counters._compare(explain(of("wgmmaClustered", 1024, 1024, 1024)), clustered)
+    result = {
+        item.figure: (item.predicted, item.agrees)
+        for item in counters._compare(explain(of("wgmmaClustered", 1024, 1024, 1024)), clustered)
     }
-    assert found["bytes copied by the TMA"] == (2**25, True)
+    assert result["bytes copied by the TMA"] == (2**25, True)
     plain = counters._compare(explain(case_of(cuda_kernel("matmul", "tiled"), 64, 64, 64)), clustered | {copied: 0.0})
-    assert not {each.name for each in counters.TILES} & {each.figure for each in plain}
+    assert not {item.name for item in counters.TILES} & {item.figure for item in plain}
 
 
 @pytest.mark.usefixtures("before_swapped_tiles")
@@ -334,7 +334,7 @@ def assert_predicted(*tables: str, but: str = "no size") -> None:
             m, k, n = map(int, shape.split("x"))
             layout = BY_COLUMNS if f"b_layout={BY_COLUMNS}" in name else BY_ROWS
             explained[name] = explain(of(kernel, m, n, k, dtype, layout), quick=True)
-        predicted = sum(figure.predicted(each) for each in explained[name].tiles if each.access.kind == figure.kind)
+        predicted = sum(figure.predicted(item) for item in explained[name].tiles if item.access.kind == figure.kind)
         # Copies of zeros alone were counted, but have been left out since.
         zeros = zeros_alone(of(kernel, m, n, k, dtype, layout)) if figure.kind == "copy" else 0
         assert predicted + zeros == float(row["counted"]), row
@@ -344,8 +344,8 @@ def assert_predicted(*tables: str, but: str = "no size") -> None:
 @pytest.mark.usefixtures("before_swapped_tiles")
 def test_tiles_for_programs() -> None:
     explained = explain(of("wgmmaClustered", 1024, 1024, 1024))
-    found = {(each["kind"], each["matrix"]): each for each in costs_dict(explained)["tiles"]}
-    copied, read = found["copy", "B"], found["operand", "B"]
+    result = {(item["kind"], item["matrix"]): item for item in costs_dict(explained)["tiles"]}
+    copied, read = result["copy", "B"], result["operand", "B"]
     assert (copied["blocks"], copied["shared_bytes"], copied["wavefronts"]) == (2, 2 * copied["global_bytes"], None)
     assert (read["rows"], read["columns"], read["transposed"], read["swizzle_bytes"]) == (16, 256, True, 128)
     assert (read["leading_bytes"], read["stride_bytes"]) == (8192, 1024)

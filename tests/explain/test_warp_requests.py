@@ -64,12 +64,12 @@ def test_a_gpu_is_asked_only_for_instructions_that_it_has() -> None:
 
 
 def test_a_thousand_requests_meet_every_case_of_the_rule_of_wide_accesses() -> None:
-    found = {
+    result = {
         (family.width, family.kind, lanes_together(request.addresses, family.width, family.kind))
         for request in drawn(1, 1000, HOPPER)
         if (family := request.family).asked
     }
-    assert found == {
+    assert result == {
         *((4, kind, 32) for kind in ("load", "store")),
         *((8, "load", lanes) for lanes in (16, 32)),
         *((16, "load", lanes) for lanes in (8, 16)),
@@ -97,22 +97,22 @@ def test_each_kernel_makes_one_request_of_what_its_counter_counts() -> None:
     shared = {"LDS", "STS", "ATOMS", "LDGSTS", "LDSM", "STSM"}
     assert set(counts) == {family.entry for family in FAMILIES}
     for family in FAMILIES:
-        own, found = MNEMONICS[family.kind], counts[family.entry]
-        assert found[own] == 1, family
+        own, result = MNEMONICS[family.kind], counts[family.entry]
+        assert result[own] == 1, family
         counted = {"LDG": {"LDG"}, "STG": {"STG"}}.get(own, shared)
-        others = {name: found[name] for name in counted - {own} if found[name]}
+        others = {name: result[name] for name in counted - {own} if result[name]}
         # Before a copy ptxas puts three loads that no lane executes.
         assert others == ({"LDS": 3} if own == "LDGSTS" else {}), family
 
 
 def counted(wrong: int) -> list[Counted]:
     """Requests whose counts are as predicted, but for so many loads of 8 bytes and one guess."""
-    found = []
+    result = []
     for request in drawn(7, 60, HOPPER):
         off = (request.family.entry == "load8" and wrong > 0) or request.family.entry == "atomic_add4"
         wrong -= off and request.family.entry == "load8"
-        found.append(Counted(request, request.predicted + off))
-    return found
+        result.append(Counted(request, request.predicted + off))
+    return result
 
 
 DEVICE = DeviceInfo(name="cuda:0", model="NVIDIA H200", driver="580.1", compute_capability="9.0")
@@ -120,12 +120,12 @@ DEVICE = DeviceInfo(name="cuda:0", model="NVIDIA H200", driver="580.1", compute_
 
 def test_only_what_contradicts_a_rule_of_explain_is_a_failure() -> None:
     assert failures(counted(0)) == []
-    found = counted(2)
-    assert [item.request.family.entry for item in failures(found)] == ["load8", "load8"]
-    first = failures(found)[0]
-    said = " ".join(as_text(sections(found, DEVICE, 7)).split())
+    result = counted(2)
+    assert [item.request.family.entry for item in failures(result)] == ["load8", "load8"]
+    first = failures(result)[0]
+    said = " ".join(as_text(sections(result, DEVICE, 7)).split())
     assert f"{first.request.predicted} predicted, {first.count} counted, at addresses {first.request}" in said
-    predicted = sum(not item.request.family.guess for item in found)
+    predicted = sum(not item.request.family.guess for item in result)
     assert f"{predicted - 2} of {predicted} requests are counted as explain predicts" in said
 
 
@@ -139,12 +139,12 @@ def test_requests_that_were_counted_before_ctrl_c_are_kept(monkeypatch: pytest.M
     monkeypatch.setattr("warp_requests.counting.installed", lambda: "ncu")
     monkeypatch.setattr(TOOLCHAIN, "unavailable", lambda: None)
     told: list[tuple[str, int, int]] = []
-    found: list[Counted] = []
+    result: list[Counted] = []
     with pytest.raises(KeyboardInterrupt):
-        found.extend(compare(7, 60, "9.0", lambda *step: told.append(step)))
+        result.extend(compare(7, 60, "9.0", lambda *step: told.append(step)))
     requests = drawn(7, 60, HOPPER)
     loads_and_stores = sum(request.family.kind in ("load", "store") for request in requests)
-    assert [item.request for item in found] == requests[: loads_and_stores + 3]
+    assert [item.request for item in result] == requests[: loads_and_stores + 3]
     assert [done for _, done, _ in told] == [0, loads_and_stores]
 
 

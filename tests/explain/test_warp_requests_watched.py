@@ -66,9 +66,9 @@ def test_ctrl_c_keeps_what_was_counted(stop: Path) -> None:
             raise KeyboardInterrupt
 
     child = ["launches", "1000", str(stop), "0.02"]
-    found, cut = watched(child, ["m"], stop, interrupt, launches=1000)
+    result, cut = watched(child, ["m"], stop, interrupt, launches=1000)
     assert cut
-    assert 5 <= len(found["m"]) < 1000
+    assert 5 <= len(result["m"]) < 1000
 
 
 def test_ctrl_c_again_ends_the_child_at_once(stop: Path) -> None:

@@ -21,8 +21,8 @@ def why_not() -> str | None:
 
 
 def _headers() -> str | None:
-    found: str | None = find_nvidia_header_directory("cudart")
-    return found
+    result: str | None = find_nvidia_header_directory("cudart")
+    return result
 
 
 def build(folder: Path) -> None:
@@ -43,7 +43,7 @@ def environment(folder: Path, **settings: object) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
     folders = os.environ["PATH"].split(os.pathsep)
-    commands = [each for each in folders if each in SYSTEM or not Path(each, "nvcc").exists()]
-    given = {f"{'' if name in hidden else 'FAKE_DRIVER_'}{name.upper()}": str(each) for name, each in settings.items()}
+    commands = [item for item in folders if item in SYSTEM or not Path(item, "nvcc").exists()]
+    given = {f"{'' if name in hidden else 'FAKE_DRIVER_'}{name.upper()}": str(item) for name, item in settings.items()}
     own = {"TMPDIR": str(folder), "FAKE_DRIVER_SERIAL": str(os.getpid())}
     return own | kept | {"LD_LIBRARY_PATH": paths, "PATH": os.pathsep.join(commands)} | given

@@ -39,9 +39,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 
 def leaves(data: Any) -> list[tuple[Any, Any]]:
     """Every place in JSON data, as what holds it and its key."""
-    found = [(data, key) for key in (data if isinstance(data, dict) else range(len(data)))]
-    return found + [
-        leaf for holder, key in found if isinstance(holder[key], (dict, list)) for leaf in leaves(holder[key])
+    result = [(data, key) for key in (data if isinstance(data, dict) else range(len(data)))]
+    return result + [
+        leaf for holder, key in result if isinstance(holder[key], (dict, list)) for leaf in leaves(holder[key])
     ]
 
 
@@ -111,8 +111,8 @@ def old_journal(folder: Path) -> str:
         case |= {"m": int(row["m"]), "n": int(row["n"]), "block": block, "pad": int(row["pad"]) if row["pad"] else None}
         trial = {"case": case, "round": int(sample["round"]), "status": "ok", "verified": True, "samples": []}
         trial |= {"started_at_utc": row["started_at_utc"], "conditions": {"sm_clock_mhz": 1980}}
-        found = trials.setdefault((sample["case_id"], sample["round"]), trial)
-        found["samples"].append(float(sample["elapsed_ms"]))
+        result = trials.setdefault((sample["case_id"], sample["round"]), trial)
+        result["samples"].append(float(sample["elapsed_ms"]))
     return "".join(f"{json.dumps(line)}\n" for line in [{"run": run}, *({"visit": trial} for trial in trials.values())])
 
 
@@ -176,11 +176,11 @@ def test_a_damaged_run_is_told_and_the_others_are_read(runs: dict[str, Path], pr
     assert f"skipped {runs['A']}: run.json: damaged: seed: " in shown.stderr
     assert "2 runs" in shown.stdout
     for command in (["show", runs["B"]], ["compare", runs["C"], runs["B"]]):
-        found = program(*command)
-        assert "journal.jsonl, line 10: damaged: it has no checksum" in found.stderr
-        assert "4 lines in all; the 8 trials before it are used" in found.stderr
-        assert len(found.stderr.splitlines()) == 1
-        assert found.returncode in (0, 3)
+        result = program(*command)
+        assert "journal.jsonl, line 10: damaged: it has no checksum" in result.stderr
+        assert "4 lines in all; the 8 trials before it are used" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert result.returncode in (0, 3)
 
 
 @pytest.mark.parametrize("path", ["x" * 300, "x/" * 2100, "loop"], ids=lambda path: path[:6])

@@ -67,10 +67,10 @@ def ended(process: subprocess.Popen[str], code: int, seconds: float = 120) -> tu
 def until(true: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until something holds, and return it."""
     deadline = time.monotonic() + seconds
-    while not (found := true()):
+    while not (result := true()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return found
+    return result
 
 
 def words(pid: int) -> bytes:
@@ -81,25 +81,25 @@ def words(pid: int) -> bytes:
 
 def below(pid: int) -> list[int]:
     """A process's children, their children and so on, those of its threads, too."""
-    found: list[int] = []
+    result: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, path.read_text().split()):
-                found += [child, *below(child)]
-    return found
+                result += [child, *below(child)]
+    return result
 
 
 def measuring(pid: int) -> dict[str, int]:
     """The processes below one that measure a device each, by its folder's name."""
-    found = {one: words(one).split(b"\0") for one in below(pid)}
-    return {Path(said[said.index(CHILD) + 1].decode()).name: one for one, said in found.items() if CHILD in said}
+    result = {one: words(one).split(b"\0") for one in below(pid)}
+    return {Path(said[said.index(CHILD) + 1].decode()).name: one for one, said in result.items() if CHILD in said}
 
 
 def reached(process: subprocess.Popen[Any], root: Path, ends: str) -> int:
     """The process that measures the device whose folder ends so, once a trial of it is stored."""
     until(lambda: any(name.endswith(ends) for name in trials(root)))
-    (found,) = (pid for name, pid in measuring(process.pid).items() if name.endswith(ends))
-    return found
+    (result,) = (pid for name, pid in measuring(process.pid).items() if name.endswith(ends))
+    return result
 
 
 def fleet_folder(root: Path) -> Path:
@@ -109,8 +109,8 @@ def fleet_folder(root: Path) -> Path:
 
 def trials(root: Path) -> dict[str, int]:
     """How many trials each device has in its journal."""
-    found = {path.parents[1].name: path.read_bytes().count(b"\n") - 1 for path in root.glob(f"*/*/*/{JOURNAL}")}
-    return {name: count for name, count in found.items() if count > 0}
+    result = {path.parents[1].name: path.read_bytes().count(b"\n") - 1 for path in root.glob(f"*/*/*/{JOURNAL}")}
+    return {name: count for name, count in result.items() if count > 0}
 
 
 def stored(folder: Path) -> dict[str, set[tuple[str, int, float]]]:
@@ -169,14 +169,14 @@ def listening(pid: int) -> set[str]:
     for one in (pid, *below(pid)):
         with suppress(OSError):
             sockets |= {str(path.readlink()) for path in Path(f"/proc/{one}/fd").iterdir()}
-    found = set()
+    result = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
             if state == "0A" and f"socket:[{inode}]" in sockets:
                 address = bytes.fromhex(local.partition(":")[0])
-                found.add(".".join(map(str, reversed(address))) if table == "tcp" else address.hex())
-    return found
+                result.add(".".join(map(str, reversed(address))) if table == "tcp" else address.hex())
+    return result
 
 
 def test_ctrl_c_keeps_what_was_measured_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
@@ -401,5 +401,5 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
 
 def orphans(root: Path) -> list[int]:
     """Processes that measure into a folder whose fleet is gone."""
-    found = ((int(path.name), words(int(path.name))) for path in Path("/proc").glob("[0-9]*"))
-    return [pid for pid, said in found if CHILD in said and bytes(root) in said]
+    result = ((int(path.name), words(int(path.name))) for path in Path("/proc").glob("[0-9]*"))
+    return [pid for pid, said in result if CHILD in said and bytes(root) in said]

@@ -29,7 +29,7 @@ COPY = Case("transpose", "copyGmem", "cuda:0", "float32", 4096, 4096, None, Bloc
 
 
 @pytest.mark.untimed
-@pytest.mark.parametrize("compiler", [each.name for each in toolchains.compilers() if each.installed])
+@pytest.mark.parametrize("compiler", [item.name for item in toolchains.compilers() if item.installed])
 def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: str) -> None:
     # In 16×16 blocks tiled takes other registers with link-time optimisation than without.
     case = Case("matmul", "tiled", "cuda:0", "float32", 64, 64, 64, Block(16, 16), compiler=compiler)
@@ -37,11 +37,11 @@ def test_registers_are_those_of_the_code_that_runs(gpu: CudaDevice, compiler: st
     toolchain = toolchains.toolchain_of(program, compiler)
     assert gpu.info.compute_capability is not None
     with launched(gpu, case) as prepared:
-        found = [parse(*toolchain.machine_code(case, program, gpu.info.compute_capability)) for _ in range(2)]
-        assert found[0] is not None
-        assert found[1] == found[0]  # compiled before, and kept by the driver
+        result = [parse(*toolchain.machine_code(case, program, gpu.info.compute_capability)) for _ in range(2)]
+        assert result[0] is not None
+        assert result[1] == result[0]  # compiled before, and kept by the driver
         resources = prepared.resources()
-        assert resources == Resources(found[0].registers, 0, resources.code_hash)
+        assert resources == Resources(result[0].registers, 0, resources.code_hash)
         assert resources.code_hash
 
 

@@ -64,7 +64,7 @@ def test_without_conflicts_most_of_what_the_banks_deliver_is_reached(gpu: CudaDe
 @pytest.mark.parametrize("stride", [2, 4, 8, 16, 32])
 def test_the_staircase(gpu: CudaDevice, stride: int) -> None:
     """Twice the conflicts take twice the time, once they are all that counts."""
-    one, half, whole = (elapsed_ms(gpu, case_of(gpu, "strided", stride=each)) for each in (1, stride // 2, stride))
+    one, half, whole = (elapsed_ms(gpu, case_of(gpu, "strided", stride=item)) for item in (1, stride // 2, stride))
     assert whole / half == pytest.approx(2, rel=0.25)
     assert whole / one == pytest.approx(stride, rel=0.25)
 

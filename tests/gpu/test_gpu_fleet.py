@@ -111,7 +111,7 @@ def test_a_killed_process_is_a_row_and_a_resume_measures_what_is_left(tmp_path: 
     cases = medians(folder)
     first, *others = ({case.replace(f"/{gpu}/", "/") for case in cases if f"/{gpu}/" in case} for gpu in GPUS)
     assert first
-    assert all(found == first for found in others)
+    assert all(result == first for result in others)
 
 
 def measures_the_second(path: Path) -> int:

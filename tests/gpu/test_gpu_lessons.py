@@ -26,9 +26,9 @@ ROWS = [
 @pytest.mark.untimed
 @pytest.mark.parametrize(("name", "number"), ROWS)
 def test_every_row_is_as_expected_or_explained(name: str, number: int) -> None:
-    found = isolated(name, number, "cuda:0", 10)
-    assert found.as_expected or load(name).experiments[number].unless, found.text
-    assert "Error" not in found.text
+    result = isolated(name, number, "cuda:0", 10)
+    assert result.as_expected or load(name).experiments[number].unless, result.text
+    assert "Error" not in result.text
 
 
 @pytest.mark.untimed
@@ -44,6 +44,6 @@ def test_the_command_names_the_gpu() -> None:
         timeout=120,
         check=True,
     )
-    found = json.loads(run.stdout)
-    assert (found["device"]["name"], bool(found["device"]["model"])) == ("cuda:0", True)
-    assert [row["as_expected"] for row in found["rows"]] == [True] * 5
+    result = json.loads(run.stdout)
+    assert (result["device"]["name"], bool(result["device"]["model"])) == ("cuda:0", True)
+    assert [row["as_expected"] for row in result["rows"]] == [True] * 5

@@ -40,8 +40,8 @@ def test_what_is_farther_away_takes_longer(sheet: dict[tuple[str, str], Figure])
     shared, l1, memory = (value(sheet["latency", name]) for name in names)
     assert 10 < shared < l1 < memory < 2000
     for name in ("L2 cache", "L2 cache, near", "L2 cache, far"):
-        if found := sheet.get(("latency", name)):
-            assert l1 < value(found) < memory
+        if result := sheet.get(("latency", name)):
+            assert l1 < value(result) < memory
     assert value(sheet["constant", "L1 cache"]) < value(sheet["constant", "L1.5 cache"])
 
 
@@ -79,14 +79,14 @@ def test_as_many_blocks_are_resident_as_the_driver_calculates(sheet: dict[tuple[
 
 def test_a_copy_takes_longer_the_more_it_copies(sheet: dict[tuple[str, str], Figure]) -> None:
     for way in ("load and store", "cp.async of 16 bytes", "cp.async.bulk"):
-        if found := sheet.get(("copies", f"{way}: latency of 128 B")):
-            assert value(found) < value(sheet["copies", f"{way}: latency of 16 KiB"])
+        if result := sheet.get(("copies", f"{way}: latency of 128 B")):
+            assert value(result) < value(sheet["copies", f"{way}: latency of 16 KiB"])
     alone, together = (f"load and store: {where}" for where in ("one SM by itself", "all SMs together"))
     assert value(sheet["copies", together]) < 1.02 * value(sheet["copies", alone])
 
 
 def test_another_blocks_shared_memory_is_farther_away(sheet: dict[tuple[str, str], Figure]) -> None:
     for size in (2, 4, 8, 16):
-        if found := sheet.get(("clusters", f"clusters of {size}: latency")):
+        if result := sheet.get(("clusters", f"clusters of {size}: latency")):
             own = value(sheet["clusters", "own block, by its address in the cluster: latency"])
-            assert 3 * own < value(found) < value(sheet["latency", "global memory"])
+            assert 3 * own < value(result) < value(sheet["latency", "global memory"])

@@ -280,7 +280,7 @@ def available(name: str) -> bool:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with kernels, references, data and a config of all launches."""
-    found = tmp_path_factory.mktemp("time")
+    result = tmp_path_factory.mktemp("time")
     texts = {
         "k.cu": CUDA,
         "refs.py": PYTHON,
@@ -290,18 +290,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cupy_add.py": CUPY,
     }
     for name, text in texts.items():
-        (found / name).write_text(text)
+        (result / name).write_text(text)
     bits = np.random.default_rng(1).standard_normal(4096).astype(np.float32).view(np.uint32) >> 16
-    np.save(found / "ones.npy", bits.astype(np.uint16))
-    np.save(found / "zeros.npy", np.zeros(4096, np.uint16))
+    np.save(result / "ones.npy", bits.astype(np.uint16))
+    np.save(result / "zeros.npy", np.zeros(4096, np.uint16))
     launches = [
         LAUNCH.format(kernel=kernel, name=name, arg=arg, more=more)
         for name, (kernel, arg, more) in LAUNCHES.items()
         if available(name)
     ]
     rules = "rounds = 1\nsamples = 3\nmax_seconds = 1\nwarmup = 0.01\ntimeout = 20\n"
-    (found / "all.toml").write_text('name = "all"\n' + rules + "".join(launches))
-    return found
+    (result / "all.toml").write_text('name = "all"\n' + rules + "".join(launches))
+    return result
 
 
 @pytest.fixture(scope="module")

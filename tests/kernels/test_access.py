@@ -151,8 +151,8 @@ def test_conflicts_of_patterns(pattern: str, suffix: str, block: Block, load: in
 
 @pytest.mark.parametrize(("block", "pad"), [(SQUARE, 1), (RECTANGLE, 2), (Block(16, 16), None)])
 def test_the_pad_that_frees_both_sides(block: Block, pad: int | None) -> None:
-    (found,) = pads_of(explain(case_of("setRowReadColPad", block=block, pad=0)), row=block.x)
-    assert (found.best and found.best.layout.pad) == pad
+    (result,) = pads_of(explain(case_of("setRowReadColPad", block=block, pad=0)), row=block.x)
+    assert (result.best and result.best.layout.pad) == pad
 
 
 @pytest.mark.parametrize("stride", [1, 3, 4, 12, 32])

@@ -69,8 +69,8 @@ TWO_GROUPS = [VECTOR, COMMIT, VECTOR, COMMIT, WAIT[1], "ld.shared", WAIT[0], "ld
 def test_copies_go_past_the_registers_and_waits_stay_in_their_order(
     function: Callable[..., None], dtype: str, expected: list[str]
 ) -> None:
-    found = re.findall(r"cp\.async[^;]*|(?:ld|st)\.shared|ld\.global", compiled(function, dtype))
-    assert [re.sub(r" \[.*\]", "", instruction) for instruction in found] == expected
+    result = re.findall(r"cp\.async[^;]*|(?:ld|st)\.shared|ld\.global", compiled(function, dtype))
+    assert [re.sub(r" \[.*\]", "", instruction) for instruction in result] == expected
 
 
 def half_an_element(out: Any, inp: Any, index: Any) -> None:

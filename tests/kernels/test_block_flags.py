@@ -59,8 +59,8 @@ def accumulates(out: Any, value: Any) -> None:
 @pytest.mark.parametrize("kind", [types.float32, types.float64])
 def test_what_is_added_to_an_element_is_added_in_memory(kind: Any) -> None:
     text = nvvm.compiled(accumulates, (kind[::1], kind), (9, 0), at_link_time=False).decode()
-    found = re.findall(r"(?:ld|st|red|atom)[.\w]*\.global[.\w]*", str(text))
-    assert found == [f"red.relaxed.gpu.global.add.f{kind.bitwidth}"]
+    result = re.findall(r"(?:ld|st|red|atom)[.\w]*\.global[.\w]*", str(text))
+    assert result == [f"red.relaxed.gpu.global.add.f{kind.bitwidth}"]
 
 
 def ends(steps: int, blocks: int, pieces: int = 0, piece: int = 0, *, of: tuple[int, ...]) -> list[int]:

@@ -97,9 +97,9 @@ def test_diverging_lanes_read_every_coefficient_at_each_step(kernel: str, split:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("dtype", PROBLEM.dtypes)
 def test_shared_memory_is_free_of_conflicts_either_way(kernel: str, dtype: str) -> None:
-    found = explained(kernel, dtype=dtype, n=4096)
-    assert found.degree("load") == found.degree("store") == 1.0
-    assert bool(found.constant) == kernel.startswith("constant")
+    result = explained(kernel, dtype=dtype, n=4096)
+    assert result.degree("load") == result.degree("store") == 1.0
+    assert bool(result.constant) == kernel.startswith("constant")
 
 
 def test_uniform_reads_of_shared_coefficients_are_a_broadcast() -> None:

@@ -63,17 +63,17 @@ def test_the_array_is_in_the_machine_code(kernel: str, compiler: str, dtype: str
 
 
 @pytest.mark.parametrize(
-    ("found", "why"),
+    ("result", "why"),
     [
         ((driver.CUresult.CUDA_SUCCESS, 0, 36), "variable coefficients has 36 bytes, the array 72"),
         ((driver.CUresult.CUDA_ERROR_NOT_FOUND, None, None), "CUDA_ERROR_NOT_FOUND: named symbol not found"),
     ],
 )
 def test_a_variable_of_another_size_and_one_that_is_not_there_are_refused(
-    monkeypatch: pytest.MonkeyPatch, found: tuple[Any, ...], why: str
+    monkeypatch: pytest.MonkeyPatch, result: tuple[Any, ...], why: str
 ) -> None:
     """What is copied to the right one: test_driver_measures.py."""
-    monkeypatch.setattr(driver, "cuLibraryGetGlobal", lambda library, name: found)
+    monkeypatch.setattr(driver, "cuLibraryGetGlobal", lambda library, name: result)
     monkeypatch.setattr(driver, "cuGetErrorName", lambda error: (0, error.name.encode()))
     monkeypatch.setattr(driver, "cuGetErrorString", lambda error: (0, b"named symbol not found"))
     with pytest.raises((ValueError, RuntimeError), match=why):

@@ -48,7 +48,7 @@ def planned(problem: str, **sweep: object) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "side"), [(n, s) for n, s in product(DOCUMENTED, (16, 32)) if n != "naive"])
 def test_numba_makes_as_little_of_the_documents_kernels_as_cuda_c(name: str, side: int) -> None:
     by_nvrtc = case(port_of(name), block=Block(side, side))
-    nvrtc, numba = (machine_code(each, "9.0") for each in (by_nvrtc, replace(by_nvrtc, compiler=DEFAULT_COMPILER)))
+    nvrtc, numba = (machine_code(entry, "9.0") for entry in (by_nvrtc, replace(by_nvrtc, compiler=DEFAULT_COMPILER)))
     if numba is None or nvrtc is None:
         pytest.skip("needs NVIDIA's compiler libraries")
     assert numba.registers <= nvrtc.registers + 1  # 14 and 13 of transposeSmemPad: a thread is allocated 16

@@ -178,7 +178,7 @@ def test_cublas_adds_up_16_bit_numbers_in_float32(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(cublas, "_opened", lambda device: Library())
     monkeypatch.setattr(cublas, "driver", SimpleNamespace(cuCtxGetDevice=lambda: 0))
-    monkeypatch.setattr(cublas, "checked", lambda found: found)
+    monkeypatch.setattr(cublas, "checked", lambda result: result)
     monkeypatch.setattr(cublas, "_pointer", ctypes.c_void_p)
     cublas.build(case).enqueue(7, 100, 200, 300)
     ((name, given),) = calls

@@ -67,7 +67,7 @@ class Both:
 
     def accesses(self, *names: str) -> tuple[list[Access], list[Access]]:
         """Of some arrays, by the body and by the IR."""
-        of_body, of_ir = ([access for access in found if access[1] in names] for found in (self.of_body, self.of_ir))
+        of_body, of_ir = ([access for access in result if access[1] in names] for result in (self.of_body, self.of_ir))
         assert of_body
         return of_body, of_ir
 
@@ -150,9 +150,9 @@ def test_copies_of_tiles_go_where_the_ir_copies(
 def test_a_vector_is_loaded_where_the_ir_loads_it(load: Callable[..., Any], index: int, wide: bool, dtype: str) -> None:
     width = 2 if load is load_pair else 16 // ITEMSIZE[dtype]
     both, kind = Both(dtype, array=4 * width), types.UniTuple(getattr(types, dtype), width)
-    found = execute(load, [array_of(dtype), U64 if wide else U32], (both.ir["array"], index * width), kind)
-    assert found == load(both.body["array"], index * width)
-    assert len(found) == width
+    result = execute(load, [array_of(dtype), U64 if wide else U32], (both.ir["array"], index * width), kind)
+    assert result == load(both.body["array"], index * width)
+    assert len(result) == width
     of_body, of_ir = both.accesses("array")
     assert of_body == of_ir
 

@@ -23,9 +23,9 @@ TILINGS = [
 @pytest.mark.parametrize(("tiling", "vectors"), TILINGS)
 def test_threads_copy_every_element_of_a_tile_once(tiling: Tiling, vectors: bool) -> None:
     width = tiling.vector if vectors else 1
-    b_lanes, found = tiling.lanes_along_b(width), tiling.copies(width)
+    b_lanes, result = tiling.lanes_along_b(width), tiling.copies(width)
     of_a, of_b = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
-    for thread, copy in product(range(tiling.threads), found):
+    for thread, copy in product(range(tiling.threads), result):
         if copy.of_a:
             row, along = thread // 8 + copy.row, thread % 8 + copy.along
             of_a[row, along] += 1
@@ -44,7 +44,7 @@ def test_copies_of_one_row_differ_by_a_constant() -> None:
     """16 × 16: eight elements of A from four rows, and of B two vectors, or eight elements from two rows."""
     tiling = Tiling(Block(16, 16), "float32", depth=16, warps=True)
     for width in (4, 1):
-        found = tiling.copies(width)
-        assert [copy.of_a for copy in found] == [False] * (8 // width) + [True] * 8
-        assert len({copy.row for copy in found if copy.of_a}) == 4
-        assert len({copy.row for copy in found if not copy.of_a}) == 2
+        result = tiling.copies(width)
+        assert [copy.of_a for copy in result] == [False] * (8 // width) + [True] * 8
+        assert len({copy.row for copy in result if copy.of_a}) == 4
+        assert len({copy.row for copy in result if not copy.of_a}) == 2

@@ -87,14 +87,14 @@ def test_pieces_are_all_that_whole_tiles_leave_over(
     left = remainder(tiling)
     count = int(left.chunks(uint32(m), uint32(n)))
     corners = [tuple(map(int, left.corner(uint32(piece), uint32(m), uint32(n)))) for piece in range(count)]
-    found = Counter(
+    result = Counter(
         (row + i, col + j)
         for row, col in corners
         for i, j in product(range(SIDE), range(SIDE))
         if row + i < m and col + j < n
     )
     down, across = tiles[0] * tiling.rows, tiles[1] * tiling.columns
-    assert found == Counter((i, j) for i, j in product(range(m), range(n)) if i >= down or j >= across)
+    assert result == Counter((i, j) for i, j in product(range(m), range(n)) if i >= down or j >= across)
 
 
 @pytest.mark.parametrize("name", ["slicedK12x6", "serpentine"])
@@ -117,8 +117,8 @@ def test_what_is_left_over_is_written_once_and_read_by_pieces(name: str) -> None
 def test_vectors_only_where_rows_begin_and_end_at_one(n: int, k: int, more: int | None, dtype: str) -> None:
     stride = None if more is None else max(n, k) + more
     tiling = Tiling(Block(16, 16), dtype)
-    found = tiling.widths(Case("matmul", "unrolled", "cuda:0", dtype, 1, n, k, Block(16, 16), stride=stride))
-    for width, row in zip(found, (k, n), strict=True):
+    result = tiling.widths(Case("matmul", "unrolled", "cuda:0", dtype, 1, n, k, Block(16, 16), stride=stride))
+    for width, row in zip(result, (k, n), strict=True):
         aligned = row * ITEMSIZE[dtype] % 16 == 0 and (stride or row) * ITEMSIZE[dtype] % 16 == 0
         assert width * ITEMSIZE[dtype] == (16 if aligned else ITEMSIZE[dtype])
 
@@ -190,6 +190,6 @@ def test_tiles_that_are_loaded_once_more_are_counted_once_more(
 
 @given(down=st.integers(1, 16), across=st.integers(1, 16), by_rows=st.booleans())
 def test_a_serpentine_visits_every_result_and_keeps_a_factor(down: int, across: int, by_rows: bool) -> None:
-    found = Variant(down, across, by_rows).results()
-    assert Counter(found) == Counter(product(range(down), range(across)))
-    assert all((i == k) != (j == m) for (i, j), (k, m) in pairwise(found))
+    result = Variant(down, across, by_rows).results()
+    assert Counter(result) == Counter(product(range(down), range(across)))
+    assert all((i == k) != (j == m) for (i, j), (k, m) in pairwise(result))

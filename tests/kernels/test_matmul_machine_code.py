@@ -36,7 +36,7 @@ def instructions(text: str) -> Counter[str]:
 )
 def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str) -> None:
     text = ptx(case(name, dtype))
-    found = instructions(text)
+    result = instructions(text)
     across, down = cuda_kernel("matmul", name).results
     ahead = name in PIPELINED
     vector = 16 // ITEMSIZE[dtype]
@@ -46,14 +46,14 @@ def test_the_compiler_keeps_results_in_registers(ptx: Ptx, name: str, dtype: str
     # Of a tile 16 deep a thread copies 8 elements of A and two vectors of B.
     copied = [text.count(f"cp.async.{cache}.shared.global") for cache in ("ca", "cg")]
     assert copied == ([8, 2] if name == "streamK" else [0, 0])
-    assert not found["call"] + found["ld.global"] + found["ld.shared"] + found["st.global"]
-    assert found["st.global.v"] == results // vector
+    assert not result["call"] + result["ld.global"] + result["ld.shared"] + result["st.global"]
+    assert result["st.global.v"] == results // vector
     if name in WRITTEN_OUT:
-        assert found["fma"] == results * steps
+        assert result["fma"] == results * steps
         # Those that load ahead do so once before the loop.
-        assert found["ld.shared.v"] == (down + across) // vector * (steps + ahead)
+        assert result["ld.shared.v"] == (down + across) // vector * (steps + ahead)
         # Sums are handed over between two more barriers, and loads of vectors held back by one of a warp.
-        assert found["bar"] == 2 + (2 if name == "streamK" else name in SERPENTINE)
+        assert result["bar"] == 2 + (2 if name == "streamK" else name in SERPENTINE)
 
         # Between the loads for the next tile and its stores lie all multiplications, or copies lie between those.
         loop = text.partition("bar.sync")[2].partition("bar.sync")[0]
@@ -73,23 +73,23 @@ def check_machine_code(name: str) -> None:
     """
     load, multiply_add = 0x981, 0x223  # LDG and FFMA for compute capability 9.0
     log, code = numba.TOOLCHAIN.machine_code(case(name), numba_kernel(case(name)), "9.0")
-    found, parsed = opcodes(code), parse(log, code)
+    result, parsed = opcodes(code), parse(log, code)
     assert parsed is not None
     assert parsed.spilled_bytes == 0
-    last_load = max(place for place, opcode in enumerate(found) if opcode == load)
-    assert found[:last_load].count(multiply_add) <= 0.75 * found.count(multiply_add)
+    last_load = max(place for place, opcode in enumerate(result) if opcode == load)
+    assert result[:last_load].count(multiply_add) <= 0.75 * result.count(multiply_add)
     loop = main_loop(machine_instructions(code))
     assert loop is not None
-    assert loop.multiply_adds == found.count(multiply_add)
+    assert loop.multiply_adds == result.count(multiply_add)
     assert loop.bound > (0.8 if name in SERPENTINE else 0.6)
 
 
 def test_three_slices_keep_12_by_6_results_in_registers(ptx: Ptx) -> None:
     text = ptx(case("slicedK12x6"))
-    found = instructions(text)
+    result = instructions(text)
     # Vectors of A's fragment, pairs of B's; six elements of A and of B for the first tile, and as many for the next.
-    assert found["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
-    assert (found["fma"], found["ld.global"], found["st.global"]) == (8 * 72, 24, 72)
+    assert result["ld.shared.v"] == 8 * (12 // 4 + 6 // 2)
+    assert (result["fma"], result["ld.global"], result["st.global"]) == (8 * 72, 24, 72)
     assert ".local" not in text
     check_machine_code("slicedK12x6")
 
@@ -108,17 +108,17 @@ def test_what_is_left_over_stays_in_registers(name: str, ptx: Ptx) -> None:
 
 
 def test_the_compiler_loads_single_elements_where_rows_are_not_aligned(ptx: Ptx) -> None:
-    found = instructions(ptx(case("vectorized", n=4097)))
-    assert not found["ld.global.v"] + found["st.global.v"]
-    assert found["ld.global"]
-    assert found["st.global"] == 64
-    assert found["ld.shared.v"]
+    result = instructions(ptx(case("vectorized", n=4097)))
+    assert not result["ld.global.v"] + result["st.global.v"]
+    assert result["ld.global"]
+    assert result["st.global"] == 64
+    assert result["ld.shared.v"]
 
 
 @pytest.mark.parametrize("block", [Block(16, 16), Block(16, 8), Block(8, 4)])
 def test_tiles_that_blocks_share_stay_in_registers(block: Block) -> None:
-    found = case("splitK", n=512, block=block)
-    log, code = numba.TOOLCHAIN.machine_code(found, numba_kernel(found), "9.0")
+    result = case("splitK", n=512, block=block)
+    log, code = numba.TOOLCHAIN.machine_code(result, numba_kernel(result), "9.0")
     parsed = parse(log, code)
     assert "0 bytes stack frame" in log
     assert parsed is not None

@@ -63,31 +63,31 @@ def asked_for(path: Path) -> Iterator[str]:
 
 
 def test_no_other_module_imports_numba_cuda() -> None:
-    found = {(path, name) for path in MODULES for name in imported(path)}
-    assert [each for each in found if re.match(r"(numba\.cuda|numba_cuda)(\.|$)", each[1])] == []
+    result = {(path, name) for path in MODULES for name in imported(path)}
+    assert [item for item in result if re.match(r"(numba\.cuda|numba_cuda)(\.|$)", item[1])] == []
 
 
 def test_of_numba_cuda_mlir_only_what_it_documents_is_imported() -> None:
-    found = {name for path in MODULES for name in imported(path) if name.split(".")[0] == "numba_cuda_mlir"}
-    assert found == {f"numba_cuda_mlir.{name}" for name in ("cuda", "extending", "types")}
+    result = {name for path in MODULES for name in imported(path) if name.split(".")[0] == "numba_cuda_mlir"}
+    assert result == {f"numba_cuda_mlir.{name}" for name in ("cuda", "extending", "types")}
 
 
 def test_what_modules_ask_for_is_in_the_list() -> None:
     names = {name for path in MODULES for name in asked_for(path)}
     assert names
-    assert [name for name in names if not any(f"{each.name}.".startswith(f"{name}.") for each in PRIVATE)] == []
+    assert [name for name in names if not any(f"{item.name}.".startswith(f"{name}.") for item in PRIVATE)] == []
 
 
 @compiles
-@pytest.mark.parametrize("each", PRIVATE, ids=lambda each: each.name)
-def test_the_installed_version_has_what_the_package_uses(each: Private) -> None:
-    if each.name.startswith("numba_cuda_mlir.") and find_spec("numba_cuda_mlir") is None:
+@pytest.mark.parametrize("item", PRIVATE, ids=lambda item: item.name)
+def test_the_installed_version_has_what_the_package_uses(item: Private) -> None:
+    if item.name.startswith("numba_cuda_mlir.") and find_spec("numba_cuda_mlir") is None:
         pytest.skip("needs numba-cuda-mlir")
     with compiling():  # some are there only once something is compiled
         try:
-            private(each.name)
+            private(item.name)
         except ImportError as error:
-            pytest.fail(f"{error}. What breaks: {each.breaks}")
+            pytest.fail(f"{error}. What breaks: {item.breaks}")
 
 
 @compiles

@@ -139,8 +139,8 @@ def test_every_element_is_read_once(kernel: str, per_thread: int, beyond: int) -
     for blocks in (1, 2):
         case = sum_of(blocks * span + min(beyond, (2 - blocks) * beyond), kernel, block=Block(64, 1))
         assert math.prod(numba_kernel(case).grid) <= 2
-        found = elements(explain(case).trace, "in", 4)
-        assert sorted(found) == list(range(case.n))
+        result = elements(explain(case).trace, "in", 4)
+        assert sorted(result) == list(range(case.n))
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,12 @@ def test_every_element_is_read_once(kernel: str, per_thread: int, beyond: int) -
 def test_the_interleaved_tree_alone_has_conflicts_and_a_block_adds_to_the_output_once(
     kernel: str, threads: int
 ) -> None:
-    found = explained(kernel, block=Block(threads, 1))
-    worst = max(conflict_degree(access.worst.addresses, access.site.width, access.site.kind) for access in found.shared)
+    result = explained(kernel, block=Block(threads, 1))
+    worst = max(
+        conflict_degree(access.worst.addresses, access.site.width, access.site.kind) for access in result.shared
+    )
     assert worst == (threads / 32 if kernel == "sumInterleaved" else 1)
-    traffic = {(access.array, access.kind): access for access in found.traffic}
+    traffic = {(access.array, access.kind): access for access in result.traffic}
     assert set(traffic) == {("in", "load"), ("out", "atomic")}
     assert traffic["out", "atomic"].per_element == 2**22 / (threads * PER_THREAD[kernel])
     assert (traffic["in", "load"].per_element, traffic["in", "load"].bytes) == (1, 4 * 2**22)
@@ -213,12 +215,12 @@ def test_the_whole_way_to_the_driver(fake_driver: FakeDriver, tmp_path: Path) ->
     kernels = compile_for_host([port(replace(sum_of(1000), compiler="nvrtc"))], tmp_path)
     command = ["smembench", "reduction", "--device", "cuda", *FEW, "--kernel", "sumSequential", "--n", "100000"]
     out, _ = ended(fake_driver(*command, "--compiler", "numba,nvrtc", "--csv", "-", kernels=kernels), 1)
-    found = {(row["kernel"], row["compiler"]): row for row in records(out)}
-    assert {key for key, row in found.items() if row["status"] == "ok"} == {
+    result = {(row["kernel"], row["compiler"]): row for row in records(out)}
+    assert {key for key, row in result.items() if row["status"] == "ok"} == {
         ("sumSequential", "numba"),
         ("sumSequential", "nvrtc"),
     }
-    assert found["readGmem", "numba"]["status"] == "wrong_result"  # it has no host form, and does nothing
+    assert result["readGmem", "numba"]["status"] == "wrong_result"  # it has no host form, and does nothing
 
 
 @pytest.mark.slow
@@ -227,9 +229,9 @@ def test_its_command_on_the_cpu(program: Program) -> None:
         "reduction", "--n", "1,1000,65537", "--dtype", "float32,int32", "--device", "cpu", *QUICK, "--csv", "-"
     )
     assert done.returncode == 0, done.stderr
-    found = records(done.stdout)
-    assert {(row["kernel"], row["status"], row["max_error"]) for row in found} == {("sumLoop", "ok", "0.0")}
-    assert sorted(int(row["n"]) for row in found) == [1, 1, 1000, 1000, 65537, 65537]
+    result = records(done.stdout)
+    assert {(row["kernel"], row["status"], row["max_error"]) for row in result} == {("sumLoop", "ok", "0.0")}
+    assert sorted(int(row["n"]) for row in result) == [1, 1, 1000, 1000, 65537, 65537]
 
 
 def test_its_steps_and_candidates_follow_from_its_folder(program: Program) -> None:
@@ -239,8 +241,8 @@ def test_its_steps_and_candidates_follow_from_its_folder(program: Program) -> No
     assert [kernel.name for kernel in steps("reduction", "cuda")] == list(PER_THREAD)
     tuned = program("tune", "reduction", "--n", "100000", "--device", "cpu", "--dry-run")
     assert tuned.stdout.split() == ["reduction/sumLoop/cpu/numba/float32/1x100000/warm"]
-    found = program("tune", "reduction", "--kernel", "sumShuffled", "--device", "cuda", "--dry-run").stdout.split()
-    assert [name.split("/")[-2] for name in found] == [f"b{threads}x1" for threads in (64, 128, 256, 512, 1024)]
+    result = program("tune", "reduction", "--kernel", "sumShuffled", "--device", "cuda", "--dry-run").stdout.split()
+    assert [name.split("/")[-2] for name in result] == [f"b{threads}x1" for threads in (64, 128, 256, 512, 1024)]
 
 
 @pytest.mark.parametrize(("device", "code"), [("cpu", 2), ("auto", 4)])

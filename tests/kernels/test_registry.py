@@ -48,12 +48,12 @@ def test_every_kernel_file_declares_a_kernel_or_a_few_that_differ_by_a_word() ->
     declared = []
     for name in modules:
         module = import_module(f"smembench.kernels.{name}")
-        found = [module.KERNEL] if hasattr(module, "KERNEL") else list(module.KERNELS)
-        words = {re.split("[A-Z0-9]", kernel.name)[0] for kernel in found}
+        result = [module.KERNEL] if hasattr(module, "KERNEL") else list(module.KERNELS)
+        words = {re.split("[A-Z0-9]", kernel.name)[0] for kernel in result}
         assert len(words) == 1 or name.count(".") == 1, (
             "they begin with the same word, unless the file has all of the problem"
         )
-        declared += found
+        declared += result
     assert sorted(kernel.name for kernel in declared) == sorted(kernel.name for kernel in KERNELS if kernel in declared)
     assert {kernel.compiler for kernel in KERNELS if kernel not in declared} == {*ENGINES} - {DEFAULT_COMPILER}
     assert len({(kernel.problem, kernel.kind, kernel.compiler, kernel.name) for kernel in KERNELS}) == len(KERNELS)
@@ -73,7 +73,7 @@ def test_declarations_are_complete(kernel: Kernel) -> None:
     dtypes = PROBLEMS[kernel.problem].dtypes
     sizes = (256, 257) if kernel.problem == "matmul" else (256,)  # wgmmaPacked is for rows like those of 257
     tried = [replace(case, dtype=dtype, m=n, n=n, k=n if case.k else None) for dtype in dtypes for n in sizes]
-    assert kernel.peer or any(kernel.refusal(each) is None for each in tried)
+    assert kernel.peer or any(kernel.refusal(item) is None for item in tried)
     if kernel.pad is not None and not kernel.default_blocks and kernel.compiler != "triton":
         columns = (16 if "Unroll" in kernel.name else 8) + (1 if kernel.pad else 0)
         assert kernel.shared_bytes(case) == tiles(kernel) * 8 * columns * 8

@@ -33,8 +33,8 @@ def test_sums_are_written_before_a_block_is_counted_and_read_after_the_wait() ->
         adds_up_what_blocks_passed_on, (types.float32[::1], types.uint32), (9, 0), at_link_time=False
     ).decode()
     kinds = r"ld\.acquire\.gpu|fence\.\w+\.gpu|membar\.gl|bar\.sync|atom\.global\.add|(?:ld|st)\.global(?=\.[fb]32)"
-    found = ["fence" if kind.startswith(("fence", "membar")) else kind for kind in re.findall(kinds, str(text))]
-    assert found == [
+    result = ["fence" if kind.startswith(("fence", "membar")) else kind for kind in re.findall(kinds, str(text))]
+    assert result == [
         "ld.global", "st.global", "bar.sync", "fence", "atom.global.add", "ld.acquire.gpu", "ld.global", "st.global",
     ]  # fmt: skip
     sizes = dict(re.findall(r"\.global .*smembench_(\w+)\[(\d+)\]", str(text)))

@@ -41,11 +41,11 @@ def around(wide: Any, case: Case, rows: int, columns: int) -> tuple[Any, Any]:
     assert stride is not None
     matrix = wide[first:][: (rows - 1) * stride + columns]
     strides = (stride * wide.itemsize, wide.itemsize)
-    found = np.lib.stride_tricks.as_strided(matrix, (rows, columns), strides).copy()
+    result = np.lib.stride_tricks.as_strided(matrix, (rows, columns), strides).copy()
     inside = np.zeros(wide.size, bool)
     for row in range(rows):
         inside[first + row * stride :][:columns] = True
-    return found, wide[~inside]
+    return result, wide[~inside]
 
 
 @pytest.mark.parametrize(("stride", "first"), [(50, 16 * 50), (81, 16 * 81), (82, 16 * 82 + 16), (200, 16 * 200 + 64)])

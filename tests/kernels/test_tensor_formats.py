@@ -44,12 +44,12 @@ def checked(case: Case, product: Array) -> Verification:
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False, max_value=2.0**126, min_value=-(2.0**126)))
 def test_tf32_is_the_nearest_number_of_ten_bits_of_fraction(number: float) -> None:
-    found = rounded(np.array([number], np.float32), TF32)
+    result = rounded(np.array([number], np.float32), TF32)
     fraction, exponent = np.frexp(np.float64(number))
     step = 11 if exponent > -126 else 11 + 125 + exponent  # subnormals have fewer bits
-    assert found[0] == np.ldexp(np.rint(np.ldexp(fraction, step)), exponent - step)
-    assert not found.view(np.uint32)[0] & 0x1FFF
-    assert (rounded(found, TF32) == found).all()
+    assert result[0] == np.ldexp(np.rint(np.ldexp(fraction, step)), exponent - step)
+    assert not result.view(np.uint32)[0] & 0x1FFF
+    assert (rounded(result, TF32) == result).all()
 
 
 def test_tf32_keeps_what_is_no_number() -> None:
@@ -64,8 +64,8 @@ def test_float8_is_the_nearest_of_its_numbers(number: float) -> None:
     known = widened(bits, FLOAT8, "float64")
     finite = bits[np.isfinite(known)]
     assert len(finite) == 254
-    found = widened(rounded(np.array([number], np.float32), FLOAT8), FLOAT8, "float64")[0]
-    assert abs(found - number) == np.abs(widened(finite, FLOAT8, "float64") - number).min()
+    result = widened(rounded(np.array([number], np.float32), FLOAT8), FLOAT8, "float64")[0]
+    assert abs(result - number) == np.abs(widened(finite, FLOAT8, "float64") - number).min()
 
 
 def test_types_of_arrays_and_their_bytes() -> None:
@@ -163,7 +163,7 @@ def test_cublas_multiplies_tf32_on_tensor_cores(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(cublas, "_opened", lambda device: Library())
     monkeypatch.setattr(cublas, "driver", SimpleNamespace(cuCtxGetDevice=lambda: 0))
-    monkeypatch.setattr(cublas, "checked", lambda found: found)
+    monkeypatch.setattr(cublas, "checked", lambda result: result)
     monkeypatch.setattr(cublas, "_pointer", ctypes.c_void_p)
     cublas.build(replace(CASE, kernel="cublas", compiler="cublas")).enqueue(7, 100, 200, 300)
     ((name, passed),) = calls

@@ -116,8 +116,8 @@ def test_the_config_of_the_concepts_has_the_documents_array_and_a_gigabyte() -> 
 def test_the_sentence_compares_what_the_problem_is_about(
     rows: Rows, problem: str, times: dict[str, float], said: list[str]
 ) -> None:
-    found = rows({kernel: [ms] * 5 for kernel, ms in times.items()}, problem=problem, block=None)
-    on_devices = [replace(row, device="cpu") if row.kernel == "addOne" else row for row in found]
+    result = rows({kernel: [ms] * 5 for kernel, ms in times.items()}, problem=problem, block=None)
+    on_devices = [replace(row, device="cpu") if row.kernel == "addOne" else row for row in result]
     words = sentence(Run(on_devices))
     assert bool(words) == bool(said)
-    assert [each for each in said if each not in words] == []
+    assert [entry for entry in said if entry not in words] == []

@@ -201,8 +201,8 @@ def test_shared_bytes_are_of_the_tiles_that_there_are(n: int) -> None:
 
 def accesses(text: str) -> Counter[str]:
     """Memory instructions of PTX by space and width, without types: ``ld.global.v4`` or ``st.shared``."""
-    found = re.findall(r"\b(ld|st)\.(global|shared|local)((?:\.cs)?(?:\.v4)?)", text)
-    return Counter(f"{kind}.{space}{width}" for kind, space, width in found)
+    result = re.findall(r"\b(ld|st)\.(global|shared|local)((?:\.cs)?(?:\.v4)?)", text)
+    return Counter(f"{kind}.{space}{width}" for kind, space, width in result)
 
 
 @pytest.mark.slow
@@ -218,10 +218,10 @@ def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str
     """Of each step, each size of element, and columns in pairs; int32 is moved like float32."""
     text = ptx(case(name, dtype, columns))
     hint = ".cs" if name in STREAMED else ""
-    found = accesses(text)
-    assert {access for access in found if "global" in access} == {f"ld.global{hint}.v4", f"st.global{hint}.v4"}
-    assert found["st.shared.v4"] == found[f"ld.global{hint}.v4"]
-    assert not found["st.shared"]
+    result = accesses(text)
+    assert {access for access in result if "global" in access} == {f"ld.global{hint}.v4", f"st.global{hint}.v4"}
+    assert result["st.shared.v4"] == result[f"ld.global{hint}.v4"]
+    assert not result["st.shared"]
     assert ".local" not in text
 
 
@@ -229,8 +229,8 @@ def test_the_compiler_makes_accesses_of_128_bits(ptx: Ptx, name: str, dtype: str
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_compiler_unrolls_the_passes_of_single_elements(ptx: Ptx, dtype: str) -> None:
     text = ptx(case("transposeCoarsened", dtype))
-    found = accesses(text)
-    assert set(found) == {"ld.global", "st.shared", "ld.shared", "st.global"}
+    result = accesses(text)
+    assert set(result) == {"ld.global", "st.shared", "ld.shared", "st.global"}
     # Several loads a pass over the code: that many are in flight at once.
-    assert found["ld.global"] == found["st.shared"] > 1
+    assert result["ld.global"] == result["st.shared"] > 1
     assert ".local" not in text

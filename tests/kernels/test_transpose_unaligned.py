@@ -101,13 +101,13 @@ def test_rows_that_begin_anywhere_are_moved_by_accesses_of_128_bits(ptx: Ptx, na
     chosen, block = case(name, dtype), BLOCKS[0]
     text = ptx(chosen)
     hint = ".cs" if name in STREAMED else ""
-    found = Counter(re.findall(r"\b(?:ld|st)\.(?:global|shared)(?:\.cs)?(?:\.v4)?", text))
+    result = Counter(re.findall(r"\b(?:ld|st)\.(?:global|shared)(?:\.cs)?(?:\.v4)?", text))
     side = vector_width(dtype) * block.x
     passes = -(-(side + vector_width(dtype) - 1) * (block.x + 1) // (block.x * block.y))
-    assert found[f"ld.global{hint}.v4"] == found["st.shared.v4"] == passes
-    assert found[f"st.global{hint}.v4"] == side // block.y
+    assert result[f"ld.global{hint}.v4"] == result["st.shared.v4"] == passes
+    assert result[f"st.global{hint}.v4"] == side // block.y
     # Those of what follows the last whole vector of the input.
-    assert found["ld.global"] == found["st.shared"] == 1
+    assert result["ld.global"] == result["st.shared"] == 1
     assert ".local" not in text
 
 

@@ -113,8 +113,8 @@ def test_every_tile_of_c_has_one_block(name: str, m: int, n: int, k: int) -> Non
     program = numba_kernel(case_of(cuda_kernel("matmul", name), m, 8 * n, k, "bfloat16"))
     across, down = program.grid
     assert program.tile_of is not None
-    found = Counter(map(program.tile_of, range(across * down)))
-    assert found == Counter((column, row) for row in range(down) for column in range(across))
+    result = Counter(map(program.tile_of, range(across * down)))
+    assert result == Counter((column, row) for row in range(down) for column in range(across))
 
 
 @pytest.mark.parametrize(
@@ -275,17 +275,17 @@ def hold(name: str, instruction: str, report: str, code: bytes, *, alone: bool =
     """
     packed = name == "wgmmaPacked"
     listed = list(map(mnemonic, opcodes(code)))
-    found = Counter(listed)
-    assert found[instruction]
-    places = [place for place, each in enumerate(listed) if each == instruction]
+    result = Counter(listed)
+    assert result[instruction]
+    places = [place for place, item in enumerate(listed) if item == instruction]
     between = [listed[one:next_] for one, next_ in pairwise(places) if next_ - one < FAR]
     assert len(between) >= 3  # the four instructions of a step lie together
-    assert not any("R2UR" in each for each in between)  # no descriptor is computed between a step's products
-    assert found["UTMALDG"]
+    assert not any("R2UR" in item for item in between)  # no descriptor is computed between a step's products
+    assert result["UTMALDG"]
     if not packed:
-        assert not found["LDS"] + found["LDG"]  # no operand passes through registers
-    assert bool(found["UTMASTG"]) == (packed or name in STORED)
-    assert bool(found["UCGABAR"]) == (name == "wgmmaClustered")
+        assert not result["LDS"] + result["LDG"]  # no operand passes through registers
+    assert bool(result["UTMASTG"]) == (packed or name in STORED)
+    assert bool(result["UCGABAR"]) == (name == "wgmmaClustered")
     registers, local = usage(code)
     assert local == 0
     assert registers <= (240 if alone else 168)

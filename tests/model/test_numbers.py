@@ -28,10 +28,10 @@ def test_a_percent_sign_changes_nothing(value: float) -> None:
 @given(text=st.text(max_size=8) | st.sampled_from(["nan", "inf", "1_0_", "٣", "1e999", "9" * 400]))
 def test_any_text_is_a_number_or_a_reason(read: Callable[[object], float], text: str) -> None:
     try:
-        found = str(read(text))
+        result = str(read(text))
     except ValueError as error:
-        found = str(error)
-    assert found.startswith("is ") or float(found) < float("inf")
+        result = str(error)
+    assert result.startswith("is ") or float(result) < float("inf")
 
 
 @pytest.mark.parametrize("text", ["9.0", "90", "sm_90", "SM90", "sm_90a", "compute_90"])

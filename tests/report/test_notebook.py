@@ -31,7 +31,7 @@ def html(shown: object) -> ElementTree.Element:
 
 
 def texts(part: ElementTree.Element, tag: str) -> list[str]:
-    return ["".join(found.itertext()) for found in part.iter(tag)]
+    return ["".join(outcome.itertext()) for outcome in part.iter(tag)]
 
 
 def test_a_notebook_shows_a_table_per_group_with_the_columns_that_matter(result: Result) -> None:
@@ -73,9 +73,9 @@ def test_a_run_without_cases_shows_itself_and_has_no_chart() -> None:
 def test_frames_hold_every_column_and_every_sample(result: Result) -> None:
     assert tuple(result.frame.columns) == COLUMNS
     assert [row.case_id for row in result] == list(result["case_id"])
-    found = result.samples.groupby("case_id", sort=False)["elapsed_ms"]
-    assert list(found.size()) == list(result["samples"])
-    assert list(found.median()) == pytest.approx(list(result["elapsed_ms"]))
+    outcome = result.samples.groupby("case_id", sort=False)["elapsed_ms"]
+    assert list(outcome.size()) == list(result["samples"])
+    assert list(outcome.median()) == pytest.approx(list(result["elapsed_ms"]))
     assert not result.samples.duplicated(["case_id", "round", "sample"]).any()
 
 
@@ -107,17 +107,17 @@ def test_results_are_compared_and_show_what_changed(result: Result) -> None:
         case: {number: [2 * value for value in values] for number, values in rounds.items()}
         for case, rounds in result.run.samples.items()
     }
-    found = result.compare(Result(replace(result.run, rows=slower, samples=samples)))
-    assert len(found.regressions) == len(result)
-    shown = [texts(line, "td") for line in html(found).iter("tr")]
+    outcome = result.compare(Result(replace(result.run, rows=slower, samples=samples)))
+    assert len(outcome.regressions) == len(result)
+    shown = [texts(line, "td") for line in html(outcome).iter("tr")]
     assert {line[0] for line in shown if line} == {"slower"}
-    assert repr(found).count("2.000×") == len(result)
+    assert repr(outcome).count("2.000×") == len(result)
     assert not result.compare([NIGHTLY], threshold=0.1).regressions
 
 
 def test_a_measured_kernel_is_explained_as_it_was_measured(result: Result) -> None:
-    found = result.explain("transposeSmemPad", block="16x16", dtype="float64")
-    case = found.case
+    outcome = result.explain("transposeSmemPad", block="16x16", dtype="float64")
+    case = outcome.case
     assert (str(case.block), case.pad, case.dtype, case.n) == ("16x16", 1, "float64", 4096)
     assert case.id in set(result["case_id"])
     assert result.explain("transposeSmem").degree("load") == 32

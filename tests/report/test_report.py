@@ -90,26 +90,26 @@ class Page(HTMLParser):
         self.text.append(data)
 
     def of(self, tag: str, attribute: str) -> list[str | None]:
-        return [found.get(attribute) for name, found in self.attributes if name == tag]
+        return [result.get(attribute) for name, result in self.attributes if name == tag]
 
 
 @pytest.fixture(scope="session")
 def stored(rows: Rows) -> Run:
     """A run with two sizes, both problems, samples of three rounds, and a failed case."""
-    found: list[Row] = []
+    result: list[Row] = []
     samples = {}
     for n in (512, 4096):
         for block in (Block(32, 32), Block(16, 16)):
             kernels = {name: [ms * n / 4096 * wide for wide in (0.99, 1.0, 1.3)] for name, ms in TRANSPOSES.items()}
             kernels["transposeSmemPad"] = []
-            found += rows(kernels, n=n, block=block)
-        found += rows({"memcpy": [n / 8192]}, n=n, block=None)
-        found += rows({"naive": [n / 2048], "tiled": [n / 4096]}, problem="matmul", n=n)
-        found += rows({"cpu": [n * 1.0]}, problem="matmul", device="cpu", n=n, block=None)
-    for row in found:
+            result += rows(kernels, n=n, block=block)
+        result += rows({"memcpy": [n / 8192]}, n=n, block=None)
+        result += rows({"naive": [n / 2048], "tiled": [n / 4096]}, problem="matmul", n=n)
+        result += rows({"cpu": [n * 1.0]}, problem="matmul", device="cpu", n=n, block=None)
+    for row in result:
         if row.elapsed_ms is not None:
             samples[row.case_id] = {turn: [row.elapsed_ms * (1 + turn / 100), row.elapsed_ms] for turn in range(3)}
-    return Run(found, Description.model_validate(RUN), samples, Path("nightly"))
+    return Run(result, Description.model_validate(RUN), samples, Path("nightly"))
 
 
 @pytest.fixture(scope="session")
@@ -147,9 +147,9 @@ def long(limits: Run) -> str:
 
 
 def charts(runs: Sequence[Run]) -> dict[str, Chart]:
-    found = contents(runs).charts
-    assert len({chart.name for chart in found}) == len(found)
-    return {chart.name: chart for chart in found}
+    result = contents(runs).charts
+    assert len({chart.name for chart in result}) == len(result)
+    return {chart.name: chart for chart in result}
 
 
 def of_key(part: object, key: str) -> Iterator[Any]:
@@ -171,10 +171,10 @@ def kinds(runs: Sequence[Run]) -> set[str]:
 
 
 def test_every_table_has_a_caption_and_every_heading_a_scope(text: str) -> None:
-    found = Page(text)
-    assert found.tags["table"] == found.tags["caption"] > 10
-    assert set(found.of("th", "scope")) == {"col", "row"}
-    assert found.tags["h1"] == found.tags["main"] == found.tags["nav"] == 1
+    result = Page(text)
+    assert result.tags["table"] == result.tags["caption"] > 10
+    assert set(result.of("th", "scope")) == {"col", "row"}
+    assert result.tags["h1"] == result.tags["main"] == result.tags["nav"] == 1
 
 
 @pytest.mark.parametrize("name", ["text", "long"])
@@ -189,16 +189,16 @@ def test_every_chart_has_a_table_twin(name: str, request: pytest.FixtureRequest,
 
 
 def test_it_asks_the_network_for_nothing(text: str) -> None:
-    found = Page(text)
+    result = Page(text)
     assert not re.search(r"url\(|@import", text.partition("</style>")[0])
     links = [
-        value for _, attributes in found.attributes for name, value in attributes.items() if name in ("src", "href")
+        value for _, attributes in result.attributes for name, value in attributes.items() if name in ("src", "href")
     ]
     assert all(link and link.startswith("#") for link in links)
-    ids = [str(attributes["id"]) for _, attributes in found.attributes if "id" in attributes]
+    ids = [str(attributes["id"]) for _, attributes in result.attributes if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = ("aria-labelledby", "aria-describedby")
-    labels = [value for _, attributes in found.attributes for name, value in attributes.items() if name in named]
+    labels = [value for _, attributes in result.attributes for name, value in attributes.items() if name in named]
     assert {str(link)[1:] for link in links} | set(map(str, labels)) <= set(ids)
 
 
@@ -243,14 +243,14 @@ def test_words_and_lines_stand_out_in_light_and_dark(text: str) -> None:
 
 def test_strings_from_files_are_escaped_everywhere(hostile: Run) -> None:
     text = html([hostile])
-    found = Page(text)
-    assert found.tags["script"] == len(found.of("figure", "id")) + 1
+    result = Page(text)
+    assert result.tags["script"] == len(result.of("figure", "id")) + 1
     assert "<script>alert(1)" not in text
     assert text.count("&lt;script&gt;alert(1)") > 10
     shown = text.partition("<script>")[0]
     assert "\x1b" not in shown
     assert "\x00" not in shown
-    assert "$x^2$" in "".join(found.text)
+    assert "$x^2$" in "".join(result.text)
     for spec in re.findall(r'<script type="application/json">(.*?)</script>', text, flags=re.DOTALL):
         assert "\x1b" not in json.dumps(json.loads(spec), ensure_ascii=False)
 
@@ -285,14 +285,14 @@ def test_columns_are_explained(long: str) -> None:
 
 def of_users(rows: Rows, name: str, size: int, *, device: str = "cuda:0") -> list[Row]:
     """Two kernels of a user's, unchecked, at a size of this name and one of TILE."""
-    found = []
+    result = []
     n, others = (size, "/TILE=8") if name == "n" else (1, f"/{name}={size}/TILE=8")
     for kernel, ms in {"scale.cu:scale": 1.0, "twice.cu:twice": 2.0}.items():
         (row,) = rows({"copyGmem": [ms, ms, ms]}, device="cuda:0")
         case_id = f"time/{kernel}/{device}/cuda/float32/1x{n}{others}/b128x1/warm"
         own = replace(row, problem="time", kernel=kernel, device=device, compiler="cuda", case_id=case_id)
-        found.append(replace(own, m=1, n=n, block_x=128, block_y=1, verified=False))
-    return found
+        result.append(replace(own, m=1, n=n, block_x=128, block_y=1, verified=False))
+    return result
 
 
 @pytest.mark.parametrize("name", ["n", "count"])
@@ -340,9 +340,9 @@ def test_a_bare_csv_is_enough(stored: Run) -> None:
 
 def test_a_run_in_which_nothing_succeeded_is_a_report_too(stored: Run) -> None:
     failed = [row for row in stored.rows if not row.ok]
-    found = Page(html([replace(stored, rows=failed)]))
-    assert found.tags["figure"] == 0
-    assert any("failed: LaunchError: out of luck" in text for text in found.text)
+    result = Page(html([replace(stored, rows=failed)]))
+    assert result.tags["figure"] == 0
+    assert any("failed: LaunchError: out of luck" in text for text in result.text)
 
 
 def test_the_rooflines_hold_every_kernel_under_the_devices_roof(stored: Run) -> None:
@@ -531,7 +531,7 @@ def test_without_a_configuration_a_run_is_replaced_by_one_with_all_its_cases(sto
 @pytest.fixture(scope="session")
 def nights(stored: Run) -> list[Run]:
     """Eight runs of the transposes, naiveGmem a quarter slower in the last four."""
-    found = []
+    result = []
     for day in range(1, 9):
         run = again(stored, day)
         rows, samples = [], {}
@@ -542,8 +542,8 @@ def nights(stored: Run) -> list[Run]:
                 turn: [slower * value * (1 + turn / 1000) for value in stored.samples[row.case_id][0]]
                 for turn in range(5)
             }
-        found.append(replace(run, rows=rows, samples=samples))
-    return found
+        result.append(replace(run, rows=rows, samples=samples))
+    return result
 
 
 def test_two_runs_are_compared(nights: list[Run]) -> None:
@@ -577,8 +577,8 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
 
 def dots_of(history: Chart) -> list[dict[str, Any]]:
     layers: Any = history.spec["layer"]
-    found: list[dict[str, Any]] = layers[-1]["data"]["values"]
-    return found
+    result: list[dict[str, Any]] = layers[-1]["data"]["values"]
+    return result
 
 
 def test_revisions_are_points_in_the_order_in_which_they_were_measured(nights: list[Run]) -> None:
@@ -692,13 +692,13 @@ def test_two_gpus_of_one_run_are_not_compared_with_each_other(stored: Run) -> No
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12).map(sorted), st.floats(0.001, 0.08))
 def test_labels_are_apart_and_below_the_top(places: list[float], gap: float) -> None:
-    found = spread(places, gap, 1.0)
-    assert len(found) == len(places)
-    assert all(after - before >= gap - 1e-9 for before, after in pairwise(found))
-    assert found[-1] <= 1 + 1e-9
+    result = spread(places, gap, 1.0)
+    assert len(result) == len(places)
+    assert all(after - before >= gap - 1e-9 for before, after in pairwise(result))
+    assert result[-1] <= 1 + 1e-9
     # The labels' least squares: the fit at each place is the largest of the smallest means around it.
     free = [place - number * gap for number, place in enumerate(places)]
-    for number, place in enumerate(found):
+    for number, place in enumerate(result):
         ends = range(number + 1, len(free) + 1)
         fit = max(min(fmean(free[first:end]) for end in ends) for first in range(number + 1))
         assert place == pytest.approx(min(fit, 1.0 - (len(free) - 1) * gap) + number * gap, abs=1e-9)

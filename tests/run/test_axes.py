@@ -74,14 +74,14 @@ def outcome(parse: Callable[..., Iterable[Any]], text: str) -> Any:
 
 @given(st.text(st.sampled_from("0123456789:*+-,x. keM^_"), max_size=12) | st.text(max_size=8))
 def test_any_text_is_positive_integers_or_an_error_that_quotes_it(text: str) -> None:
-    found = outcome(parse_ints, text)
-    assert f"--axis {text!r}" in found if isinstance(found, str) else min(found) >= 1
+    result = outcome(parse_ints, text)
+    assert f"--axis {text!r}" in result if isinstance(result, str) else min(result) >= 1
 
 
 @given(st.text(st.sampled_from("0123456789xX×, "), max_size=12) | st.text(max_size=8))
 def test_any_text_is_blocks_or_an_error_that_quotes_it(text: str) -> None:
-    found = outcome(parse_blocks, text)
-    assert f"--axis {text!r}" in found if isinstance(found, str) else min(map(min, found)) >= 1
+    result = outcome(parse_blocks, text)
+    assert f"--axis {text!r}" in result if isinstance(result, str) else min(map(min, result)) >= 1
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ def read(folder: Path, text: str, *overrides: str) -> Config:
 
 
 def flags(**sweep: Any) -> Sweep:
-    (found,) = from_flags({"sweep": [{"problem": "transpose", **sweep}]}).sweep
-    assert isinstance(found, Sweep)
-    return found
+    (result,) = from_flags({"sweep": [{"problem": "transpose", **sweep}]}).sweep
+    assert isinstance(result, Sweep)
+    return result
 
 
 def test_defaults(tmp_path: Path) -> None:

@@ -86,16 +86,16 @@ def test_a_revision_is_that_of_the_own_checkout_or_none(tmp_path: Path, monkeypa
     inside = made(tmp_path / "other/venv/lib/site-packages", "smembench")
     for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.setenv(variable, str(tmp_path / "other/.git"))
-    found = []
+    result = []
     for package in (own, other, inside, made(tmp_path / "none", "smembench")):
         monkeypatch.setattr(environments, "_PACKAGE", package)
-        found.append(environments.git_revision())
-    assert found == [Git(revision=revision, dirty=False), None, None, None]
+        result.append(environments.git_revision())
+    assert result == [Git(revision=revision, dirty=False), None, None, None]
     assert foreign != revision
 
     monkeypatch.setattr(environments, "_PACKAGE", own)
     (own / "untracked.py").touch()
-    assert environments.git_revision() == found[0]
+    assert environments.git_revision() == result[0]
     (own / "__init__.py").write_text("changed = True")
     assert environments.git_revision() == Git(revision=revision, dirty=True)
 

@@ -37,13 +37,13 @@ def planned(*sweeps: dict[str, Any], gpu: Limits = GPU, host: Limits = HOST) -> 
 def test_arrays_are_copied_until_the_others_exceed_twice_the_l2_or_the_case_is_skipped() -> None:
     gpu = replace(GPU, flush_bytes=100 * 2**20, free_bytes=2**31)
     sweep = {"kernel": LADDER[0], "n": "64,1024,8192", "cache": "warm,rotated"}
-    found = {(item.case.n, item.case.cache): item for item in planned(sweep, gpu=gpu)}
-    assert {key: item.copies for key, item in found.items() if not item.skip} == {
+    result = {(item.case.n, item.case.cache): item for item in planned(sweep, gpu=gpu)}
+    assert {key: item.copies for key, item in result.items() if not item.skip} == {
         **{(n, "warm"): 1 for n in (64, 1024, 8192)},
         (1024, "rotated"): 1 + 13,  # 13 × 8 MiB
         (8192, "rotated"): 1 + 1,
     }
-    assert "1024 copies of 32768 bytes" in found[64, "rotated"].skip
+    assert "1024 copies of 32768 bytes" in result[64, "rotated"].skip
     (on_cpu,) = planned({**sweep, "n": "1024", "cache": "rotated", "device": "cpu"}, {"kernel": LADDER[0]})[:1]
     assert "is a GPU's" in on_cpu.skip
     with pytest.raises(UsageError, match="needs 1\\.0 GiB"):
@@ -161,13 +161,13 @@ def test_padded_kernels_stand_beside_the_unpadded_or_are_left_out(choice: dict[s
     ],
 )
 def test_with_pad_the_padded_twin_stands_beside_each_kernel(names: str, expected: list[str]) -> None:
-    found = kernels(kernel=names, pad=True)
-    assert [name.endswith(short) for name, short in zip(found, expected, strict=True)] == [True] * len(expected)
+    result = kernels(kernel=names, pad=True)
+    assert [name.endswith(short) for name, short in zip(result, expected, strict=True)] == [True] * len(expected)
 
 
 def test_with_pad_every_pattern_of_access_has_its_twin() -> None:
-    found = kernels(problem="access", n=(), block="32x32", device="cuda", pad=True)
-    assert {f"{name}Pad" for name in found if "Pad" not in name and name.startswith("set")} < set(found)
+    result = kernels(problem="access", n=(), block="32x32", device="cuda", pad=True)
+    assert {f"{name}Pad" for name in result if "Pad" not in name and name.startswith("set")} < set(result)
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,12 @@ def test_the_wanted_number_is_taken_when_time_allows() -> None:
 
 
 @given(st.floats(0.01, 20), st.integers(1, 50), st.floats(0.01, 60))
-def test_time_is_kept_but_one_sample_is_always_taken(each: float, wanted: int, seconds: float) -> None:
-    source = Ticking(each)
+def test_time_is_kept_but_one_sample_is_always_taken(item: float, wanted: int, seconds: float) -> None:
+    source = Ticking(item)
     batch = collect(source, Limit(wanted, seconds, clock=source.clock))
     assert 1 <= len(batch.values) <= wanted
     assert len(batch.values) == wanted or batch.seconds >= seconds
-    assert batch.seconds <= seconds + 2 * each
+    assert batch.seconds <= seconds + 2 * item
 
 
 @pytest.mark.parametrize(

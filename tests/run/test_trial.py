@@ -26,27 +26,27 @@ def test_a_time_below_what_the_clock_can_tell_fails_the_case(monkeypatch: pytest
     """An event pair's own cost is subtracted, so a launch that does nothing can take less than no time."""
     monkeypatch.setattr(trial, "collect", lambda *_, **__: Batch((0.5, -1e-4), (), (), 0.1))
     case = Case("transpose", "memcpy", "cpu", "float32", 8, 8)
-    found = TrialRunner({"cpu": CpuDevice()}).run(Request(case, 1, 2, 1.0, 1.0, 0.0, 1, (4096, 4096)))
-    assert (found.status, found.samples) == (Status.FAILED, ())
-    assert "-0.0001 ms" in found.reason
+    result = TrialRunner({"cpu": CpuDevice()}).run(Request(case, 1, 2, 1.0, 1.0, 0.0, 1, (4096, 4096)))
+    assert (result.status, result.samples) == (Status.FAILED, ())
+    assert "-0.0001 ms" in result.reason
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_kernel_for_zeros_is_first_right_on_other_numbers(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     case = Case("matmul", "cpu", "cpu", dtype, 8, 8, 8, inputs="zeros")
     request = Request(case, 0, 3, 1.0, 10.0, 0.0, 1, (4096, 4096))
-    found = TrialRunner({"cpu": CpuDevice()}).run(request)
-    assert (found.status, found.max_error, len(found.samples)) == (Status.OK, 0.0, 3)
-    assert found.case == case
+    result = TrialRunner({"cpu": CpuDevice()}).run(request)
+    assert (result.status, result.max_error, len(result.samples)) == (Status.OK, 0.0, 3)
+    assert result.case == case
 
     def nothing_but_zeros(c: Any, *others: Any) -> None:
         c[:] = 0
 
     lazy = Kernel("matmul", "cpu", "cpu", build=lambda _: HostFunction(nothing_but_zeros))
     monkeypatch.setattr(registry, "kernel_of", lambda _: lazy)
-    found = TrialRunner({"cpu": CpuDevice()}).run(request)
-    assert (found.status, found.case, found.samples) == (Status.WRONG_RESULT, case, ())
-    assert found.reason.startswith("inputs normal: ")
+    result = TrialRunner({"cpu": CpuDevice()}).run(request)
+    assert (result.status, result.case, result.samples) == (Status.WRONG_RESULT, case, ())
+    assert result.reason.startswith("inputs normal: ")
 
 
 def test_a_trial_is_an_nvtx_range_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,8 +48,8 @@ def test_tiles_over_an_edge_are_moved_inwards(
     block: Block, more: tuple[int, int], k: int, blocks: int, stride: int | None, variant: str
 ) -> None:
     tiling = tiling_of(case_of(KERNEL, 1, 1, 1, block=block))
-    found = verify(block, tiling.rows + more[0], tiling.columns + more[1], k, blocks=blocks, stride=stride)
-    assert found == f"{variant}, tiles moved inwards"
+    result = verify(block, tiling.rows + more[0], tiling.columns + more[1], k, blocks=blocks, stride=stride)
+    assert result == f"{variant}, tiles moved inwards"
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def drifting(count: int, at: int) -> Series:
 def share_found(make: Callable[[np.random.Generator], list[float]], repeats: int = 100) -> float:
     """How often the newest stretch is found slower."""
     rng = np.random.default_rng(20260102)
-    found = [changes(make(rng)) for _ in range(repeats)]
-    return sum(bool(some and some[-1].ratio > 1) for some in found) / repeats
+    result = [changes(make(rng)) for _ in range(repeats)]
+    return sum(bool(some and some[-1].ratio > 1) for some in result) / repeats
 
 
 @pytest.mark.slow
@@ -69,8 +69,8 @@ def test_a_step_is_found_within_three_nights(size: float, width: float) -> None:
     rng = np.random.default_rng(9)
     hits = 0
     for _ in range(100):
-        found = changes(times(width * rng.normal(size=63), step(63, 60, size)))
-        hits += bool(found) and 58 <= found[-1].index <= 61 and (found[-1].ratio > 1) == (size > 0)
+        result = changes(times(width * rng.normal(size=63), step(63, 60, size)))
+        hits += bool(result) and 58 <= result[-1].index <= 61 and (result[-1].ratio > 1) == (size > 0)
     assert hits >= 95
 
 
@@ -98,10 +98,10 @@ def test_a_drift_and_a_step_are_told_apart() -> None:
     rng = np.random.default_rng(10)
     drift = drifting(60, 40)
     drifts = [changes(times(0.003 * rng.normal(size=60), drift)) for _ in range(60)]
-    assert sum(found[-1].drift for found in drifts) >= 50
-    assert sum(len(found) == 1 for found in drifts) >= 50
+    assert sum(result[-1].drift for result in drifts) >= 50
+    assert sum(len(result) == 1 for result in drifts) >= 50
     steps = [changes(times(0.003 * rng.normal(size=60), step(60, 40, 0.04))) for _ in range(60)]
-    assert sum(any(change.drift for change in found) for found in steps) <= 1
+    assert sum(any(change.drift for change in result) for result in steps) <= 1
 
 
 @pytest.mark.parametrize("night", [0, 1, 30, 58, 59])
@@ -129,8 +129,8 @@ def test_many_changes_are_all_found_where_they_are() -> None:
     rng = np.random.default_rng(12)
     sizes = rng.choice([-0.06, 0.06], 12)
     level = sum((step(390, 30 * (place + 1), size) for place, size in enumerate(sizes)), start=np.zeros(390))
-    found = changes(times(0.005 * rng.normal(size=390), level))
-    assert [change.index for change in found] == [30 * (place + 1) for place in range(12)]
+    result = changes(times(0.005 * rng.normal(size=390), level))
+    assert [change.index for change in result] == [30 * (place + 1) for place in range(12)]
 
 
 def test_the_noise_may_be_none_at_all() -> None:
@@ -160,12 +160,12 @@ def test_few_nights_tell_nothing(count: int) -> None:
 
 @given(st.lists(st.floats(1e-6, 1e6), max_size=40), st.floats(1e-3, 1e3))
 def test_changes_stand_apart_and_do_not_depend_on_the_unit(series: list[float], unit: float) -> None:
-    found = changes(series)
-    bounds = [0, *(change.index for change in found if not change.drift), len(series)]
-    assert all(after - before >= SHORTEST for before, after in pairwise(bounds) if found)
-    assert all(change.before != change.after for change in found)
+    result = changes(series)
+    bounds = [0, *(change.index for change in result if not change.drift), len(series)]
+    assert all(after - before >= SHORTEST for before, after in pairwise(bounds) if result)
+    assert all(change.before != change.after for change in result)
     scaled = changes([unit * value for value in series])
-    assert [change.index for change in scaled] == [change.index for change in found]
+    assert [change.index for change in scaled] == [change.index for change in result]
 
 
 def test_the_noise_width_is_that_of_the_noise_whatever_the_level_does() -> None:

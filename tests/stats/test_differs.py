@@ -21,9 +21,9 @@ def rounds(rng: np.random.Generator, level: float = 1.0, *, count: int = 3) -> R
 
 
 def differ(base: Rounds, new: Rounds) -> bool:
-    found = evidence(base, new)
-    assert found is not None
-    return differs([found])[0].differs
+    result = evidence(base, new)
+    assert result is not None
+    return differs([result])[0].differs
 
 
 def test_cases_that_do_not_differ_are_told_apart_in_one_of_twenty() -> None:

@@ -52,10 +52,10 @@ def test_a_fifth_of_slow_members_hides_none_of_them() -> None:
 def test_half_slow_is_two_groups_and_names_nobody() -> None:
     times = group(16, series=8)
     times[2, ::2] += 0.04
-    found = outliers(times, noise(times), THRESHOLD, LEVEL)
-    assert np.flatnonzero(found.slower[2]).tolist() == list(range(0, 16, 2))
-    assert not np.delete(found.slower, 2, axis=0).any()
-    assert not (found.p <= LEVEL).any()
+    result = outliers(times, noise(times), THRESHOLD, LEVEL)
+    assert np.flatnonzero(result.slower[2]).tolist() == list(range(0, 16, 2))
+    assert not np.delete(result.slower, 2, axis=0).any()
+    assert not (result.p <= LEVEL).any()
 
 
 def test_in_one_of_two_groups_the_slow_one_is_told() -> None:
@@ -83,11 +83,11 @@ def test_times_that_repeat_exactly_leave_the_clocks_resolution() -> None:
 
 def test_the_limit_is_where_a_member_is_told() -> None:
     times = group(24)
-    found = outliers(times, noise(times), THRESHOLD, LEVEL)
+    result = outliers(times, noise(times), THRESHOLD, LEVEL)
     for share, told in ((0.98, False), (1.02, True)):
         # The member in the middle, so that its own move does not change the others' median and scale by much.
-        moved = found.distance[:, 0] * 0 + share * found.limit
-        assert ((found.p[:, 0] <= LEVEL) == (found.distance[:, 0] >= found.limit)).all()
+        moved = result.distance[:, 0] * 0 + share * result.limit
+        assert ((result.p[:, 0] <= LEVEL) == (result.distance[:, 0] >= result.limit)).all()
         again = times.copy()
         again[:, 0] = np.median(times, axis=1) + moved
         later = outliers(again, noise(times), THRESHOLD, LEVEL)
@@ -117,8 +117,8 @@ def test_the_unit_of_time_changes_nothing(times: Floats, factor: float) -> None:
 @given(groups, st.floats(0.0, 1.0))
 def test_who_is_not_slower_than_the_median_is_never_told(times: Floats, by: float) -> None:
     times[:, 0] = np.median(times, axis=1) - by
-    found = outliers(times, noise(times), THRESHOLD, LEVEL)
-    assert not (found.p[found.distance <= 0] <= LEVEL).any()
+    result = outliers(times, noise(times), THRESHOLD, LEVEL)
+    assert not (result.p[result.distance <= 0] <= LEVEL).any()
 
 
 @settings(max_examples=40, deadline=None)
@@ -126,8 +126,8 @@ def test_who_is_not_slower_than_the_median_is_never_told(times: Floats, by: floa
 def test_more_members_at_the_median_raise_no_alarm(times: Floats, more: int) -> None:
     times = np.clip(times, -THRESHOLD / 2, THRESHOLD / 2)
     wider = np.hstack([times, np.repeat(np.median(times, axis=1, keepdims=True), more, axis=1)])
-    found = outliers(wider, noise(wider), THRESHOLD, LEVEL)
-    assert not (found.p <= LEVEL).any()
+    result = outliers(wider, noise(wider), THRESHOLD, LEVEL)
+    assert not (result.p <= LEVEL).any()
 
 
 @settings(max_examples=40, deadline=None)
@@ -135,11 +135,11 @@ def test_more_members_at_the_median_raise_no_alarm(times: Floats, more: int) -> 
 def test_missing_times_are_nobodys(times: Floats, data: st.DataObject) -> None:
     holes = np.array(data.draw(st.lists(st.booleans(), min_size=times.size, max_size=times.size))).reshape(times.shape)
     with_holes = np.where(holes, math.nan, times)
-    found = outliers(with_holes, noise(times), THRESHOLD, LEVEL)
+    result = outliers(with_holes, noise(times), THRESHOLD, LEVEL)
     few = (~holes).sum(axis=1) < FEWEST
-    assert (np.isnan(found.p) == (holes | few[:, None])).all()
-    assert (np.isnan(found.limit) == few).all()
-    assert not found.slower[holes].any()
+    assert (np.isnan(result.p) == (holes | few[:, None])).all()
+    assert (np.isnan(result.limit) == few).all()
+    assert not result.slower[holes].any()
 
 
 def test_a_thousand_members_are_judged_in_two_seconds() -> None:

@@ -16,9 +16,9 @@ times = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=200)
 @given(times)
 def test_summary_agrees_with_numpy(values: list[float]) -> None:
     summary = Summary.of(values)
-    found = (summary.min, summary.q1, summary.median, summary.q3, summary.max)
-    assert found == pytest.approx(np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), rel=1e-12)
-    assert list(found) == sorted(found)
+    result = (summary.min, summary.q1, summary.median, summary.q3, summary.max)
+    assert result == pytest.approx(np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), rel=1e-12)
+    assert list(result) == sorted(result)
     assert summary.count == len(values)
 
 

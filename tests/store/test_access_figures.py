@@ -39,10 +39,12 @@ PASSES, THREADS = 64, 100 * 1024
 
 
 def case_of(kernel: str, **values: Any) -> Case:
-    found = registry.find("access", kernel, "cuda")
-    assert found is not None
-    case = Case("access", kernel, "cuda:0", "int32", PASSES, THREADS, pad=None if found.pad is None else int(found.pad))
-    return replace(case, **{"block": Block(32, 32) if found.blocks else None} | values)
+    result = registry.find("access", kernel, "cuda")
+    assert result is not None
+    case = Case(
+        "access", kernel, "cuda:0", "int32", PASSES, THREADS, pad=None if result.pad is None else int(result.pad)
+    )
+    return replace(case, **{"block": Block(32, 32) if result.blocks else None} | values)
 
 
 def measured(kernel: str, per_clock: float, conditions: Conditions = CLOCK, **values: Any) -> Measurement:
@@ -59,19 +61,19 @@ def row(kernel: str, per_clock: float, **values: Any) -> Row:
 
 
 def test_bytes_a_clock_and_their_share_of_what_the_banks_deliver() -> None:
-    found = measured("setRowReadRow", 96.0)
-    assert found.bytes_per_clock == pytest.approx(96)
-    assert found.percent_of_peak == pytest.approx(75)
-    assert found.within_cache is None
+    result = measured("setRowReadRow", 96.0)
+    assert result.bytes_per_clock == pytest.approx(96)
+    assert result.percent_of_peak == pytest.approx(75)
+    assert result.within_cache is None
     stored = schema.from_fields(dict(zip(schema.COLUMNS, schema.to_fields(row("setRowReadRow", 96.0)), strict=True)))
-    assert stored.bytes_per_clock == found.bytes_per_clock
+    assert stored.bytes_per_clock == result.bytes_per_clock
 
 
 def test_where_the_clock_is_unknown_there_is_no_figure() -> None:
-    found = measured("setRowReadRow", 500.0, Conditions())
-    assert found.ok
-    assert found.bytes_per_clock is found.percent_of_peak is None
-    (section,) = sections(Run([row_of("run", found, {})]))
+    result = measured("setRowReadRow", 500.0, Conditions())
+    assert result.ok
+    assert result.bytes_per_clock is result.percent_of_peak is None
+    (section,) = sections(Run([row_of("run", result, {})]))
     assert section.bars == []
     assert "bytes per clock" not in section.sentence
 
@@ -88,10 +90,10 @@ def test_where_the_clock_is_unknown_there_is_no_figure() -> None:
     ],
 )
 def test_more_than_the_banks_deliver_is_no_figure(kernel: str, dtype: str, per_clock: float, possible: bool) -> None:
-    found = measured(kernel, per_clock, dtype=dtype)
-    assert found.ok is possible
-    assert found.reason.startswith("impossible: ") is not possible
-    assert possible or found.bytes_per_clock is None
+    result = measured(kernel, per_clock, dtype=dtype)
+    assert result.ok is possible
+    assert result.reason.startswith("impossible: ") is not possible
+    assert possible or result.bytes_per_clock is None
 
 
 def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() -> None:

@@ -44,7 +44,7 @@ def test_summaries_are_read_where_there_are_no_samples(tmp_path: Path) -> None:
     assert (done.elapsed_ms, done.samples, done.bytes) == (1.0, 400, 500_000_000)
     assert done.interval == pytest.approx(1.96 * 0.01 / 20)
     assert (other.status, other.reason, run.samples) == ("skipped", "no type", {})
-    assert [(each.model, each.compute_capability) for each in run.description.devices] == [("Quadro GV100", "7.0")]
+    assert [(item.model, item.compute_capability) for item in run.description.devices] == [("Quadro GV100", "7.0")]
 
 
 def test_samples_are_read_from_the_file_that_the_json_names(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_two_files_per_side_are_compared(tmp_path: Path) -> None:
         [load(written(tmp_path / f"{time}.json", *(state(time * n, n=n) for n in (1, 2, 3)))) for time in times]
         for times in ((1.0, 1.002), (1.1, 1.102))
     )
-    found = compare_runs(base, new, across=("device",))
-    assert found.counts[Verdict.SLOWER] == 3
+    result = compare_runs(base, new, across=("device",))
+    assert result.counts[Verdict.SLOWER] == 3
 
 
 @pytest.mark.parametrize("text", ['{"run_id": "a"}', "[", '{"benchmarks": [{"states": []}]}'])

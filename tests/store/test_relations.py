@@ -45,8 +45,8 @@ def test_what_failed_has_no_relations_and_is_none(measured: Measured) -> None:
 def test_a_port_compares_with_the_naive_kernel_of_its_own_compiler(measured: Measured) -> None:
     by_numba = measured("naiveGmem", [8.0])
     naive, copy = (
-        replace(each, case=replace(each.case, compiler="nvrtc"))
-        for each in (measured("naiveGmem", [6.0]), measured("copyGmem", [2.0]))
+        replace(item, case=replace(item.case, compiler="nvrtc"))
+        for item in (measured("naiveGmem", [6.0]), measured("copyGmem", [2.0]))
     )
     assert relate([by_numba, naive, copy])[copy.case].speedup_vs_naive == 3.0
 
@@ -55,12 +55,12 @@ def test_a_ratio_has_the_interval_that_tables_show(measured: Measured) -> None:
     naive, copy = measured("naiveGmem", [4.0, 4.1, 3.9, 4.05]), measured("copyGmem", [1.0, 1.02, 0.98, 1.01])
     run = Run.of(Description(), [naive, copy])
     row = run.rows[1]
-    found = ratio(run, run.rows[0], row)
-    assert found is not None
-    assert found.within is not None
-    assert row.speedup_vs_naive == pytest.approx(found.value)
-    assert row.speedup_vs_naive_low == pytest.approx(found.value / (1 + found.within))
-    assert row.speedup_vs_naive_high == pytest.approx(found.value * (1 + found.within))
+    result = ratio(run, run.rows[0], row)
+    assert result is not None
+    assert result.within is not None
+    assert row.speedup_vs_naive == pytest.approx(result.value)
+    assert row.speedup_vs_naive_low == pytest.approx(result.value / (1 + result.within))
+    assert row.speedup_vs_naive_high == pytest.approx(result.value * (1 + result.within))
     assert row.percent_of_copygmem_low is None  # of itself
 
 

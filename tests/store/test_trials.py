@@ -64,9 +64,9 @@ def test_a_case_without_parameters_is_written_as_it_was_before_there_were_any(pa
 def test_a_journal_from_before_discarded_samples_were_kept_is_readable(path: Path) -> None:
     older = {name: getattr(TRIAL.case, name) for name in TRIAL.case.__slots__ if name != "stride"}
     changed(path, discarded_ms=None, case=older, resources={"registers": None, "local_bytes": None}, conditions={})
-    (found,) = read(path).trials
-    assert (found.discarded, found.discarded_ms, found.case.stride) == (3, (), None)
-    assert found.case.block == Block(16, 16)
+    (result,) = read(path).trials
+    assert (result.discarded, result.discarded_ms, result.case.stride) == (3, (), None)
+    assert result.case.block == Block(16, 16)
 
 
 def test_a_journal_goes_on_where_an_error_is_infinite_and_a_field_is_of_another_version(path: Path) -> None:

@@ -55,11 +55,11 @@ def searched(
             shared = rng.normal(0, N1P.shared) + rng.normal(0, N1P.group) + N1P.thermal * rng.uniform(0.5, 1)
             shared += rng.exponential(0.01) if rng.random() < N1P.slow_rounds else 0
             slower = math.prod(1 + by for at, by in steps.items() if commit >= at)
-            found = {
+            result = {
                 case: 0.1 * machine * (slower if hit else 1) * math.exp(shared + rng.normal(0, of_case))
                 for case, hit in (cases or {"case": True}).items()
             }
-            times.setdefault(commit, []).append(found)
+            times.setdefault(commit, []).append(result)
     return step, times.keys() | skipped, processes
 
 
@@ -67,36 +67,36 @@ def test_twenty_of_twenty_culprits_of_three_per_cent_are_found_in_six_builds() -
     for seed in range(20):
         culprit, broken = 1 + seed % (COMMITS - 1), {1 + (3 * seed + 6) % (COMMITS - 2)} - {1 + seed % (COMMITS - 1)}
         before = max(commit for commit in range(culprit) if commit not in broken)
-        found, built, _ = searched(seed, {culprit: 0.03}, broken=broken)
-        assert (list(found.culprits), list(found.undecided)) == ([(before, culprit)], []), seed
+        result, built, _ = searched(seed, {culprit: 0.03}, broken=broken)
+        assert (list(result.culprits), list(result.undecided)) == ([(before, culprit)], []), seed
         assert len(built - broken) <= 6, seed
 
 
 def test_two_culprits_are_told_from_one() -> None:
     for seed in range(10):
-        found, _, _ = searched(seed, {4: 0.03, 11: 0.03})
-        assert list(found.culprits) == [(3, 4), (10, 11)]
+        result, _, _ = searched(seed, {4: 0.03, 11: 0.03})
+        assert list(result.culprits) == [(3, 4), (10, 11)]
 
 
 def test_only_the_cases_that_are_slower_are_followed() -> None:
     cases = {"slower": True, "the same": False, "also slower": True}
-    found, _, _ = searched(3, {9: 0.03}, cases=cases)
-    assert (list(found.culprits), set(found.cases)) == ([(8, 9)], {"slower", "also slower"})
+    result, _, _ = searched(3, {9: 0.03}, cases=cases)
+    assert (list(result.culprits), set(result.cases)) == ([(8, 9)], {"slower", "also slower"})
 
 
 def test_without_a_slowdown_nothing_is_named_and_the_smallest_that_would_be_is_told() -> None:
     for seed in range(10):
-        found, built, processes = searched(seed, {})
-        assert "the bad commit is not slower than the good one: not decidable below " in found.refused
-        assert float(found.refused.split()[-5]) < 2
+        result, built, processes = searched(seed, {})
+        assert "the bad commit is not slower than the good one: not decidable below " in result.refused
+        assert float(result.refused.split()[-5]) < 2
         assert (built, processes) == ({0, COMMITS - 1}, 2 * MOST)
 
 
 def test_what_is_too_small_for_the_noise_is_left_open_or_right() -> None:
     told = Counter[str]()
     for seed in range(20):
-        found, _, _ = searched(seed, {9: 0.012})
-        told["right" if list(found.culprits) == [(8, 9)] else "wrong" if found.culprits else "open"] += 1
+        result, _, _ = searched(seed, {9: 0.012})
+        told["right" if list(result.culprits) == [(8, 9)] else "wrong" if result.culprits else "open"] += 1
     assert told["wrong"] == 0
     assert told["right"] > 5
 
@@ -104,16 +104,16 @@ def test_what_is_too_small_for_the_noise_is_left_open_or_right() -> None:
 @pytest.mark.parametrize("jump_at", range(4, 40, 4))
 def test_a_machine_that_becomes_slower_gives_no_wrong_commit(jump_at: int) -> None:
     for seed in range(6):
-        found, _, _ = searched(seed, {9: 0.03}, jump_at=jump_at)
-        assert list(found.culprits) in ([(8, 9)], [])
+        result, _, _ = searched(seed, {9: 0.03}, jump_at=jump_at)
+        assert list(result.culprits) in ([(8, 9)], [])
 
 
 def test_a_machine_that_drifts_is_refused() -> None:
     for seed in range(6):
-        found, _, _ = searched(seed, {9: 0.03}, drift=0.001)
-        assert "the machine has changed" in found.refused or "not slower" in found.refused
-    found, _, _ = searched(1, {9: 0.03}, drift=0.0001)
-    assert list(found.culprits) == [(8, 9)]
+        result, _, _ = searched(seed, {9: 0.03}, drift=0.001)
+        assert "the machine has changed" in result.refused or "not slower" in result.refused
+    result, _, _ = searched(1, {9: 0.03}, drift=0.0001)
+    assert list(result.culprits) == [(8, 9)]
 
 
 def test_a_search_goes_on_from_any_state() -> None:
@@ -148,8 +148,8 @@ def test_a_commit_between_is_measured_in_turn_with_the_ends(tmp_path: Path, monk
     monkeypatch.setattr(run, "load", lambda path, shown: path.name)
     monkeypatch.setattr(run, "_times", lambda name, state: {"case": 2.0 if name == "2" else 1.0})
     monkeypatch.setattr(run, "_cause", lambda *arguments: [])
-    found = bisect(tmp_path, print)
-    assert list(found.result.culprits) == [(1, 2)]
+    result = bisect(tmp_path, print)
+    assert list(result.result.culprits) == [(1, 2)]
     order = [trial["commit"] for trial in json.loads((tmp_path / "bisect.json").read_text())["trials"]]
     assert order == [2, 0, 0, 2, 2, 0, *(0, 1, 2), *(2, 1, 0), *(0, 1, 2)]
     assert not work.exists()

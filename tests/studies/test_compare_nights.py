@@ -99,7 +99,7 @@ ALIKE = [even, uneven, noisy, heavy, quantised, constant]
 def test_nights_alike_are_seldom_called_changed(night: Night, cases: int, pairs: int) -> None:
     rng = np.random.default_rng(20261120)
     wrong = [
-        sum(found.verdict in CHANGED for found in compare(*night(rng, cases))) for _ in range(pairs)
+        sum(result.verdict in CHANGED for result in compare(*night(rng, cases))) for _ in range(pairs)
     ]  # false verdicts of each pair of nights
     assert sum(wrong) <= 0.01 * cases * pairs  # of the cases
     assert sum(map(bool, wrong)) <= 0.01 * pairs  # of the runs
@@ -108,7 +108,7 @@ def test_nights_alike_are_seldom_called_changed(night: Night, cases: int, pairs:
 def test_a_noisier_night_is_seldom_called_changed() -> None:
     """The distributions are not alike, but neither is slower."""
     rng = np.random.default_rng(10)
-    wrong = [any(found.verdict in CHANGED for found in compare(*one_noisy_side(rng, 20))) for _ in range(100)]
+    wrong = [any(result.verdict in CHANGED for result in compare(*one_noisy_side(rng, 20))) for _ in range(100)]
     assert sum(wrong) <= 0.02 * len(wrong)
 
 
@@ -119,7 +119,7 @@ def test_a_slowdown_of_3_percent_is_seen_under_noise_of_1_percent(cases: int, sl
     for _ in range(pairs):
         base, new = even(rng, cases)
         new[:slowed] *= 1.03
-        seen += sum(found.verdict is Verdict.SLOWER for found in compare(base, new)[:slowed])
+        seen += sum(result.verdict is Verdict.SLOWER for result in compare(base, new)[:slowed])
     assert seen >= 0.95 * pairs * slowed
 
 
@@ -136,7 +136,7 @@ def test_a_night_like_several_before_it_is_seldom_called_changed(cases: int, pai
     wrong = []
     for _ in range(pairs):
         between = np.exp(rng.uniform(np.log(1e-4), np.log(0.05), (cases, 1)))
-        wrong.append(sum(found.verdict in CHANGED for found in compare(*nights(rng, cases, 7, between))))
+        wrong.append(sum(result.verdict in CHANGED for result in compare(*nights(rng, cases, 7, between))))
     assert sum(wrong) <= 0.01 * cases * pairs
     assert sum(map(bool, wrong)) <= 0.015 * pairs
 
@@ -156,7 +156,7 @@ def test_a_slowdown_below_the_threshold_is_not_called_one() -> None:
     verdicts = []
     for _ in range(20):
         base, new = two(lambda: samples(rng, level(20), 0.002))
-        verdicts += [found.verdict for found in compare(base, 1.01 * new, Rules(threshold=0.02))]
+        verdicts += [result.verdict for result in compare(base, 1.01 * new, Rules(threshold=0.02))]
     assert set(verdicts) == {Verdict.SAME}
 
 
@@ -171,8 +171,8 @@ def test_speeding_up_is_seen_as_slowing_down_is() -> None:
 
 def test_quiet_nights_are_the_same_and_noisy_ones_ambiguous() -> None:
     rng = np.random.default_rng(5)
-    quiet = [found.verdict for found in compare(*two(lambda: samples(rng, level(40), 0.005)), Rules(threshold=0.02))]
-    loud = [found.verdict for found in compare(*noisy(rng, 40))]
+    quiet = [result.verdict for result in compare(*two(lambda: samples(rng, level(40), 0.005)), Rules(threshold=0.02))]
+    loud = [result.verdict for result in compare(*noisy(rng, 40))]
     assert set(quiet) == {Verdict.SAME}
     assert loud.count(Verdict.AMBIGUOUS) >= 38
 
@@ -181,7 +181,7 @@ def test_constant_times_are_judged_by_their_difference() -> None:
     base, new = constant(np.random.default_rng(6), 3)
     new[1] *= 1.05
     new[2] *= 0.9
-    assert [found.verdict for found in compare(base, new)] == [Verdict.SAME, Verdict.SLOWER, Verdict.FASTER]
+    assert [result.verdict for result in compare(base, new)] == [Verdict.SAME, Verdict.SLOWER, Verdict.FASTER]
 
 
 @pytest.mark.parametrize("night", [even, noisy, uneven])
@@ -189,9 +189,9 @@ def test_intervals_cover_the_true_ratio_as_often_as_they_say(night: Night) -> No
     rng = np.random.default_rng(7)
     covered, count = 0, 0
     for _ in range(40):
-        found = compare(*night(rng, 40))
-        covered += sum(case.low is not None and case.high is not None and case.low <= 1 <= case.high for case in found)
-        count += len(found)
+        result = compare(*night(rng, 40))
+        covered += sum(case.low is not None and case.high is not None and case.low <= 1 <= case.high for case in result)
+        count += len(result)
     assert 0.935 <= covered / count <= 0.975
 
 
@@ -223,10 +223,10 @@ def of_runs(count: int, *, first: float, **fields: Any) -> list[Pair]:
 def test_weight_for_a_case_that_was_off_before_is_taken_from_the_others() -> None:
     pairs = of_runs(100, first=0.02)
     plain, open_all = (judge([replace(pair, open=value) for pair in pairs], Rules()).cases for value in (False, True))
-    assert [found.q for found in open_all] == pytest.approx([found.q for found in plain])
+    assert [result.q for result in open_all] == pytest.approx([result.q for result in plain])
     judged = judge([replace(pairs[0], open=True), *pairs[1:]], Rules()).cases
     assert judged[0].q < plain[0].q  # type: ignore[operator]  # a case with evidence has a rate
-    assert all(found.q >= before.q for found, before in zip(judged[1:], plain[1:], strict=True))  # type: ignore[operator]
+    assert all(result.q >= before.q for result, before in zip(judged[1:], plain[1:], strict=True))  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("returned", "verdict"), [(0.0, "slower"), (0.019, "slower"), (0.021, "ambiguous")])
@@ -239,6 +239,6 @@ def test_a_change_is_over_three_times_what_came_and_went(returned: float, verdic
 def test_a_lower_clock_is_why_a_case_is_slower_where_noise_between_runs_is_known(least: float, verdict: str) -> None:
     slower, *others = of_runs(20, first=0.2, least=least)
     lower = replace(slower, new=replace(slower.new, sm_clock_mhz=1980 / math.exp(0.2)))
-    found = judge([lower, *others], Rules()).cases[0]
-    assert found.verdict == verdict
-    assert "the SM clock was 1980 MHz" in found.reason
+    result = judge([lower, *others], Rules()).cases[0]
+    assert result.verdict == verdict
+    assert "the SM clock was 1980 MHz" in result.reason

@@ -63,8 +63,8 @@ def scaled(factor: float) -> list[float]:
     return [factor * time for time in QUIET]
 
 
-def only(found: Comparison) -> tuple[Verdict, str]:
-    (case,) = found.cases
+def only(result: Comparison) -> tuple[Verdict, str]:
+    (case,) = result.cases
     return case.verdict, case.reason
 
 
@@ -73,12 +73,12 @@ def test_runs_by_two_engines_are_compared_and_say_so(make: Make) -> None:
     new = make({"memcpy": QUIET, "copyGmem": scaled(1.5), "transposeSmem": QUIET}, name="new")
     rows = [replace(row, compiler="mlir", case_id=replace(row.case, compiler="mlir").id) for row in new.rows[1:]]
     samples = dict(zip([row.case_id for row in (new.rows[0], *rows)], new.samples.values(), strict=True))
-    found = compare_runs([base], [replace(new, rows=[new.rows[0], *rows], samples=samples)])
-    slower = found.cases[0]
+    result = compare_runs([base], [replace(new, rows=[new.rows[0], *rows], samples=samples)])
+    slower = result.cases[0]
     assert (slower.verdict, slower.case.kernel, slower.case.compiler) == (Verdict.SLOWER, "copyGmem", "numba")
     assert [str(cause) for cause in slower.causes] == ["compiler was numba, is mlir"]
-    assert [str(each) for each in found.environment] == ["compiler was numba, is mlir"]
-    assert (len(found.cases), len(found.only_base), len(found.only_new)) == (2, 1, 1)
+    assert [str(entry) for entry in result.environment] == ["compiler was numba, is mlir"]
+    assert (len(result.cases), len(result.only_base), len(result.only_new)) == (2, 1, 1)
 
     both = replace(new, rows=[*base.rows[1:2], *rows[:1]])
     assert sorted(case.case.compiler for case in compare_runs([both], [both]).cases) == ["mlir", "numba"]
@@ -94,30 +94,30 @@ def test_cases_come_in_the_order_of_what_matters(make: Make) -> None:
     }
     base = make(dict.fromkeys(factors, QUIET))
     new = make({kernel: scaled(factor) for kernel, factor in factors.items()})
-    found = compare_runs([base], [new])
-    assert [(case.case.kernel, case.verdict) for case in found.cases] == [
+    result = compare_runs([base], [new])
+    assert [(case.case.kernel, case.verdict) for case in result.cases] == [
         ("transposeSmem", Verdict.SLOWER),
         ("naiveGmem", Verdict.SLOWER),
         ("copyGmem", Verdict.FASTER),
         ("transposeSmemUnroll", Verdict.SAME),
         ("memcpy", Verdict.SAME),
     ]
-    assert [case.case.kernel for case in found.regressions] == ["transposeSmem", "naiveGmem"]
-    assert found.counts[Verdict.SAME] == 2
-    assert found.cases[0].ratio == pytest.approx(1.5)
+    assert [case.case.kernel for case in result.regressions] == ["transposeSmem", "naiveGmem"]
+    assert result.counts[Verdict.SAME] == 2
+    assert result.cases[0].ratio == pytest.approx(1.5)
 
 
 def test_cases_of_one_side_are_named(make: Make) -> None:
-    found = compare_runs([make({"memcpy": QUIET, "copyGmem": QUIET})], [make({"memcpy": QUIET, "naiveGmem": QUIET})])
-    assert len(found.cases) == 1
-    assert "copyGmem" in found.only_base[0]
-    assert "naiveGmem" in found.only_new[0]
+    result = compare_runs([make({"memcpy": QUIET, "copyGmem": QUIET})], [make({"memcpy": QUIET, "naiveGmem": QUIET})])
+    assert len(result.cases) == 1
+    assert "copyGmem" in result.only_base[0]
+    assert "naiveGmem" in result.only_new[0]
 
 
 def test_nothing_in_common_is_said(make: Make) -> None:
-    found = compare_runs([make({"memcpy": QUIET})], [make({"copyGmem": QUIET})])
-    assert not found.cases
-    assert comparison_sections(found)[-1].sentence == "The sides have no case in common."
+    result = compare_runs([make({"memcpy": QUIET})], [make({"copyGmem": QUIET})])
+    assert not result.cases
+    assert comparison_sections(result)[-1].sentence == "The sides have no case in common."
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_nothing_in_common_is_said(make: Make) -> None:
     ],
 )
 def test_what_is_not_comparable(make: Make, side: dict[str, Any], reason: str) -> None:
-    found = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": scaled(2)}, **side)])
+    result = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": scaled(2)}, **side)])
     expected = Verdict.NOT_COMPARABLE if reason else Verdict.SLOWER
-    assert only(found) == (expected, reason)
+    assert only(result) == (expected, reason)
 
 
 def test_a_device_that_differs_may_be_what_is_compared(make: Make) -> None:
@@ -183,10 +183,10 @@ def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dic
     }
     base = make({"memcpy": QUIET, "copyGmem": QUIET}, row=recorded)
     row = {**recorded, **side.get("row", {})}
-    found = compare_runs([base], [make({"memcpy": scaled(2), "copyGmem": QUIET}, **{**side, "row": row})])
-    slower, same = found.cases
+    result = compare_runs([base], [make({"memcpy": scaled(2), "copyGmem": QUIET}, **{**side, "row": row})])
+    slower, same = result.cases
     assert ["; ".join(map(str, case.causes)) for case in (slower, same)] == [cause, ""]
-    notes = comparison_sections(found)[-1].notes
+    notes = comparison_sections(result)[-1].notes
     said = cause or "nothing that is recorded changed"
     assert [note for note in notes if "possible cause" in note] == [
         f"possible cause of slower: memcpy 32x32 4096x4096: {said}"
@@ -222,8 +222,8 @@ def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, An
     sweep = {"problem": "time", "kernel": ["k.cu:mine"], "name": "memcpy", "sizes": {"n": [4096]}}
     sweep |= {"grid": "cdiv(n, 256)", "block": "32x8", "arg": ["float32[n]", "4"]}
     before, after = (
-        make({"memcpy": times}, row={"problem": "time"}, run={"config": {"sweep": [each]}})
-        for times, each in ((QUIET, sweep), (scaled(2), sweep | changed))
+        make({"memcpy": times}, row={"problem": "time"}, run={"config": {"sweep": [entry]}})
+        for times, entry in ((QUIET, sweep), (scaled(2), sweep | changed))
     )
     verdict, reason = only(compare_runs([before], [after]))
     assert (verdict is Verdict.SLOWER, reason) == (not said, said)
@@ -231,8 +231,8 @@ def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, An
 
 def test_a_throttled_run_is_left_out_where_others_are_not(make: Make) -> None:
     hot = make({"memcpy": scaled(9)}, row={"throttle_reasons": "hw_thermal"})
-    found = compare_runs([make({"memcpy": QUIET})], [hot, make({"memcpy": QUIET})])
-    assert only(found) == (Verdict.SAME, "")
+    result = compare_runs([make({"memcpy": QUIET})], [hot, make({"memcpy": QUIET})])
+    assert only(result) == (Verdict.SAME, "")
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ def test_time_and_cycles_must_agree(
     make: Make, factor: float, before: int | None, after: int, verdict: Verdict
 ) -> None:
     base = make({"memcpy": QUIET}, row={"sm_clock_mhz": before})
-    found = compare_runs([base], [make({"memcpy": scaled(factor)}, row={"sm_clock_mhz": after})])
-    assert only(found)[0] is verdict
-    assert ("the SM clock was" in only(found)[1]) == (verdict is Verdict.AMBIGUOUS)
+    result = compare_runs([base], [make({"memcpy": scaled(factor)}, row={"sm_clock_mhz": after})])
+    assert only(result)[0] is verdict
+    assert ("the SM clock was" in only(result)[1]) == (verdict is Verdict.AMBIGUOUS)
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("cuda", Verdict.AMBIGUOUS), ("cpu", Verdict.SLOWER)])
@@ -267,11 +267,11 @@ def test_rounds_that_agree_are_as_noisy_as_the_events_that_time_them(make: Make,
 
 
 def test_runs_of_one_round_are_ambiguous_and_say_why(make: Make) -> None:
-    found = compare_runs([make({"memcpy": [1.0]})], [make({"memcpy": [2.0]})])
-    assert only(found)[0] is Verdict.AMBIGUOUS
-    assert "not --quick" in only(found)[1]
-    assert found.cases[0].ratio == 2
-    assert found.cases[0].q is None
+    result = compare_runs([make({"memcpy": [1.0]})], [make({"memcpy": [2.0]})])
+    assert only(result)[0] is Verdict.AMBIGUOUS
+    assert "not --quick" in only(result)[1]
+    assert result.cases[0].ratio == 2
+    assert result.cases[0].q is None
 
 
 def test_csv_files_alone_are_compared_when_there_are_several(make: Make) -> None:
@@ -297,30 +297,30 @@ def test_from_two_runs_on_a_run_is_the_unit(make: Make) -> None:
 
 def test_environments_that_differ_are_listed(make: Make) -> None:
     changed = {"versions": {"numba": "0.69.0", "numpy": "2.4.6"}, "git": {"revision": "b" * 40, "dirty": True}}
-    found = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": QUIET}, device={"driver": "590.2"}, run=changed)])
-    assert [(item.what, item.base, item.new) for item in found.environment] == [
+    result = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": QUIET}, device={"driver": "590.2"}, run=changed)])
+    assert [(item.what, item.base, item.new) for item in result.environment] == [
         ("git revision", "a" * 12, "b" * 12 + "+"),
         ("numba", "0.68.0", "0.69.0"),
         ("cuda:0 driver", "580.1", "590.2"),
         ("numpy", "–", "2.4.6"),
     ]
-    assert "| numba | 0.68.0 | 0.69.0 |" in markdown(comparison_sections(found))
+    assert "| numba | 0.68.0 | 0.69.0 |" in markdown(comparison_sections(result))
 
 
 def test_environments_alike_need_no_table(make: Make) -> None:
-    found = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": QUIET})])
-    (section,) = comparison_sections(found)
+    result = compare_runs([make({"memcpy": QUIET})], [make({"memcpy": QUIET})])
+    (section,) = comparison_sections(result)
     assert not section.cells
     assert section.sentence == "1 the same (not listed), of 1 case."
-    assert [line[:2] for line in comparison_sections(found, every=True)[0].cells] == [
+    assert [line[:2] for line in comparison_sections(result, every=True)[0].cells] == [
         ["same", "memcpy 32x32 4096x4096"]
     ]
 
 
 def test_the_counts_say_how_many_of_a_verdict_are_listed(make: Make) -> None:
-    found = compare_runs([make({"memcpy": QUIET, "copyGmem": QUIET})], [make({"memcpy": QUIET, "copyGmem": QUIET})])
-    first, second = found.cases
-    (section,) = comparison_sections(replace(found, cases=[replace(first, hidden=True), second]))
+    result = compare_runs([make({"memcpy": QUIET, "copyGmem": QUIET})], [make({"memcpy": QUIET, "copyGmem": QUIET})])
+    first, second = result.cases
+    (section,) = comparison_sections(replace(result, cases=[replace(first, hidden=True), second]))
     assert section.sentence == "2 the same (1 of them listed), of 2 cases."
 
 
@@ -338,8 +338,8 @@ def test_samples_that_are_no_times_are_not_compared_and_other_cases_are(make: Ma
     times = {"memcpy": QUIET, "copyGmem": QUIET}
     broken = make(times)
     samples = {**broken.samples, broken.rows[0].case_id: {0: [bad]}}
-    found = compare_runs([make(times)], [replace(broken, samples=samples)])
-    verdicts = {case.case.kernel: (case.verdict, "not an elapsed time" in case.reason) for case in found.cases}
+    result = compare_runs([make(times)], [replace(broken, samples=samples)])
+    verdicts = {case.case.kernel: (case.verdict, "not an elapsed time" in case.reason) for case in result.cases}
     assert verdicts == {"memcpy": (Verdict.NOT_COMPARABLE, True), "copyGmem": (Verdict.SAME, False)}
 
 
@@ -359,22 +359,22 @@ def test_a_comparison_needs_both_sides(make: Make) -> None:
 
 def test_quiet_runs_compared_with_themselves_suggest_a_low_threshold(make: Make) -> None:
     runs = [make({"memcpy": scaled(1 + 0.0005 * number), "copyGmem": QUIET}, name=str(number)) for number in range(4)]
-    found = compare_with_itself(runs)
-    assert (found.pairs, found.judged, found.false, found.pairs_false) == (6, 12, 0, 0)
-    assert found.suggested == 0.005
-    for case in found.cases:
+    result = compare_with_itself(runs)
+    assert (result.pairs, result.judged, result.false, result.pairs_false) == (6, 12, 0, 0)
+    assert result.suggested == 0.005
+    for case in result.cases:
         assert case.seen is not None
         assert 0.005 <= case.seen < 0.025
-    assert "False verdicts: 0 of 12" in self_section(found).sentence
+    assert "False verdicts: 0 of 12" in self_section(result).sentence
 
 
 def test_runs_that_drift_have_false_verdicts_and_suggest_a_higher_threshold(make: Make) -> None:
     runs = [make({"memcpy": scaled(factor)}, name=str(factor)) for factor in (1.0, 1.078)]
-    found = compare_with_itself(runs)
-    assert (found.false, found.pairs_false) == (1, 1)
-    assert found.suggested == 0.1
+    result = compare_with_itself(runs)
+    assert (result.false, result.pairs_false) == (1, 1)
+    assert result.suggested == 0.1
     assert compare_with_itself(runs, Rules(threshold=0.1)).false == 0
-    assert json.loads(json.dumps(found.data))["cases"][0]["largest"] == pytest.approx(1.078)
+    assert json.loads(json.dumps(result.data))["cases"][0]["largest"] == pytest.approx(1.078)
 
 
 def test_one_run_cannot_be_compared_with_itself(make: Make) -> None:
@@ -383,9 +383,9 @@ def test_one_run_cannot_be_compared_with_itself(make: Make) -> None:
 
 
 def test_quick_runs_compared_with_themselves_say_what_is_missing(make: Make) -> None:
-    found = compare_with_itself([make({"memcpy": [1.0]}), make({"memcpy": [1.1]})])
-    assert found.suggested is None
-    assert "without --quick" in self_section(found).sentence
+    result = compare_with_itself([make({"memcpy": [1.0]}), make({"memcpy": [1.1]})])
+    assert result.suggested is None
+    assert "without --quick" in self_section(result).sentence
 
 
 def test_a_clock_that_cannot_be_is_no_clock(make: Make) -> None:
@@ -419,14 +419,14 @@ def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
         return [make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}") for number in range(count)]
 
     for count, cautious in ((1, True), (2, False), (3, False)):
-        found = compare_runs(runs(1.0, count), runs(1.1, count))
-        assert only(found)[0] is Verdict.SLOWER
-        notes = comparison_sections(found)[-1].notes
+        result = compare_runs(runs(1.0, count), runs(1.1, count))
+        assert only(result)[0] is Verdict.SLOWER
+        notes = comparison_sections(result)[-1].notes
         assert any("do not include the noise between runs" in note for note in notes) is cautious
     # Runs beside the two tell it as well, and then a small change counts.
-    found = compare_runs(runs(1.0, 1), runs(1.03, 1), beside=runs(1.0, 6))
-    assert only(found)[0] is Verdict.SLOWER
-    assert found.caution == ""
+    result = compare_runs(runs(1.0, 1), runs(1.03, 1), beside=runs(1.0, 6))
+    assert only(result)[0] is Verdict.SLOWER
+    assert result.caution == ""
     assert only(compare_runs(runs(1.0, 1), runs(1.03, 1)))[0] is Verdict.AMBIGUOUS
 
 
@@ -434,9 +434,9 @@ def test_ambiguous_cases_come_by_the_chance_that_they_are_slower(make: Make) -> 
     noisy = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0]
     changes = {"copyGmem": 0.97, "naiveGmem": 1.04, "transposeSmem": 1.0}
     new = make({kernel: [factor * time for time in noisy] for kernel, factor in changes.items()})
-    found = compare_runs([make(dict.fromkeys(changes, noisy))], [new])
-    assert [(case.case.kernel, case.verdict) for case in found.cases] == [
+    result = compare_runs([make(dict.fromkeys(changes, noisy))], [new])
+    assert [(case.case.kernel, case.verdict) for case in result.cases] == [
         (kernel, Verdict.AMBIGUOUS) for kernel in ("naiveGmem", "transposeSmem", "copyGmem")
     ]
-    likely, even, unlikely = (case.chance or 0.0 for case in found.cases)
+    likely, even, unlikely = (case.chance or 0.0 for case in result.cases)
     assert 1 > likely > 0.5 > even > unlikely > 0

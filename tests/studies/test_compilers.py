@@ -59,8 +59,8 @@ def port_of(of: Case) -> Case:
 
 
 def by_nvrtc(pairs: list[PortedCase]) -> PortedCase:
-    (found,) = (pair for pair in pairs if pair.compiler == "nvrtc")
-    return found
+    (result,) = (pair for pair in pairs if pair.compiler == "nvrtc")
+    return result
 
 
 def test_rows_pair_up_by_everything_but_the_compiler() -> None:

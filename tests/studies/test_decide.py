@@ -79,10 +79,10 @@ def test_what_a_noisy_night_left_open_is_decided_the_most_probable_first(
     night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
     assert judged(night)[CASES[0]].verdict is Verdict.AMBIGUOUS
     asked = again({CASES[0]: 0.05})
-    found = module.decide(night.compared[0][1], night.run, 3600.0, Rules())
-    assert found.comparison is not None
+    result = module.decide(night.compared[0][1], night.run, 3600.0, Rules())
+    assert result.comparison is not None
     assert asked[0][0] == CASES[0]
-    verdicts = {case.case.id: case for case in found.comparison.cases}
+    verdicts = {case.case.id: case for case in result.comparison.cases}
     assert [case for case, one in verdicts.items() if one.verdict is Verdict.SLOWER] == [CASES[0]]
     assert 1.04 < (verdicts[CASES[0]].ratio or 0) < 1.06
     assert len(asked) <= module.LOOKS
@@ -96,8 +96,8 @@ def test_without_an_ambiguous_case_nothing_is_measured(nights: Nights, again: Ag
     comparison = night.compared[0][1]
     clear = replace(comparison, cases=[case for case in comparison.cases if case.verdict is not Verdict.AMBIGUOUS])
     asked = again({})
-    found = module.decide(clear, night.run, 3600.0, Rules())
-    assert (found.comparison, found.error, asked) == (None, None, [])
+    result = module.decide(clear, night.run, 3600.0, Rules())
+    assert (result.comparison, result.error, asked) == (None, None, [])
 
 
 def test_what_stays_open_says_from_which_slowdown_on_it_would_not(nights: Nights) -> None:
@@ -129,9 +129,9 @@ def test_what_stays_open_says_from_which_slowdown_on_it_would_not(nights: Nights
 def test_time_for_few_cases_is_for_the_most_probable(nights: Nights, again: Again, tmp_path: Path) -> None:
     night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
     asked = again({})
-    found = module.decide(night.compared[0][1], night.run, 0.0, Rules())
+    result = module.decide(night.compared[0][1], night.run, 0.0, Rules())
     assert asked == [[CASES[0]]]
-    assert found.left == len(module.unsure(night.compared[0][1])) - 1
+    assert result.left == len(module.unsure(night.compared[0][1])) - 1
 
 
 @pytest.mark.parametrize("slower", [0.0, 0.05])
@@ -144,9 +144,9 @@ def test_a_night_decides_within_the_time_of_its_config(
     described["config"]["decide"] = 3600.0
     (folder / "run.json").write_text(json.dumps(described))
     again({CASES[0]: slower})
-    found = finish(Plan("last:7"), tmp_path, folder)
-    assert found.exit_code == (3 if slower else 0)
-    headline = summarise(found, folder).headline
+    result = finish(Plan("last:7"), tmp_path, folder)
+    assert result.exit_code == (3 if slower else 0)
+    headline = summarise(result, folder).headline
     assert f"{'1' if slower else 'none'} slower when measured again" in headline
 
 

@@ -73,8 +73,8 @@ class Cupti:
         self.completed = completed
 
     def activity_flush_all(self, flag: int) -> None:
-        found, self.waiting = self.waiting, []
-        self.completed(found)
+        result, self.waiting = self.waiting, []
+        self.completed(result)
 
 
 def test_kernel_records_are_those_since_the_last_without_the_timers_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,13 +106,13 @@ def test_without_ncu_the_table_has_the_clocks_that_were_read(monkeypatch: pytest
     monkeypatch.setattr("shutil.which", lambda name: None)  # no ncu
     monkeypatch.setattr(timing, "sampled", lambda work: [0.001 if work.records else 0.002] * len(work.cases))
     told: list[str] = []
-    (found,) = timing.compare(CASES[:1], told.append)
-    assert found == Agreement(CASES[0], (2.0,) * 5, (), 1.0)
+    (result,) = timing.compare(CASES[:1], told.append)
+    assert result == Agreement(CASES[0], (2.0,) * 5, (), 1.0)
     assert "ncu (Nsight Compute) is not on the PATH" in told[0]
-    shown = section([found], DeviceInfo(name="cuda:0"), {})
+    shown = section([result], DeviceInfo(name="cuda:0"), {})
     assert [column.title for column in shown.columns] == ["kernel", "size", "cache", "smembench µs", "CUPTI µs"]
     assert shown.sentence == "They are +1.00 to +1.00 µs beside CUPTI's kernel records."
-    assert timing_records([found])[0]["agrees"] is None
+    assert timing_records([result])[0]["agrees"] is None
 
 
 def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +120,8 @@ def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(timing, "sampled", lambda work: [0.002] * len(work.cases))
     monkeypatch.setattr(timing, "profile", lambda work, *_, **__: [{METRIC: 1900.0}] * len(work.cases))
     said: list[str] = []
-    (found,) = timing.compare(CASES[:1], said.append)
-    assert found == Agreement(CASES[0], (2.0,) * 5, (1.9,) * 5)
+    (result,) = timing.compare(CASES[:1], said.append)
+    assert result == Agreement(CASES[0], (2.0,) * 5, (1.9,) * 5)
     assert said == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]
 
 
@@ -172,11 +172,11 @@ def test_places_read_by_both_clocks_before_ctrl_c_are_kept(
     monkeypatch.setattr(timing, "why_missing", lambda: "none")
     monkeypatch.setattr(timing, "sampled", read(0.002))
     monkeypatch.setattr(timing, "profile", read({METRIC: 1900.0}))
-    found: list[Agreement] = []
+    result: list[Agreement] = []
     with pytest.raises(KeyboardInterrupt):
-        found.extend(timing.compare(CASES[:2]))
+        result.extend(timing.compare(CASES[:2]))
     kept = [Agreement(case, (2.0,) * places, (1.9,) * places) for case in CASES[:2]]
-    assert found == (kept if places else [])
+    assert result == (kept if places else [])
 
 
 def test_what_was_measured_before_ctrl_c_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

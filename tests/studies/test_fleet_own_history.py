@@ -43,20 +43,20 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_of_two_gpus_the_one_that_became_slower_is_named(results: Path) -> None:
-    found = verdict(morning(results, 2, {1: Special(slow=0.03)}, night=NIGHTS))
-    (slow,) = found.slow
+    result = verdict(morning(results, 2, {1: Special(slow=0.03)}, night=NIGHTS))
+    (slow,) = result.slow
     assert slow.member.label == "node0 cuda:1"
     assert {reason.against for reason in slow.reasons} == {Against.HISTORY}
     assert len(slow.reasons) == len(TIMES)
     assert slow.reasons[0].distance.size == pytest.approx(0.03, abs=0.005)
-    assert found.exit_code == REGRESSION
-    assert found.unknown == []
+    assert result.exit_code == REGRESSION
+    assert result.unknown == []
 
 
 def test_an_unchanged_night_is_quiet(results: Path) -> None:
-    found = verdict(morning(results, 2, night=NIGHTS))
-    assert not found.slow
-    assert all(figure and figure.history for one in found.groups[0].metrics for figure in one.figures)
+    result = verdict(morning(results, 2, night=NIGHTS))
+    assert not result.slow
+    assert all(figure and figure.history for one in result.groups[0].metrics for figure in one.figures)
 
 
 def test_a_throttling_gpu_is_slow_against_its_history_too(results: Path) -> None:
@@ -70,8 +70,8 @@ def test_a_gpu_that_became_faster_is_not_slow(results: Path) -> None:
 
 
 def test_runs_of_later_nights_and_of_other_devices_are_no_history(results: Path) -> None:
-    found = earlier(read_fleet(results / "night2"))
-    assert [len(members) for members in found.values()] == [2, 2]
+    result = earlier(read_fleet(results / "night2"))
+    assert [len(members) for members in result.values()] == [2, 2]
     assert not earlier(read_fleet(results / "night0"))
 
 
@@ -89,8 +89,8 @@ def test_a_gpu_keeps_its_history_when_the_hosts_indices_change(results: Path) ->
     # cuda:1 was cuda:0 in the nights before: the UUID says so.
     moved = {other.identity: [replace(member, info=other.info) for member in before[one.identity]]}
     again = {other.identity: before[other.identity]}
-    found = [judge(Fleet(fleet.path, [other]), history).groups[0].metrics for history in (moved, again)]
-    assert all(figure and figure.history for metrics in found for one in metrics for figure in one.figures)
+    result = [judge(Fleet(fleet.path, [other]), history).groups[0].metrics for history in (moved, again)]
+    assert all(figure and figure.history for metrics in result for one in metrics for figure in one.figures)
 
 
 def test_a_driver_that_makes_a_gpu_slower_is_named(results: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_driver_that_makes_a_gpu_slower_is_named(results: Path) -> None:
         return [replace(one, info=one.info and one.info.model_copy(update={"driver": driver})) for one in members]
 
     before = {identity: driven(members, "580") for identity, members in earlier(fleet).items()}
-    found = judge(Fleet(fleet.path, driven(fleet.members, "590")), before)
-    (slow,) = found.slow
+    result = judge(Fleet(fleet.path, driven(fleet.members, "590")), before)
+    (slow,) = result.slow
     assert slow.member.device == "cuda:1"
     assert slow.seen == ["cuda:1 driver was 580, is 590"]
 
@@ -111,7 +111,7 @@ def test_of_two_gpus_history_alone_is_asked(results: Path) -> None:
     slow = {1: Special(slow={"tiled": 0.013})}
     of_two = verdict(morning(results, 2, slow, night=NIGHTS))
     of_many = verdict(morning(results, 4, slow, night=NIGHTS))
-    few, many = (p_of(found, "tiled", member=1) for found in (of_two, of_many))
+    few, many = (p_of(result, "tiled", member=1) for result in (of_two, of_many))
     assert 0 < few < many < 1
     assert many == pytest.approx(2 * few)
 
@@ -122,9 +122,9 @@ def test_metrics_that_are_all_a_little_slower_count_together(results: Path) -> N
     assert p_of(of_all, "tiled", member=1) < p_of(of_one, "tiled", member=1) / 2
 
 
-def p_of(found: Verdict, kernel: str, member: int) -> float:
+def p_of(result: Verdict, kernel: str, member: int) -> float:
     """Of a device's distance to its own history."""
-    (one,) = (metric for metric in found.groups[0].metrics if kernel in metric.name)
+    (one,) = (metric for metric in result.groups[0].metrics if kernel in metric.name)
     figure = one.figures[member]
     assert figure
     assert figure.history

@@ -104,8 +104,8 @@ def test_a_fleet_that_goes_on_keeps_what_is_complete_and_says_what_is_missing() 
         ),
         *entries_of(host("c", Entry(host="c", device="cuda:0", uuid="GPU-5"))),
     ]
-    found = {entry.label: (entry.state, entry.reason) for entry in again(before, now)}
-    assert found == {
+    result = {entry.label: (entry.state, entry.reason) for entry in again(before, now)}
+    assert result == {
         "a cuda:0": ("complete", ""),
         "a cuda:1": ("waiting", ""),
         "a cuda:2": ("failed", "it is another GPU now: GPU-9, not GPU-2"),
@@ -118,15 +118,15 @@ def test_a_host_with_two_addresses_is_one_and_another_of_its_name_is_not() -> No
     hosts: dict[str, Host] = {}
     for boot, place in (("1", "10.0.0.1"), ("1", "10.1.0.1"), ("2", "10.0.0.2")):
         add_host(hosts, Host("node", boot=boot), place, [f"tcp://{place}:1"])
-    assert {name: found.workers for name, found in hosts.items()} == {
+    assert {name: result.workers for name, result in hosts.items()} == {
         "node": ("tcp://10.0.0.1:1", "tcp://10.1.0.1:1"),
         "node@10.0.0.2": ("tcp://10.0.0.2:1",),
     }
 
 
 def test_a_host_without_the_fleets_folder_says_so(tmp_path: Path) -> None:
-    (found,) = ask_host(str(tmp_path), ["cpu"], anonymous=False, limit=1.0).devices
-    assert (found.device, found.reason.partition(":")[0]) == ("", "the fleet's folder is not there on this host")
+    (result,) = ask_host(str(tmp_path), ["cpu"], anonymous=False, limit=1.0).devices
+    assert (result.device, result.reason.partition(":")[0]) == ("", "the fleet's folder is not there on this host")
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

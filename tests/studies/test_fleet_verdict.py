@@ -51,33 +51,33 @@ def fleet(members: Sequence[Member]) -> Fleet:
 
 def test_the_slow_one_is_named_with_its_metric(stored: Run) -> None:
     name = metric(max(stored.rows, key=lambda row: row.elapsed_ms or 0))
-    found = judge(fleet([member(stored, number, {name: 0.05} if number == 3 else 0.0) for number in range(64)]))
-    (slow,) = found.slow
+    result = judge(fleet([member(stored, number, {name: 0.05} if number == 3 else 0.0) for number in range(64)]))
+    (slow,) = result.slow
     assert (slow.member.host, slow.reasons[0].metric, slow.reasons[0].against) == ("node3", name, Against.FLEET)
     assert slow.reasons[0].distance.size == pytest.approx(0.05, abs=0.01)
-    assert found.exit_code == REGRESSION
+    assert result.exit_code == REGRESSION
 
 
 def test_a_fleet_in_which_nothing_is_slow_is_quiet(stored: Run) -> None:
-    found = judge(fleet([member(stored, number) for number in range(16)]))
-    assert not found.slow
-    assert found.exit_code == 0
-    (group,) = found.groups
+    result = judge(fleet([member(stored, number) for number in range(16)]))
+    assert not result.slow
+    assert result.exit_code == 0
+    (group,) = result.groups
     assert len(group.members) == 16
     assert {one.name for one in group.metrics} == {metric(row) for row in stored.rows}
 
 
 def test_models_are_groups_of_their_own(stored: Run) -> None:
-    found = judge(fleet([member(stored, number, 0.3 * (number % 2), f"model {number % 2}") for number in range(12)]))
-    assert [(group.model, len(group.members)) for group in found.groups] == [("model 0", 6), ("model 1", 6)]
-    assert not found.slow
+    result = judge(fleet([member(stored, number, 0.3 * (number % 2), f"model {number % 2}") for number in range(12)]))
+    assert [(group.model, len(group.members)) for group in result.groups] == [("model 0", 6), ("model 1", 6)]
+    assert not result.slow
 
 
 def test_a_member_without_figures_is_named(stored: Run) -> None:
     lost = Member("node9", "cuda:1", None, None, "the GPU fell off the bus")
-    found = judge(fleet([*(member(stored, number) for number in range(8)), lost]))
-    assert found.unknown[0] == "node9 cuda:1: the GPU fell off the bus"
-    assert found.exit_code == 1
+    result = judge(fleet([*(member(stored, number) for number in range(8)), lost]))
+    assert result.unknown[0] == "node9 cuda:1: the GPU fell off the bus"
+    assert result.exit_code == 1
 
 
 def test_a_member_whose_figures_do_not_count_is_told_why(stored: Run) -> None:
@@ -85,16 +85,16 @@ def test_a_member_whose_figures_do_not_count_is_told_why(stored: Run) -> None:
     assert crowded.run
     rows = [replace(row, cpu_waiting=0.6) for row in crowded.run.rows]
     crowded = replace(crowded, run=replace(crowded.run, rows=rows))
-    found = judge(fleet([*(member(stored, number) for number in range(8)), crowded]))
+    result = judge(fleet([*(member(stored, number) for number in range(8)), crowded]))
     said = "node8 cuda:0: none of its figures can be used: measured on a busy host, where it waited for cores"
-    assert found.unknown[0] == said
+    assert result.unknown[0] == said
 
 
 def test_of_one_round_the_interval_of_its_samples_is_the_noise(stored: Run) -> None:
     """Fifteen percent slower, within what twenty percent of noise allow."""
     members = [member(stored, number, 0.15 * (number == 0)) for number in range(8)]
-    found = judge(fleet([_one_round(one, 0.2 if place == 0 else 0.002) for place, one in enumerate(members)]))
-    assert not found.slow
+    result = judge(fleet([_one_round(one, 0.2 if place == 0 else 0.002) for place, one in enumerate(members)]))
+    assert not result.slow
     assert judge(fleet([_one_round(one, 0.002) for one in members])).slow
 
 
@@ -106,25 +106,27 @@ def _one_round(one: Member, precision: float) -> Member:
 
 
 def test_of_two_that_differ_neither_is_named() -> None:
-    found = judge(made_fleet(2, {1: Special(slow=0.04)}))
-    assert not found.slow
-    assert found.exit_code == 0
-    (said,) = found.unknown
+    result = judge(made_fleet(2, {1: Special(slow=0.04)}))
+    assert not result.slow
+    assert result.exit_code == 0
+    (said,) = result.unknown
     assert said.startswith("node0 cuda:1 is 4.")
     assert "earlier runs of both would show which is normal" in said
 
 
 def test_the_only_one_has_nothing_to_be_held_against() -> None:
-    found = judge(made_fleet(1))
-    assert found.unknown == ["node0 cuda:0: the only NVIDIA H200 and no earlier runs: nothing tells whether it is slow"]
-    assert all(figure and figure.fleet is None for one in found.groups[0].metrics for figure in one.figures)
+    result = judge(made_fleet(1))
+    assert result.unknown == [
+        "node0 cuda:0: the only NVIDIA H200 and no earlier runs: nothing tells whether it is slow"
+    ]
+    assert all(figure and figure.fleet is None for one in result.groups[0].metrics for figure in one.figures)
 
 
 def test_half_slow_is_said_and_nobody_crowned() -> None:
-    found = judge(made_fleet(16, {place: Special(slow=0.05) for place in range(8)}))
-    assert not found.slow
-    assert "8 of 16 devices are" in found.unknown[0]
-    assert "either may be the normal ones: node0 cuda:0, node0 cuda:1" in found.unknown[0]
+    result = judge(made_fleet(16, {place: Special(slow=0.05) for place in range(8)}))
+    assert not result.slow
+    assert "8 of 16 devices are" in result.unknown[0]
+    assert "either may be the normal ones: node0 cuda:0, node0 cuda:1" in result.unknown[0]
 
 
 def test_what_else_was_seen_stands_beside_a_slow_one() -> None:

@@ -158,8 +158,8 @@ def test_a_run_that_was_cut_off_counts_with_what_its_journal_has(tmp_path: Path,
     )
     for path, trials in ((folder, [trial]), (begun, [])):
         writer = Journal.create(path / JOURNAL, read_description(path))
-        for each in trials:
-            writer.append(each)
+        for item in trials:
+            writer.append(item)
         writer.close()
     with (folder / JOURNAL).open("ab") as stream:
         stream.write(b"torn")

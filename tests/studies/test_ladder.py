@@ -33,9 +33,9 @@ TRANSPOSES = [kernel.name for kernel in steps("transpose", "cuda")]
 RUN = Description(devices=[DeviceInfo(name="cuda:0", model="H200")])
 
 
-def climbed(found: list[Row]) -> dict[str, list[str]]:
+def climbed(result: list[Row]) -> dict[str, list[str]]:
     """The lines of the only table, by step."""
-    (section,) = ladder(Run(found, RUN))
+    (section,) = ladder(Run(result, RUN))
     return {line[0]: list(line[1:]) for line in section.cells}
 
 
@@ -119,21 +119,21 @@ def gained(rung: Rung) -> float | None:
 def test_a_rung_is_the_fastest_of_its_blocks(measured: Measured) -> None:
     slow, fast = measured("naiveGmem", [4.0]), measured("naiveGmem", [3.0])
     other = replace(slow, case=replace(slow.case, block=None))
-    found = climb(Run([row_of("run", item, {}) for item in (other, fast, measured("transposeSmem", [2.0]))]))
-    assert [(rung.row.elapsed_ms, gained(rung)) for rung in found] == [(3.0, None), (2.0, 1.5)]
+    result = climb(Run([row_of("run", item, {}) for item in (other, fast, measured("transposeSmem", [2.0]))]))
+    assert [(rung.row.elapsed_ms, gained(rung)) for rung in result] == [(3.0, None), (2.0, 1.5)]
 
 
 @given(times=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=len(TRANSPOSES)))
 def test_the_gains_of_new_bests_multiply_to_the_whole_climb(rows: Rows, times: list[float]) -> None:
-    found = climb(Run(rows({name: [time] for name, time in zip(TRANSPOSES, times, strict=False)})))
-    assert [rung.kernel.name for rung in found] == TRANSPOSES[: len(times)]
-    assert prod(max(gained(rung) or 1.0, 1.0) for rung in found) == pytest.approx(times[0] / min(times))
+    result = climb(Run(rows({name: [time] for name, time in zip(TRANSPOSES, times, strict=False)})))
+    assert [rung.kernel.name for rung in result] == TRANSPOSES[: len(times)]
+    assert prod(max(gained(rung) or 1.0, 1.0) for rung in result) == pytest.approx(times[0] / min(times))
 
 
 def test_a_step_without_a_figure_is_left_out_and_said(rows: Rows) -> None:
-    found = rows({"naiveGmem": [4.0], "transposeSmem": [], "transposeSmemPad": [1.0], "memcpy": [0.5]})
-    assert [gained(rung) for rung in climb(Run(found))] == [None, 4.0]
-    (section,) = ladder(Run(found, RUN))
+    result = rows({"naiveGmem": [4.0], "transposeSmem": [], "transposeSmemPad": [1.0], "memcpy": [0.5]})
+    assert [gained(rung) for rung in climb(Run(result))] == [None, 4.0]
+    (section,) = ladder(Run(result, RUN))
     assert len(section.cells) == 3
     assert section.notes[0] == "transposeSmem 32x32: failed: LaunchError: out of luck"
     assert climb(Run([])) == []
@@ -142,8 +142,8 @@ def test_a_step_without_a_figure_is_left_out_and_said(rows: Rows) -> None:
 def test_the_climb_as_a_table(measured: Measured) -> None:
     times = {"memcpy": 0.5, "copyGmem": 0.8, "naiveGmem": 4.0, "transposeSmem": 2.0, "transposeSmemPad": 1.0}
     done = [measured(name, [time] * 3, block=None) for name, time in times.items()]
-    found = [row_of("run", item, relate(done)) for item in done]
-    assert climbed(found) == {
+    result = [row_of("run", item, relate(done)) for item in done]
+    assert climbed(result) == {
         "naiveGmem": ["4.0000", "33.6", "12.5", "", "from global memory to global memory: writes strided"],
         "transposeSmem": [
             "2.0000",
@@ -161,9 +161,9 @@ def test_the_climb_as_a_table(measured: Measured) -> None:
         ],
         "memcpy": ["0.5000", "268.4", "100.0", "", "the ceiling"],
     }
-    (section,) = ladder(Run(found, RUN))
+    (section,) = ladder(Run(result, RUN))
     assert section.heading.startswith("H200 · matrix transpose 4096×4096 float32")
-    assert [bar.label for bar in section.bars] == list(climbed(found))
+    assert [bar.label for bar in section.bars] == list(climbed(result))
     assert "transposeSmemPad, 4.000 times (±0.01 %) as fast as naiveGmem, at 50.0 % of memcpy" in section.sentence
 
 
@@ -186,9 +186,9 @@ def test_times_with_wide_intervals_make_no_ratio(rows: Rows) -> None:
 
 
 def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
-    found = rows({"naive": [2.9, 3.0, 3.1], "tiled": [2.8, 2.9, 3.05]}, problem="matmul")
-    assert climbed(found)["tiled 32x32"][2] == "(1.0\n±12.6 %)"
-    (section,) = ladder(Run(found, RUN))
+    result = rows({"naive": [2.9, 3.0, 3.1], "tiled": [2.8, 2.9, 3.05]}, problem="matmul")
+    assert climbed(result)["tiled 32x32"][2] == "(1.0\n±12.6 %)"
+    (section,) = ladder(Run(result, RUN))
     assert section.sentence.startswith("The fastest step is tiled 32x32, as fast as naive 32x32 within 14.2 %.")
     assert section.sentence.endswith("gains in brackets are within the noise.")
     assert [column.heading for column in section.columns] == ["step", "elapsed ms", "TFLOP/s", "gain", "what changes"]
@@ -197,15 +197,15 @@ def test_a_gain_within_the_noise_is_in_brackets(rows: Rows) -> None:
 def test_tables_are_of_one_size_and_device_and_hold_only_steps(rows: Rows) -> None:
     both = [*rows({"naiveGmem": [4.0], "copyGmem": []}), *rows({"naiveGmem": [8.0]}, device="cpu")]
     both += rows({"cpu": [5.0]}, problem="matmul", device="cpu")
-    found = ladder(Run([*both, *rows({"naiveGmem": [1.0]}, n=512)], RUN))
-    assert [section.cells[0][1] for section in found] == ["4.0", "8.0", "1.0"]
-    assert not any(section.notes for section in found)
+    result = ladder(Run([*both, *rows({"naiveGmem": [1.0]}, n=512)], RUN))
+    assert [section.cells[0][1] for section in result] == ["4.0", "8.0", "1.0"]
+    assert not any(section.notes for section in result)
 
 
 def test_other_libraries_stand_below_the_ladder(rows: Rows) -> None:
-    found = rows({"naiveGmem": [4.0], "transposeSmem": [2.0]})
+    result = rows({"naiveGmem": [4.0], "transposeSmem": [2.0]})
     torch = replace(rows({"copyGmem": [3.0]})[0], kernel="torch", compiler="torch", block_x=None, block_y=None)
-    port = replace(found[0], compiler="nvrtc")
-    lines = climbed([torch, port, *found])
+    port = replace(result[0], compiler="nvrtc")
+    lines = climbed([torch, port, *result])
     assert list(lines) == ["naiveGmem 32x32", "transposeSmem 32x32", "torch"]
     assert lines["torch"][-2:] == ["", "PyTorch's copy of a transposed view"]

@@ -128,19 +128,19 @@ def test_kinds_of_instructions_that_change_add_up_to_the_difference(old: dict[st
     def step(kinds: dict[str, int]) -> Any:
         return SimpleNamespace(explained=SimpleNamespace(code=MachineCode(1, 0, sum(kinds.values()), kinds=kinds)))
 
-    found = Change(step(old), step(new)).instructions
-    assert sum(after - before for before, after in found.values()) == sum(new.values()) - sum(old.values())
-    assert all(before != after for before, after in found.values())
-    assert [abs(after - before) for before, after in found.values()] == sorted(
-        (abs(after - before) for before, after in found.values()), reverse=True
+    result = Change(step(old), step(new)).instructions
+    assert sum(after - before for before, after in result.values()) == sum(new.values()) - sum(old.values())
+    assert all(before != after for before, after in result.values())
+    assert [abs(after - before) for before, after in result.values()] == sorted(
+        (abs(after - before) for before, after in result.values()), reverse=True
     )
 
 
 def test_the_gain_is_of_the_blocks_that_are_shown(rows: Rows) -> None:
-    found = rows({"transposeSmem": [4.0], "transposeSmemPad": [2.0]})
-    others = [replace(row, block_x=16, block_y=16, elapsed_ms=1.0) for row in found]
+    result = rows({"transposeSmem": [4.0], "transposeSmemPad": [2.0]})
+    others = [replace(row, block_x=16, block_y=16, elapsed_ms=1.0) for row in result]
     alone = rows({"transposeSmem": [1.0]}, n=512)
-    assert list(PADDING.measured(Run([*others, *alone, *found])).rows) == found
+    assert list(PADDING.measured(Run([*others, *alone, *result])).rows) == result
     assert list(PADDING.measured(Run([*others, *alone])).rows) == others
     with pytest.raises(UsageError, match="no case of both transposeSmem and transposeSmemPad"):
         PADDING.measured(Run(alone))

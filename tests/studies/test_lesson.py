@@ -131,8 +131,8 @@ def test_the_slides_own_listing_is_wrong_where_it_is_predicted(slides: Path, nx:
 
 
 def test_the_simulator_finds_what_is_predicted() -> None:
-    found = [isolated("bounds", number, SIMULATOR, 1) for number in (1, 3)]
-    assert found == [
+    result = [isolated("bounds", number, SIMULATOR, 1) for number in (1, 3)]
+    assert result == [
         Observation("1024 of 2048 wrong", as_expected=True),
         Observation("0 of 960 wrong", as_expected=True),
     ]
@@ -171,16 +171,16 @@ def test_what_is_compiled_has_the_barriers_and_fences_of_the_listings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fences", "found"),
+    ("fences", "result"),
     [(fence.NONE, (6, 24)), (fence.WRITER, (1, 12)), (fence.READER, (1, 12)), (fence.BOTH, (0, 6))],
 )
-def test_only_both_fences_forbid_an_old_message(fences: fence.Fences, found: tuple[int, int]) -> None:
-    assert fence.orders(fences) == found
+def test_only_both_fences_forbid_an_old_message(fences: fence.Fences, result: tuple[int, int]) -> None:
+    assert fence.orders(fences) == result
 
 
 def test_a_hang_is_a_row_and_the_simulator_shows_it() -> None:
-    found = [isolated("divergence", number, SIMULATOR, 1) for number in (1, 2, 3)]
-    assert found == [
+    result = [isolated("divergence", number, SIMULATOR, 1) for number in (1, 2, 3)]
+    assert result == [
         Observation("ends, 64 of 64 right", as_expected=True),
         Observation("ends, 64 of 64 right", as_expected=True),
         Observation("no end within 5 s: killed", as_expected=True),
@@ -212,9 +212,9 @@ def test_without_a_compiler_the_variables_are_not_looked_for(monkeypatch: pytest
 def test_variables_are_filled_and_read(fake_driver: FakeDriver) -> None:
     """On a fake driver, whose kernels without a host form do nothing: the row of the kernel has to fail."""
     out, _ = ended(fake_driver("smembench", "lesson", "symbols", "--json"), 1)
-    found = json.loads(out)
-    assert found["device"]["model"] == "fake driver, no GPU"
-    rows = found["rows"]
+    result = json.loads(out)
+    assert result["device"]["model"] == "fake driver, no GPU"
+    rows = result["rows"]
     assert [row["as_expected"] for row in rows] == [True, True, True, True, False]
     sizes = [re.fullmatch(r"(\d+) bytes at 0x[0-9a-f]+, (\d+) of \2 the same", row["found"]) for row in rows[1:4]]
     assert [size and size[1] for size in sizes] == ["1024", "4", "8"]
@@ -226,9 +226,9 @@ def test_variables_are_filled_and_read(fake_driver: FakeDriver) -> None:
 
 def test_what_needs_no_gpu_of_scope_is_shown_without_one(ptx: Ptx) -> None:
     rows = {row.what: (number, row) for number, row in enumerate(load("scope").experiments)}
-    found = {what: row.run(1) for what, (_, row) in rows.items() if row.needs == "nothing"}
-    assert [each.text for each in found.values()] == ["16, 13, 4", "stores 1-way, loads 32-way"]
-    assert all(each.as_expected for each in found.values())
+    result = {what: row.run(1) for what, (_, row) in rows.items() if row.needs == "nothing"}
+    assert [item.text for item in result.values()] == ["16, 13, 4", "stores 1-way, loads 32-way"]
+    assert all(item.as_expected for item in result.values())
     threads = [number for number, row in rows.values() if row.needs == "threads"]
     assert [isolated("scope", number, SIMULATOR, 1) for number in threads] == [
         Observation("1024 of 1024 right", as_expected=True),
@@ -274,9 +274,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Make a lesson of these experiments."""
 
     def make(*names: str) -> None:
-        found = Lesson("no document", tuple(MADE[name] for name in names), "Because.", "looked at")
+        result = Lesson("no document", tuple(MADE[name] for name in names), "Because.", "looked at")
         monkeypatch.setitem(LESSONS, "made", "what is made")
-        monkeypatch.setitem(sys.modules, "smembench.studies.lesson.made", SimpleNamespace(LESSON=found))
+        monkeypatch.setitem(sys.modules, "smembench.studies.lesson.made", SimpleNamespace(LESSON=result))
 
     return make
 

@@ -399,8 +399,8 @@ def test_runs_that_are_kept_for_ever_are_no_level_of_the_newest(results: Path, n
 def test_a_night_names_what_a_history_does_and_at_the_edge_more() -> None:
     nights, _ = read_nights(SLOWDOWN)
     told = {one.case_id for one in series_of(nights) if one.newest is Newest.SLOWER}
-    found = compare("last:7", SLOWDOWN, load(nights[-1].path), Rules())
-    slower = {case.case.id for _, one in found.compared for case in one.regressions}
+    result = compare("last:7", SLOWDOWN, load(nights[-1].path), Rules())
+    slower = {case.case.id for _, one in result.compared for case in one.regressions}
     assert len(told) == 3
     assert told < slower
 
@@ -424,10 +424,10 @@ def test_what_changed_before_and_cannot_be_judged_is_no_success(
     new = load(night(7, slower))
     why = "hw_thermal_slowdown" if throttled else None
     rows = [replace(row, throttle_reasons=why) if row.kernel == "copyGmem" else row for row in new.rows]
-    found = compare("last:3", results, replace(new, rows=rows), Rules())
+    result = compare("last:3", results, replace(new, rows=rows), Rules())
     case = new.rows[0].case_id
     said = f"last:3: not compared, though changed before: {case}: new: the GPU throttled ({why})"
-    assert (found.problems, len(found.compared[0][1].regressions)) == (([said], 0) if throttled else ([], 1))
+    assert (result.problems, len(result.compared[0][1].regressions)) == (([said], 0) if throttled else ([], 1))
 
 
 def test_a_gpu_of_which_nothing_can_be_compared_is_not_hidden_by_the_cpu(results: Path, night: Night) -> None:
@@ -445,11 +445,11 @@ def test_a_gpu_of_which_nothing_can_be_compared_is_not_hidden_by_the_cpu(results
             else replace(row, throttle_reasons=why)
             for row in run.rows
         ]
-        samples = {cases.get(case, case): found for case, found in run.samples.items()}
+        samples = {cases.get(case, case): result for case, result in run.samples.items()}
         return replace(run, rows=rows, samples=samples)
 
-    found = compare_with_last([moved(run) for run in before], moved(new, "hw_slowdown"), 3, Rules())
-    assert list(not_judged(found)) == ["nothing on cuda:0 could be compared: new: the GPU throttled (hw_slowdown)"]
+    result = compare_with_last([moved(run) for run in before], moved(new, "hw_slowdown"), 3, Rules())
+    assert list(not_judged(result)) == ["nothing on cuda:0 could be compared: new: the GPU throttled (hw_slowdown)"]
 
 
 SWEEPS: list[dict[str, Any]] = [{"problem": "transpose"}, {"problem": "transpose", "n": [1000]}]
@@ -499,11 +499,11 @@ def test_a_case_that_is_absent_is_named_and_a_failure_if_the_config_plans_it(
         night(day, **{**SWEPT, "devices": [H200, cpu]})
     fewer = {**SWEPT, "devices": [H200, cpu], **described}
     new = night(4, {"transposeSmem": 2.0}, **fewer)
-    found = compare("last:3", results, load(new), Rules())
-    (line,) = (line for line in (found.problems if code else found.notes) if line.startswith(said))
+    result = compare("last:3", results, load(new), Rules())
+    (line,) = (line for line in (result.problems if code else result.notes) if line.startswith(said))
     case = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b32x32/warm"
     assert line.endswith(f"{case}; to stop measuring a case, remove it from the config" if code == 1 else case)
-    assert any("result" in line or "longer measured" in line for line in found.problems) == bool(code)
+    assert any("result" in line or "longer measured" in line for line in result.problems) == bool(code)
     again = compare("last:3", results, load(night(5, {"transposeSmem": 2.0}, **fewer)), Rules())
     assert any(line.startswith(said) for line in (*again.problems, *again.notes)) == bool(code)  # a failure stands
 
@@ -520,7 +520,7 @@ def test_a_gpu_is_compared_with_itself_whatever_else_there_is(
     results: Path, night: Night, before: dict[str, Any], later: dict[str, Any]
 ) -> None:
     cpu = {"name": "cpu", "kind": "cpu", "model": "EPYC"}
-    before, later = ({**each, "devices": [*each.get("devices", [H200]), cpu]} for each in (before, later))
+    before, later = ({**item, "devices": [*item.get("devices", [H200]), cpu]} for item in (before, later))
     for day in range(1, 6):
         night(day, **before)
     assert finished(Nightly(compare_to="last:3"), results, night(6, **later))[0] == 0
@@ -588,8 +588,8 @@ def test_what_hides_a_change_is_named(results: Path, night: Night) -> None:
     code, printed = finished(Nightly(compare_to="last:7"), results, newest := night(11, slower))
     assert "1 of them by no more than what recovered before" in " ".join(printed.split())
     assert "ambiguous: transposeSmem 32x32 4096x4096: alternates" in printed  # listed, though ambiguous
-    (_, found), *_ = compare("last:7", results, load(newest), Rules()).compared
-    (reason,) = {case.reason for case in found.cases if case.case.kernel == "transposeSmem"}
+    (_, result), *_ = compare("last:7", results, load(newest), Rules()).compared
+    (reason,) = {case.reason for case in result.cases if case.case.kernel == "transposeSmem"}
     assert (code, "alternates between two levels 20.0 % apart" in reason) == (0, True), reason
 
 
@@ -770,8 +770,8 @@ def test_nothing_asked_for_is_nothing_to_do(tmp_path: Path) -> None:
 
 
 def read_openmetrics(text: str) -> Iterable[Metric]:
-    found: Iterable[Metric] = openmetrics.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
-    return found
+    result: Iterable[Metric] = openmetrics.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    return result
 
 
 def test_metrics_are_valid_for_openmetrics_and_for_the_textfile_collector(results: Path, night: Night) -> None:
@@ -878,8 +878,8 @@ def test_what_was_not_timed_keeps_its_level(results: Path, night: Night) -> None
     _, cases = accept(night(6, {"copyGmem": None, "transposeSmem": 2.6}), "*", "as agreed")
     assert [case.split("/")[1] for case in cases] == ["transposeSmem"]
     slower = night(7, {"copyGmem": 1.3, "transposeSmem": 2.6})
-    found = compare("last:3", results, load(slower), Rules())
-    assert [case.case.kernel for _, one in found.compared for case in one.regressions] == ["copyGmem"]
+    result = compare("last:3", results, load(slower), Rules())
+    assert [case.case.kernel for _, one in result.compared for case in one.regressions] == ["copyGmem"]
     with pytest.raises(UsageError, match="has no level in 20260106T020000Z-nightly"):
         accept(results / "20260106T020000Z-nightly", "*/copyGmem/*", "as agreed")
 
@@ -910,9 +910,9 @@ def test_a_stored_night_is_judged_by_nothing_that_came_after_it(results: Path, n
     judged = load(night(4, devices=[{**H200, "kind": "cpu"}]))
     pin(night(5, {name: ms / 2 for name, ms in TIMES.items()}, devices=[H200, cpu]))
     night(6, devices=[{**H200, "uuid": "GPU-2"}])
-    found = compare("last:3", results, judged, Rules())
-    assert [asked for asked, _ in found.compared] == ["last:3"]
-    assert (found.problems, found.notes, found.compared[0][1].regressions) == ([], [], [])
+    result = compare("last:3", results, judged, Rules())
+    assert [asked for asked, _ in result.compared] == ["last:3"]
+    assert (result.problems, result.notes, result.compared[0][1].regressions) == ([], [], [])
 
 
 def test_a_case_that_is_skipped_though_it_was_measured_is_no_success(results: Path, night: Night) -> None:
@@ -936,9 +936,9 @@ def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Ni
         replace(run, rows=[replace(row, sm_clock_mhz=1980 if run.path != folder else 1523) for row in run.rows])
         for run in runs
     )
-    found = compare_with_last(before, new, 3, Rules())
-    assert len(found.regressions) == 2
-    assert {case.reason for case in found.regressions} == {
+    result = compare_with_last(before, new, 3, Rules())
+    assert len(result.regressions) == 2
+    assert {case.reason for case in result.regressions} == {
         "the SM clock was 1980 MHz, then 1523 MHz: 1.300× in time, 1.000× in cycles"
     }
 
@@ -1014,9 +1014,9 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
         replace(run, rows=[replace(row, sm_clock_mhz=clock) for row in run.rows])
         for run, clock in ((before, 1980), (new, 1523))
     ]
-    found = compare_with_last(clocked[:1], clocked[1], 1, Rules())
-    assert len(found.regressions) == 2
-    assert str(found.regressions[0].causes[0]) == "cuda:0 SM clock limit in MHz was 1980, is 1523"
+    result = compare_with_last(clocked[:1], clocked[1], 1, Rules())
+    assert len(result.regressions) == 2
+    assert str(result.regressions[0].causes[0]) == "cuda:0 SM clock limit in MHz was 1980, is 1523"
 
 
 @pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")

@@ -22,10 +22,10 @@ from smembench.views.compare import verdict_section
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
 
 
-def share(found: Found, asked: str) -> float:
+def share(result: Found, asked: str) -> float:
     """How often, over everything asked that begins so."""
     counts = [
-        (found[what, "yes"], found[what, "of"]) for what, kind in found if kind == "of" and what.startswith(asked)
+        (result[what, "yes"], result[what, "of"]) for what, kind in result if kind == "of" and what.startswith(asked)
     ]
     return sum(yes for yes, _ in counts) / sum(of for _, of in counts)
 
@@ -38,28 +38,28 @@ def test_a_simulated_run_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["N0", "N4", "N1p", "N1m", "N3"])
 def test_nights_in_which_nothing_changed_are_quiet(model: str) -> None:
-    found = unchanged(MODELS[model], 7, nights=6)
-    assert share(found, "last:7: false nights") <= 1 / 6
-    assert share(found, "last:7: false cases") <= 0.002
-    assert share(found, "A B alone: false nights") == 0
+    result = unchanged(MODELS[model], 7, nights=6)
+    assert share(result, "last:7: false nights") <= 1 / 6
+    assert share(result, "last:7: false cases") <= 0.002
+    assert share(result, "A B alone: false nights") == 0
     if model in ("N0", "N1p", "N4"):
-        assert 0.92 <= share(found, "last:7: covered") <= 0.98
-        assert 0.90 <= share(found, "A B: covered") <= 0.98
+        assert 0.92 <= share(result, "last:7: covered") <= 0.98
+        assert 0.90 <= share(result, "A B: covered") <= 0.98
 
 
 @pytest.mark.parametrize("model", ["N0", "N1p"])
 def test_a_noisy_night_is_no_regression(model: str) -> None:
-    found = noisy(MODELS[model], 8, nights=2)
-    assert share(found, "rounds 1% noisier: false nights") == share(found, "rounds 2% noisier: false nights") == 0
+    result = noisy(MODELS[model], 8, nights=2)
+    assert share(result, "rounds 1% noisier: false nights") == share(result, "rounds 2% noisier: false nights") == 0
 
 
 def test_what_is_slower_is_seen() -> None:
-    found: Found = Counter()
+    result: Found = Counter()
     for seed in range(2):
-        found += seen(N0, seed, sizes=(0.03, 0.1))
+        result += seen(N0, seed, sizes=(0.03, 0.1))
     for asked in ("3% in 30 to 300 µs", "3% in 0.3 to 30 ms", "10% in 30", "5% in 30 to 300 µs after a bad night"):
-        assert share(found, asked) == 1, asked
-    assert share(found, "10% in under 10 µs") >= 0.5
+        assert share(result, asked) == 1, asked
+    assert share(result, "10% in under 10 µs") >= 0.5
 
 
 def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -> None:
@@ -107,9 +107,9 @@ def test_a_case_with_two_levels_is_named_and_hides_no_other_case() -> None:
     slow = (2, 5, 9, 13)
     runs = [slowed(made.next(), {CASE: 0.08} if night in slow else {}) for night in range(14)]
     other = next(case for case in made.cases if "/tiled/" in case and "2048" in case)
-    found = compare_with_last(runs[:13], slowed(runs[13], {other: 0.03}), 7, Rules())
-    assert [case.case.id for case in found.regressions] == [other]
-    named = next(case for case in found.cases if case.case.id == CASE)
+    result = compare_with_last(runs[:13], slowed(runs[13], {other: 0.03}), 7, Rules())
+    assert [case.case.id for case in result.regressions] == [other]
+    named = next(case for case in result.cases if case.case.id == CASE)
     assert (named.verdict, named.hidden) == (Verdict.AMBIGUOUS, True)
     assert "alternates between two levels" in named.reason
     assert "another one on 3 of 13 nights: only 4 nights in a row count" in named.reason
@@ -123,30 +123,30 @@ def test_a_case_of_the_cpu_has_the_noise_of_its_own() -> None:
     runs = [made.next() for _ in range(16)]
     cpu = next(case for case in made.cases if "/cpu/" in case)
     for night in range(8, 16):
-        found = compare_with_last(runs[:night], runs[night], 7, Rules())
-        noise = next(case.noise for case in found.cases if case.case.id == cpu)
+        result = compare_with_last(runs[:night], runs[night], 7, Rules())
+        noise = next(case.noise for case in result.cases if case.case.id == cpu)
         assert noise is not None
         assert 0.02 < noise < 0.12
-        assert not found.regressions
+        assert not result.regressions
 
 
 def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
     made = Nights(N0, 3)
     before = [made.next() for _ in range(8)]
-    found = compare_with_last(before, made.next(all_by=0.015), 7, Rules(threshold=0.02))
-    assert not found.regressions
+    result = compare_with_last(before, made.next(all_by=0.015), 7, Rules(threshold=0.02))
+    assert not result.regressions
     assert len(compare_with_last(before, made.next(all_by=0.05), 7, Rules()).regressions) > 100
 
 
 def test_what_all_cases_share_is_taken_off_and_said() -> None:
     made = Nights(N1P, 3)
     before = [made.next() for _ in range(20)]
-    found = compare_with_last(before, made.next(all_by=0.006), 7, Rules())
-    assert not found.regressions
-    assert 0.003 < found.shared["cuda:0"] < 0.012
-    by = f"{100 * found.shared['cuda:0']:.1g} % slower"
+    result = compare_with_last(before, made.next(all_by=0.006), 7, Rules())
+    assert not result.regressions
+    assert 0.003 < result.shared["cuda:0"] < 0.012
+    by = f"{100 * result.shared['cuda:0']:.1g} % slower"
     said = f"all cases on cuda:0 together were {by}, within nightly variation: no ratio includes it"
-    assert said in verdict_section(found, "nights").notes
+    assert said in verdict_section(result, "nights").notes
 
 
 def test_one_pair_alone_says_what_it_cannot_know() -> None:
@@ -164,12 +164,12 @@ def test_every_verdict_names_its_noise_and_its_runs() -> None:
     made = Nights(N0, 5)
     runs = [made.next() for _ in range(12)]
     step = [slowed(run, {CASE: 0.05}) for run in runs[8:]]
-    found = compare_with_last([*runs[:8], *step[:-1]], step[-1], 7, Rules())
-    (case,) = found.regressions
+    result = compare_with_last([*runs[:8], *step[:-1]], step[-1], 7, Rules())
+    (case,) = result.regressions
     assert case.held_against == tuple(run.id for run in runs[1:8])
     assert case.noise is not None
     assert 0 < case.noise < 0.01
-    assert {len(other.held_against) for other in found.cases} == {7}
+    assert {len(other.held_against) for other in result.cases} == {7}
     accepted = compare_with_last([*runs[:8], *step[:-1]], step[-1], 7, Rules(), {CASE: step[0].id})
     quiet = next(other for other in accepted.cases if other.case.id == CASE)
     assert quiet.verdict is not Verdict.SLOWER
@@ -183,8 +183,8 @@ def test_a_regression_that_was_repaired_does_not_hide_the_next() -> None:
     other = next(case for case in made.cases if "/tiled/" in case and "2048" in case)
     before = [slowed(run, {CASE: 0.1}) if 7 <= night < 14 else run for night, run in enumerate(runs[:-1])]
     for case in (CASE, other):
-        found = compare_with_last(before, slowed(runs[-1], {case: 0.1}), 7, Rules())
-        assert [one.case.id for one in found.regressions] == [case]
+        result = compare_with_last(before, slowed(runs[-1], {case: 0.1}), 7, Rules())
+        assert [one.case.id for one in result.regressions] == [case]
 
 
 def test_a_noisy_night_is_no_alarm_beside_one_run_alone() -> None:
@@ -193,8 +193,8 @@ def test_a_noisy_night_is_no_alarm_beside_one_run_alone() -> None:
     runs = [made.next() for _ in range(9)]
     for _ in range(3):
         assert not compare_with_last(runs[:8], made.next(noisier=0.01), 1, Rules()).regressions
-    found = compare_with_last(runs[:8], slowed(runs[8], {CASE: 0.05}), 1, Rules())
-    assert [case.case.id for case in found.regressions] == [CASE]
+    result = compare_with_last(runs[:8], slowed(runs[8], {CASE: 0.05}), 1, Rules())
+    assert [case.case.id for case in result.regressions] == [CASE]
 
 
 def test_a_driver_and_a_governor_end_no_series_and_are_causes_on_their_own_device_alone() -> None:
@@ -217,8 +217,8 @@ def test_a_driver_and_a_governor_end_no_series_and_are_causes_on_their_own_devic
         driven(governed(run, "powersave"), "590") if night == 12 else driven(governed(run, "performance"), "580")
         for night, run in enumerate(runs)
     ]
-    found = compare_with_last(changed[:12], slowed(changed[12], {cpu: 0.5, CASE: 0.05}), 7, Rules())
-    causes = {case.case.id: list(map(str, case.causes)) for case in found.regressions}
+    result = compare_with_last(changed[:12], slowed(changed[12], {cpu: 0.5, CASE: 0.05}), 7, Rules())
+    causes = {case.case.id: list(map(str, case.causes)) for case in result.regressions}
     assert causes == {
         cpu: ["CPU frequency governor was performance, is powersave"],
         CASE: ["same machine code", "cuda:0 driver was 580, is 590"],

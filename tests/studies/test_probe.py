@@ -63,8 +63,8 @@ def test_lanes_have_an_n_way_conflict(n: int) -> None:
 
 def test_lanes_contend_for_a_word_a_bank_or_nothing() -> None:
     def by_warp(contention: str) -> list[int]:
-        found = targets(contention, 1024).reshape(-1, 32)
-        return [wavefronts([4 * int(word) for word in warp], 4, "load") for warp in found]
+        result = targets(contention, 1024).reshape(-1, 32)
+        return [wavefronts([4 * int(word) for word in warp], 4, "load") for warp in result]
 
     assert by_warp("one bank") == [32] * 32
     assert by_warp("own words") == by_warp("one word") == [1] * 32
@@ -76,10 +76,10 @@ def test_a_chain_visits_every_node_and_tells_a_wrong_end() -> None:
     chain = shuffled(100, 64)
     assert sorted(chain) == list(range(0, 6400, 64))
     end = int(chain[(10 + 3 * 32) % 100])
-    found = np.array([960, end, 1920, end])
-    assert per_load(found, chain[np.newaxis], 10, 32).tolist() == [30, 60]
+    result = np.array([960, end, 1920, end])
+    assert per_load(result, chain[np.newaxis], 10, 32).tolist() == [30, 60]
     with pytest.raises(Unverified, match="the number of chains with a wrong end is 1, not 0"):
-        per_load(found + np.array([0, 0, 0, 64]), chain[np.newaxis], 10, 32)
+        per_load(result + np.array([0, 0, 0, 64]), chain[np.newaxis], 10, 32)
 
 
 def test_an_edge_is_the_last_size_before_latency_rises() -> None:

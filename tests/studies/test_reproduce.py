@@ -48,8 +48,8 @@ CPU = Here(Run([]), "cpu")
 
 def here_of(measured: Measured, slower: list[float], faster: list[float]) -> Here:
     """A GPU with both kernels of the claim on padding."""
-    found = [measured("transposeSmem", slower), measured("transposeSmemPad", faster)]
-    return Here(Run.of(Description(devices=[H200]), found), "cuda:0")
+    result = [measured("transposeSmem", slower), measured("transposeSmemPad", faster)]
+    return Here(Run.of(Description(devices=[H200]), result), "cuda:0")
 
 
 def a_claim(**fields: object) -> Claim:
@@ -94,15 +94,15 @@ def test_claims_hold_only_where_intervals_are_apart(
 def test_an_interval_decides_by_where_all_of_it_lies(
     bounds: Bounds, published: dict[str, float], on_gpu: bool, held: Holds
 ) -> None:
-    found = Answer(25.0, 24.0, 25.5, "25×", "")
-    assert holds(a_claim(holds_in=bounds, published=published), found, on_gpu=on_gpu) is held
+    result = Answer(25.0, 24.0, 25.5, "25×", "")
+    assert holds(a_claim(holds_in=bounds, published=published), result, on_gpu=on_gpu) is held
 
 
 def test_a_limit_that_never_was_one_and_a_ratio_beyond_the_claimed_are_told_apart() -> None:
-    found, wanted = Answer.exactly(228.0, "228 KiB", ""), Bounds(48, 48)
+    result, wanted = Answer.exactly(228.0, "228 KiB", ""), Bounds(48, 48)
     limit = a_claim(measure=Limit(lambda capability: 228, "KiB"), holds_in=wanted, published={"": 48.0})
-    assert holds(limit, found) is Holds.NO
-    assert holds(replace(limit, true_on="compute capability 3.5"), found) is Holds.NOT_ANY_MORE
+    assert holds(limit, result) is Holds.NO
+    assert holds(replace(limit, true_on="compute capability 3.5"), result) is Holds.NOT_ANY_MORE
     latency = a_claim(measure=Latency("global memory", over="shared memory"), holds_in=Bounds(20, 30))
     assert holds(latency, Answer(31.0, 30.1, 32.0, "31×", "")) is Holds.MORE
     assert holds(latency, Answer(31.0, 29.9, 32.0, "31×", "")) is Holds.UNDECIDED
@@ -119,8 +119,8 @@ def test_the_interval_of_a_latency_contains_those_of_every_stored_sheet_of_the_m
 
 
 def test_reads_of_a_and_of_b_are_told_apart() -> None:
-    found = [Reads("naive", Block(16, 16), 64, 32, 16, matrix).on(CPU) for matrix in "AB"]
-    assert [getattr(answer, "value", None) for answer in found] == [32, 64]
+    result = [Reads("naive", Block(16, 16), 64, 32, 16, matrix).on(CPU) for matrix in "AB"]
+    assert [getattr(answer, "value", None) for answer in result] == [32, 64]
 
 
 def test_no_difference_is_not_faster() -> None:
@@ -155,8 +155,8 @@ def test_rates_of_two_problems_are_compared_per_byte(measured: Measured) -> None
 def test_a_case_is_picked_by_block_and_size(measured: Measured) -> None:
     both = [measured("naiveGmem", [1.0], block=Block(side, side)) for side in (16, 32)]
     here = Here(Run.of(Description(), [*both, measured("naiveGmem", [1.0], n=8192)]), "cuda:0")
-    found = [Pick("transpose", "naiveGmem", Block(32, 32), n).of(here) for n in (4096, 8192, 1)]
-    assert [getattr(row, "n", row) for row in found] == [4096, 8192, Missing.NOT_IN_RUN]
+    result = [Pick("transpose", "naiveGmem", Block(32, 32), n).of(here) for n in (4096, 8192, 1)]
+    assert [getattr(row, "n", row) for row in result] == [4096, 8192, Missing.NOT_IN_RUN]
     assert getattr(Pick("transpose", "naiveGmem", Block(16, 16)).of(here), "block_x", None) == 16
 
 
@@ -239,9 +239,9 @@ def test_reproduce_measures_latencies_of_the_gpus_of_a_run(measured: Measured, m
 
     monkeypatch.setattr("smembench.studies.reproduce.devices.repeated", sheet)
     cases = [measured("copyGmem", FAST, device=device) for device in ("cpu", "cuda:0", "cuda:1")]
-    found = probed(Run.of(Description(), cases))
+    result = probed(Run.of(Description(), cases))
     assert asked == [("cuda:0", ["latency"]), ("cuda:1", ["latency"])]
-    assert [(here.device, here.latency) for here in found] == [
+    assert [(here.device, here.latency) for here in result] == [
         ("cuda:0", {"global memory": (600.0, 600.0, 600.0)}),
         ("cuda:1", {}),
     ]
@@ -250,6 +250,6 @@ def test_reproduce_measures_latencies_of_the_gpus_of_a_run(measured: Measured, m
 
 def test_a_figure_of_several_processes_has_an_interval_that_contains_all_of_theirs() -> None:
     made = [Figure.of("L2 cache", "cycles", [float(at + step) for step in range(9)], "") for at in (200, 210, 260)]
-    found = sheets._over(made)
-    assert (found.value, found.low, found.high) == (214, made[0].low, made[2].high)
+    result = sheets._over(made)
+    assert (result.value, result.low, result.high) == (214, made[0].low, made[2].high)
     assert sheets._over([*made, Figure.missing("L2 cache", Status.FAILED, "no")]).reason == "no"

@@ -143,9 +143,9 @@ def test_a_claims_numbers_stand_in_its_place_in_the_document() -> None:
         text = the_document(document).casefold()
         places = dict.fromkeys(re.escape(claim.place.casefold()) for claim in claims)
         parts = re.split(f"({'|'.join(places)})", text)
-        found = list(zip(parts[1::2], parts[2::2], strict=True))
+        result = list(zip(parts[1::2], parts[2::2], strict=True))
         for claim in claims:
-            own = [part for place, part in found if place == claim.place.casefold()]
+            own = [part for place, part in result if place == claim.place.casefold()]
             assert own, f"{claim.place} is no place in {document}"
             numbers = NUMBER.findall(" ".join(own))
             absent += [(claim.says, number) for number in NUMBER.findall(claim.says) if number not in numbers]

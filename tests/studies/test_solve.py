@@ -16,7 +16,7 @@ from smembench.studies.solve.grade import Grade, graded
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 
-NAMED = [pytest.param(each, id=each.name) for each in EXERCISES.values()]
+NAMED = [pytest.param(item, id=item.name) for item in EXERCISES.values()]
 Edits = Sequence[tuple[str, str]]
 
 
@@ -223,10 +223,10 @@ def test_a_wrong_answer_gets_a_teachers_verdict(
     name: str, edits: Edits, verdict: list[str | tuple[str, str]], tmp_path: Path
 ) -> None:
     text = edited(EXERCISES[name].solution.read_text(), edits)
-    found = said(grade_of(name, tmp_path, text))
-    expected = [each if isinstance(each, str) else f"line {line_of(text, each[0])}: {each[1]}" for each in verdict]
-    assert [sentence[: len(words)] for sentence, words in zip(found, expected, strict=False)] == expected, found
-    assert len(found) == len(expected), found
+    result = said(grade_of(name, tmp_path, text))
+    expected = [item if isinstance(item, str) else f"line {line_of(text, item[0])}: {item[1]}" for item in verdict]
+    assert [sentence[: len(words)] for sentence, words in zip(result, expected, strict=False)] == expected, result
+    assert len(result) == len(expected), result
 
 
 @pytest.mark.parametrize(("name", "edits"), RIGHT)

@@ -72,10 +72,10 @@ def test_types_constants_and_multiples_are_triton_s(function: Any) -> None:
     bind = jit.create_function_from_signature(function.signature, function.params, backend)
     random = Random(0)
     for _ in range(300):
-        pairs = {each.name: drawn(random, each) for each in function.params}
+        pairs = {item.name: drawn(random, item) for item in function.params}
         bound, special, options = bind(**{name: theirs for name, (_, theirs) in pairs.items()})
         _, types, _, attributes = function._pack_args(backend, {}, bound, special, options)
-        divisible = {function.arg_names[place] for (place,), found in attributes.items() if found}
+        divisible = {function.arg_names[place] for (place,), result in attributes.items() if result}
         values = {name: ours for name, (ours, _) in pairs.items()}
         assert specialization(function, values) == (types, divisible), values
 

@@ -39,26 +39,26 @@ def nothing(case: Case) -> None:
 
 
 def test_candidates_fit_a_block_and_compute_the_problem() -> None:
-    found = search(BASE, registry.names("transpose"), nothing)
-    assert found.predicted_slow == 0
-    assert not {"memcpy", "copyGmem"} & {case.kernel for case in found.cases}
-    for case in found.cases:
+    result = search(BASE, registry.names("transpose"), nothing)
+    assert result.predicted_slow == 0
+    assert not {"memcpy", "copyGmem"} & {case.kernel for case in result.cases}
+    for case in result.cases:
         kernel = registry.kernel_of(case)
         assert kernel.static_bytes(case) <= STATIC_SHARED_BYTES
         if case.block is not None:
             assert THREADS[0] <= case.block.x * case.block.y <= THREADS[1]
-    assert len(set(found.cases)) == len(found.cases)
+    assert len(set(result.cases)) == len(result.cases)
 
 
 def test_blocks_that_a_kernel_refuses_are_counted() -> None:
-    found = search(Case("matmul", "", "cuda:0", "float32", 64, 64, 64), ["tiled"], nothing)
-    assert [case.block for case in found.cases] == [Block(8, 8), Block(16, 16), Block(32, 32)]
-    assert found.over_limits > 0
+    result = search(Case("matmul", "", "cuda:0", "float32", 64, 64, 64), ["tiled"], nothing)
+    assert [case.block for case in result.cases] == [Block(8, 8), Block(16, 16), Block(32, 32)]
+    assert result.over_limits > 0
 
 
 def test_a_kernel_is_tried_in_its_own_blocks_too() -> None:
-    found = search(Case("matmul", "", "cuda:0", "float32", 1025, 1025, 1025), ["slicedK12x6"], nothing)
-    assert Block(16, 24) in {case.block for case in found.cases}
+    result = search(Case("matmul", "", "cuda:0", "float32", 1025, 1025, 1025), ["slicedK12x6"], nothing)
+    assert Block(16, 24) in {case.block for case in result.cases}
 
 
 def test_candidates_with_much_more_traffic_are_left_out() -> None:
@@ -67,24 +67,24 @@ def test_candidates_with_much_more_traffic_are_left_out() -> None:
             sectors=65.0 if case.block == Block(8, 8) else 2.0, wavefronts=33.0 if case.pad == 0 else 8.0
         )
 
-    found = search(BASE, SMEM, predict)
-    assert {case.pad for case in found.cases} == {1, 2}
-    assert Block(8, 8) not in {case.block for case in found.cases}
-    assert found.predicted_slow > 0
+    result = search(BASE, SMEM, predict)
+    assert {case.pad for case in result.cases} == {1, 2}
+    assert Block(8, 8) not in {case.block for case in result.cases}
+    assert result.predicted_slow > 0
 
 
 def test_a_candidate_is_left_where_one_has_the_fewest_sectors_and_another_the_fewest_wavefronts() -> None:
     costs = {1: PredictedCost(sectors=100.0, wavefronts=1.0), 2: PredictedCost(sectors=1.0, wavefronts=10.0)}
-    found = search(BASE, SMEM, lambda case: costs[case.pad or 2])
-    assert {case.pad for case in found.cases} == {0, 2}
+    result = search(BASE, SMEM, lambda case: costs[case.pad or 2])
+    assert {case.pad for case in result.cases} == {0, 2}
 
 
 def test_the_model_leaves_out_columns_written_straight_to_memory_and_32_way_conflicts() -> None:
     def only(case: Case) -> PredictedCost | None:
         return predicted_cost(case) if case.block == Block(32, 32) else PredictedCost(1e12, 1e12)
 
-    found = search(BASE, ("naiveGmem", *SMEM), only)
-    assert {case.kernel for case in found.cases} == {"transposeSmemPad"}
+    result = search(BASE, ("naiveGmem", *SMEM), only)
+    assert {case.kernel for case in result.cases} == {"transposeSmemPad"}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_file_of_the_best_case_measures_that_case(case: Case) -> None:
 def test_the_final_has_the_interval_that_other_tables_have(measured: Callable[..., Measurement]) -> None:
     """It covers what differs between rounds, and a single round does not show that."""
     one = measured("transposeSmem", [1.0, 1.01, 1.0, 1.01, 1.1, 1.11])
-    three = replace(one, samples=tuple(replace(each, round=at // 2) for at, each in enumerate(one.samples)), rounds=3)
+    three = replace(one, samples=tuple(replace(item, round=at // 2) for at, item in enumerate(one.samples)), rounds=3)
     widths = []
     for measurement, notes in ((replace(one, rounds=1), 1), (three, 0)):
         section = finals(Tuned(one.case, [one.case], [measurement]))

@@ -17,44 +17,44 @@ def asked(model: str, count: int, sizes: tuple[float, ...] = (0.03,)) -> Found:
     return study(Task(model, count, quiet, slow, seed=1, sizes=sizes))
 
 
-def share(found: Found, what: str) -> float:
-    return found[what, "yes"] / found[what, "of"]
+def share(result: Found, what: str) -> float:
+    return result[what, "yes"] / result[what, "of"]
 
 
 @pytest.mark.parametrize("count", FEW)
 def test_three_percent_beyond_the_measured_variation_is_found(count: int) -> None:
-    found = asked("measured", count)
-    assert share(found, "3.0% slower in all metrics") == 1
-    assert share(found, "3.0% slower in a metric of memory") >= 0.9
-    assert share(found, "3.0% beyond the edge in a metric of memory") >= 0.9
-    assert share(found, "3.0% beyond the edge in a metric limited by power") >= 0.9
-    assert share(found, "false alarms") <= 0.002
+    result = asked("measured", count)
+    assert share(result, "3.0% slower in all metrics") == 1
+    assert share(result, "3.0% slower in a metric of memory") >= 0.9
+    assert share(result, "3.0% beyond the edge in a metric of memory") >= 0.9
+    assert share(result, "3.0% beyond the edge in a metric limited by power") >= 0.9
+    assert share(result, "false alarms") <= 0.002
 
 
 @pytest.mark.parametrize("count", FEW)
 def test_three_percent_beyond_the_published_variation_is_found(count: int) -> None:
-    found = asked("published", count)
-    assert share(found, "3.0% slower in all metrics") >= 0.95
-    assert share(found, "3.0% beyond the edge in a metric of memory") >= 0.85
+    result = asked("published", count)
+    assert share(result, "3.0% slower in all metrics") >= 0.95
+    assert share(result, "3.0% beyond the edge in a metric of memory") >= 0.85
     if count > 8:  # eight GPUs do not tell how wide a metric varies that is limited by power
-        assert share(found, "3.0% beyond the edge in a metric limited by power") >= 0.9
-    assert share(found, "false alarms") <= 0.005
+        assert share(result, "3.0% beyond the edge in a metric limited by power") >= 0.9
+    assert share(result, "false alarms") <= 0.005
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_variation_makes_many_alarms(model: str) -> None:
-    found = study(Task(model, 64, 10, 0, seed=2, sizes=()))
-    assert share(found, "false alarms") <= 0.02
+    result = study(Task(model, 64, 10, 0, seed=2, sizes=()))
+    assert share(result, "false alarms") <= 0.02
 
 
 def test_slow_gpus_do_not_hide_each_other() -> None:
-    found = asked("published, a fifth slow", 64)
-    assert share(found, "3.0% slower in all metrics") == 1
-    assert share(found, "false alarms") <= 0.002
+    result = asked("published, a fifth slow", 64)
+    assert share(result, "3.0% slower in all metrics") == 1
+    assert share(result, "false alarms") <= 0.002
 
 
 def test_what_is_within_the_threshold_is_not_named() -> None:
-    found: Found = Counter()
+    result: Found = Counter()
     for count in (8, 64):
-        found += asked("measured", count, sizes=(0.005,))
-    assert share(found, "0.5% slower in all metrics") == 0
+        result += asked("measured", count, sizes=(0.005,))
+    assert share(result, "0.5% slower in all metrics") == 0

@@ -32,15 +32,15 @@ def code_of(kernel: str, compiler: str, capability: str) -> bytes:
     ("kernel", "compiler"), [("tiled", "numba"), ("tiled", "nvrtc"), ("transposeSmemPad", "numba")]
 )
 def test_mnemonics_guards_widths_and_targets_are_nvdisasms(kernel: str, compiler: str, capability: str) -> None:
-    found = list(compared(capability, code_of(kernel, compiler, capability)))
-    assert {check.name for check in found} >= {"mnemonic", "guard", "width"}
-    assert [check for check in found if check.here != check.shown] == []
+    result = list(compared(capability, code_of(kernel, compiler, capability)))
+    assert {check.name for check in result} >= {"mnemonic", "guard", "width"}
+    assert [check for check in result if check.here != check.shown] == []
 
 
 def test_another_instruction_than_the_one_shown_is_noticed() -> None:
     code = code_of("transposeSmemPad", "numba", "9.0")
     words, shown = instructions(code), disassembled(code)
-    load = next(place for place, each in enumerate(shown) if each["opcode"] == "LDS")
+    load = next(place for place, item in enumerate(shown) if item["opcode"] == "LDS")
     low, high = words[load]
     for word, name in (((low ^ 0x1000, high), "guard"), ((low, high ^ 0x200), "width"), ((low ^ 4, high), "mnemonic")):
         differing = {check.name for check in checks("9.0", load, word, shown[load]) if check.here != check.shown}

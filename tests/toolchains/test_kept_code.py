@@ -105,15 +105,15 @@ def test_the_oldest_files_are_deleted(compiler: Compiler, tmp_path: Path, monkey
 
 def test_a_compilers_code_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = []
+    result = []
     for _ in range(2):
         monkeypatch.setattr(machine_codes, "_compiled", {})
-        found.append(machine_codes.machine_code(CASE, "9.0"))
-    if found[0] is None:
+        result.append(machine_codes.machine_code(CASE, "9.0"))
+    if result[0] is None:
         pytest.skip("needs NVVM and nvJitLink: pip install 'smembench[cu13]'")
     assert [*(tmp_path / "smembench").iterdir()]
-    assert found[1] == found[0]
-    assert found[1].lined == found[0].lined
+    assert result[1] == result[0]
+    assert result[1].lined == result[0].lined
 
 
 ON_THE_CPU = """

@@ -38,12 +38,12 @@ FIGURES = ("conflict_degree", "wavefronts_per_request", "sectors_per_request", "
 def predictions(kernel: str) -> tuple[str, list[Any]]:
     """What explain says, and the figures of each access."""
     (case, *_) = cases(kernel, Axes(), n=128)
-    found = explain(case, "9.0")
-    costs = costs_dict(found)
-    accesses = [each for memory in ("shared", "global", "constant") for each in costs[memory]]
-    return " ".join(sentences(found)), [
+    result = explain(case, "9.0")
+    costs = costs_dict(result)
+    accesses = [item for memory in ("shared", "global", "constant") for item in costs[memory]]
+    return " ".join(sentences(result)), [
         *costs["mistakes"],
-        *([each.get(name) for name in FIGURES] for each in accesses),
+        *([item.get(name) for name in FIGURES] for item in accesses),
     ]
 
 
@@ -67,8 +67,8 @@ def test_predictions_are_those_of_nvvms_ptx_and_functions_of_libdevice_are_refus
 
 def summed(x: Any) -> Any:
     y, total = x.copy(), 0.0
-    for each in x:
-        total += each
+    for item in x:
+        total += item
     return total, y, [total]
 
 
@@ -93,7 +93,7 @@ if __name__ == "__main__":
     try:
         explain_function(sines, grid=1, block=32, args=(np.zeros(1), np.zeros(1)), capability="9.0")
     except UsageError as error:
-        found = {kernel: predictions(kernel) for kernel in ALIKE}
+        result = {kernel: predictions(kernel) for kernel in ALIKE}
         # The first code for the CPU in this process: Numba makes its types now, as a program beside would.
         assert njit(summed)(np.ones(4))[0] == 4
-        print(json.dumps([str(error), found]))
+        print(json.dumps([str(error), result]))

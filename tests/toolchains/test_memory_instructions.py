@@ -88,8 +88,8 @@ def test_instructions_of_a_region_are_issued_equally_often() -> None:
     ],
 )
 def test_a_guard_is_another_after_its_predicate_may_have_been_set(between: Instruction, since: int) -> None:
-    found = guards([memory(LDS, guard=9), between, memory(STG, guard=9), memory(STG)])
-    assert [found[0], *found[2:]] == [Guard(9), Guard(9, since), Guard()]
+    result = guards([memory(LDS, guard=9), between, memory(STG, guard=9), memory(STG)])
+    assert [result[0], *result[2:]] == [Guard(9), Guard(9, since), Guard()]
 
 
 def test_an_asynchronous_copy_is_a_load_and_a_store() -> None:

@@ -191,7 +191,7 @@ def test_intrinsics_are_the_instructions_that_numba_makes_of_them(problem: str, 
         every = [access for word in instructions(code) for access in accesses(word)]
         kinds = Counter(map(mnemonic, opcodes(code)))
         counts = {kind: kinds[kind] for kind in ("FFMA", "HMMA", "LDSM", "LDGSTS")}
-        return Counter((each.space, each.kind, each.width) for each in every), counts
+        return Counter((element.space, element.kind, element.width) for element in every), counts
 
     assert counted(compiled(case, program, "9.0")) == counted(BY_NUMBA.machine_code(case, program, "9.0")[1])
 
@@ -202,7 +202,10 @@ def test_an_index_may_be_a_literal() -> None:
         store_vector(out, 4, load_vector(inp, 8))
 
     code = instructions(compiled(*copying(copy), "9.0"))
-    assert sorted((each.kind, each.width) for word in code for each in accesses(word)) == [("load", 16), ("store", 16)]
+    assert sorted((element.kind, element.width) for word in code for element in accesses(word)) == [
+        ("load", 16),
+        ("store", 16),
+    ]
 
 
 @needs_mlir
@@ -231,9 +234,9 @@ def test_an_array_of_the_module_has_its_name_where_the_host_looks_for_it(
     assert program.constant in ("", variable)
     symbols = ELFFile(BytesIO(compiled(case, program, "9.0"))).get_section_by_name(".symtab")
     assert isinstance(symbols, SymbolTableSection)
-    [found] = symbols.get_symbol_by_name(variable) or [None]
-    assert found
-    assert (found["st_info"]["bind"], found["st_size"]) == (bound, 36 if program.constant else 4 * MOST_BLOCKS)
+    [result] = symbols.get_symbol_by_name(variable) or [None]
+    assert result
+    assert (result["st_info"]["bind"], result["st_size"]) == (bound, 36 if program.constant else 4 * MOST_BLOCKS)
 
 
 @pytest.fixture

@@ -33,15 +33,15 @@ def test_code_with_lines_is_the_code_of_a_launch(
     def without_lines(*given: Any, **options: Any) -> Any:
         return compile_(*given, **options | {"lineinfo": False})
 
-    found = []
+    result = []
     monkeypatch.setattr(numba, "kept", lambda case, toolchain, decides, made: made())
     for compiled in (compile_, without_lines):
         monkeypatch.setattr(cuda, "compile", compiled)
         try:
-            found.append(link(by_nvvm(chosen, numba_kernel(chosen), "9.0"), "90", at_link_time=True)[1])
+            result.append(link(by_nvvm(chosen, numba_kernel(chosen), "9.0"), "90", at_link_time=True)[1])
         except Exception as error:
             pytest.skip(f"no machine code without NVIDIA's compiler libraries: {error}")
-    lined, plain = found
+    lined, plain = result
     words = instructions(plain)
     assert instructions(lined) == words
     assert len({*source_lines(lined, len(words))}) > len({*source_lines(plain, len(words))})

@@ -135,10 +135,10 @@ def test_triton_compiles_a_kernel(kernel: Kernel, n: int, dtype: str) -> None:
     assert entry(done.asm["cubin"]) == done.metadata.name
     assert done.metadata.shared > 0
     assert "mma.sync" not in done.asm["ptx"] or dtype == "float64", "float32 is multiplied in float32"
-    found = machine_code(case, "9.0")
-    assert found
-    assert 0 < found.registers <= 255
-    assert found.spilled_bytes == 0
+    result = machine_code(case, "9.0")
+    assert result
+    assert 0 < result.registers <= 255
+    assert result.spilled_bytes == 0
 
 
 @needs_triton

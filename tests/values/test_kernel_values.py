@@ -33,14 +33,14 @@ def verify(case: Case, kernel: Kernel | None = None) -> None:
 
 def chosen_cases() -> list[list[Case]]:
     """All sizes of one variant of each kernel whose tile is the block."""
-    found: list[list[Case]] = []
+    result: list[list[Case]] = []
     for kernel in NUMBA:
         alone = kernel.problem == "reduction"  # its sizes and blocks are those of test_reduction_values.py
         allowed = [] if alone else [case for case in ragged(kernel) if by_ptx.follows(kernel, case.dtype)]
         variants = [*grouped(allowed, lambda case: (case.dtype, case.block, case.pad)).values()]
         if variants:
-            found.append(variants[APART * len(found) % len(variants)])
-    return found
+            result.append(variants[APART * len(result) % len(variants)])
+    return result
 
 
 @pytest.mark.parametrize("cases", [pytest.param(cases, id=cases[0].id) for cases in chosen_cases()])
@@ -81,19 +81,19 @@ def off_by_one(out: Any, inp: Any, nx: Any, ny: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "found"),
+    ("function", "result"),
     [
         pytest.param(without_bounds, r"array 1\[\d+\], and array 1 has 35 elements", id="a write beside the output"),
         pytest.param(off_by_one, "7 of 35 elements differ, the first at index 4", id="rows left out"),
     ],
 )
-def test_a_mistake_is_caught(function: Any, found: str) -> None:
+def test_a_mistake_is_caught(function: Any, result: str) -> None:
     def build(case: Case) -> NumbaKernel:
         grid, block = covering(case.n, case.m, block_of(case)), block_of(case)
         return NumbaKernel(function, grid=grid, block=block, variant=function.__name__)
 
     kernel = cuda_kernel("transpose", "naiveGmem")
-    with pytest.raises(AssertionError, match=found):
+    with pytest.raises(AssertionError, match=result):
         verify(case_of(kernel, 5, 7, block=Block(4, 4)), replace(kernel, build=build))
 
 

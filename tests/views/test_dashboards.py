@@ -34,27 +34,32 @@ def exported(run: Run, form: str) -> Any:
 
 
 def test_google_benchmark_has_a_repetition_per_round(run: Run) -> None:
-    found = exported(run, "gbench")
-    assert {"context", "benchmarks"} == {*found}
+    result = exported(run, "gbench")
+    assert {"context", "benchmarks"} == {*result}
     named = run.rows[0].case_id
-    assert [(each["run_name"], each["repetition_index"], each["iterations"]) for each in found["benchmarks"]] == [
+    assert [(item["run_name"], item["repetition_index"], item["iterations"]) for item in result["benchmarks"]] == [
         (named, 0, 3),
         (named, 1, 1),
     ]
-    assert [each["real_time"] for each in found["benchmarks"]] == [1e6 * median([2.0, 2.2, 1.8]), 2.4e6]
-    assert {each["time_unit"] for each in found["benchmarks"]} == {"ns"}
-    assert [each["real_time"] for each in exported(replace(run, samples={}), "gbench")["benchmarks"]] == [2e6]
+    assert [item["real_time"] for item in result["benchmarks"]] == [1e6 * median([2.0, 2.2, 1.8]), 2.4e6]
+    assert {item["time_unit"] for item in result["benchmarks"]} == {"ns"}
+    assert [item["real_time"] for item in exported(replace(run, samples={}), "gbench")["benchmarks"]] == [2e6]
 
 
 def test_smaller_is_better_has_medians_with_their_interval(run: Run) -> None:
-    (found,) = exported(run, "smaller")
-    assert (found["name"], found["unit"], found["value"], found["range"]) == (run.rows[0].case_id, "µs", 2000.0, "± 20")
+    (result,) = exported(run, "smaller")
+    assert (result["name"], result["unit"], result["value"], result["range"]) == (
+        run.rows[0].case_id,
+        "µs",
+        2000.0,
+        "± 20",
+    )
 
 
 def test_bencher_has_latency_in_ns_between_its_ends(run: Run) -> None:
-    (found,) = exported(run, "bmf").items()
-    latency = found[1]["latency"]
-    assert found[0] == run.rows[0].case_id
+    (result,) = exported(run, "bmf").items()
+    latency = result[1]["latency"]
+    assert result[0] == run.rows[0].case_id
     assert (latency["value"], latency["lower_value"], latency["upper_value"]) == pytest.approx((2e6, 1.98e6, 2.02e6))
     bare = replace(run, rows=[replace(run.rows[0], uncertainty=None, precision=None)])
     assert {*next(iter(exported(bare, "bmf").values()))["latency"]} == {"value"}
@@ -68,9 +73,9 @@ def test_nvbench_has_a_state_per_gpu_case_and_is_read_back(run: Run, tmp_path: P
     (state,) = bench["states"]
     row, back = run.rows[0], load(file)
     assert bench["name"] == row.case_id.replace("/cuda:0/", "/")
-    values = {each["tag"]: each["data"][0]["value"] for each in state["summaries"]}
+    values = {item["tag"]: item["data"][0]["value"] for item in state["summaries"]}
     assert float(values["nv/cold/time/gpu/mean"]) == pytest.approx(fmean([2.0, 2.2, 1.8, 2.4]) / 1e3)
-    assert [(each.elapsed_ms, each.samples, each.bytes) for each in back.rows] == [(2.0, 4, row.bytes)]
+    assert [(item.elapsed_ms, item.samples, item.bytes) for item in back.rows] == [(2.0, 4, row.bytes)]
     device = back.description.device("cuda:0")
     assert device is not None
     assert device.compute_capability == "9.0"

@@ -59,10 +59,10 @@ def access(kind: str, addresses: tuple[int | None, ...], width: int) -> SharedAc
 def test_the_words_in_conflict_are_marked_by_their_bank(
     kernel: str, block: str, dtype: str, expected: dict[int, int]
 ) -> None:
-    found = case(kernel, block, dtype)
-    lines = drawn(found)
+    result = case(kernel, block, dtype)
+    lines = drawn(result)
     assert marks(lines) == expected
-    assert max(expected.values()) == explain(found).degree("load")
+    assert max(expected.values()) == explain(result).degree("load")
     assert max(map(len, lines)) <= SCREEN
 
 

@@ -100,19 +100,19 @@ def test_what_two_gpus_cannot_tell_is_said_with_the_short_name_of_the_metric() -
 
 
 def test_a_large_fleet_names_those_that_stand_out_and_counts_the_others() -> None:
-    found = verdict_of(60, gpu17=Special(slow=0.1), gpu40=Special(slow={"tiled": 0.04}))
-    _, devices = fleet_sections(found, fine=True)
+    outcome = verdict_of(60, gpu17=Special(slow=0.1), gpu40=Special(slow={"tiled": 0.04}))
+    _, devices = fleet_sections(outcome, fine=True)
     assert column(devices, "device")[:2] == ["node2 cuda:1", "node5 cuda:0"]
     assert len(devices.cells) == 16
     assert devices.notes[0].startswith("and 44 GPUs more, all within ±0.")
-    assert len(records(result(found).text("csv"))) == 60 * len(TIMES)
+    assert len(records(result(outcome).text("csv"))) == 60 * len(TIMES)
 
 
 def test_of_one_gpu_the_times_are_shown_and_nothing_is_called_fast_or_slow() -> None:
-    found = verdict_of(1)
-    (section,) = fleet_sections(found, fine=True)
+    outcome = verdict_of(1)
+    (section,) = fleet_sections(outcome, fine=True)
     assert column(section, "metric")[0] == "memcpy"
-    assert headline(found) == "1 GPU on 1 host: nothing to compare with"
+    assert headline(outcome) == "1 GPU on 1 host: nothing to compare with"
 
 
 def test_equal_failures_of_many_gpus_are_one_line() -> None:
@@ -123,7 +123,7 @@ def test_equal_failures_of_many_gpus_are_one_line() -> None:
 
 def test_a_kernel_with_several_metrics_has_what_tells_them_apart() -> None:
     """Its element type, which all of its cases have, is not worth a word, though other kernels have another."""
-    (group,) = (found := judge(made_fleet(4))).groups
+    (group,) = (outcome := judge(made_fleet(4))).groups
 
     def chain(one: Metric, n: int) -> Metric:
         changed: dict[str, Any] = {"problem": "latency", "kernel": "globalChain", "dtype": "int32", "m": 64, "n": n}
@@ -133,7 +133,7 @@ def test_a_kernel_with_several_metrics_has_what_tells_them_apart() -> None:
 
     first, second, *others = group.metrics
     chains = [chain(first, 1024), chain(second, 2048)]
-    names = metric_names(replace(found, groups=[replace(group, metrics=[*chains, *others])]))
+    names = metric_names(replace(outcome, groups=[replace(group, metrics=[*chains, *others])]))
     assert list(names.values()) == ["globalChain 64x1024", "globalChain 64x2048", "transposeSmemPad", "tiled"]
 
 
@@ -166,14 +166,14 @@ def test_the_median_is_in_the_middle_and_the_farthest_at_the_ends() -> None:
 
 
 def test_json_has_every_figure_with_the_state_of_its_gpu(fleet: Verdict) -> None:
-    found = json.loads(result(fleet).text("json"))
-    assert found["fleet"]["exit_code"] == 3
-    assert [device["slow"] for device in found["devices"]] == [place in (3, 5) for place in range(16)]
-    assert list(found["devices"][6]["failed"].values()) == ["failed: LaunchError: out of luck"]
-    assert len(found["figures"]) == 16 * len(TIMES) - 1
-    figure = next(one for one in found["figures"] if (one["host"], one["device"]) == ("node0", "cuda:3"))
+    outcome = json.loads(result(fleet).text("json"))
+    assert outcome["fleet"]["exit_code"] == 3
+    assert [device["slow"] for device in outcome["devices"]] == [place in (3, 5) for place in range(16)]
+    assert list(outcome["devices"][6]["failed"].values()) == ["failed: LaunchError: out of luck"]
+    assert len(outcome["figures"]) == 16 * len(TIMES) - 1
+    figure = next(one for one in outcome["figures"] if (one["host"], one["device"]) == ("node0", "cuda:3"))
     assert (figure["throttle_reasons"], figure["pcie_width"], figure["nvlinks_up"]) == ("sw_power_cap", 16, 18)
-    assert found["slow"][0]["reasons"][0]["against"] == "the fleet"
+    assert outcome["slow"][0]["reasons"][0]["against"] == "the fleet"
     assert result(fleet).text("markdown").count("| memcpy") == 1
 
 
@@ -199,16 +199,16 @@ def test_processes_that_measure_the_same_cpu_are_metrics_of_their_own(fleet: Ver
     numbered = [
         replace(one, host="a", device="cpu", info=None, number=n + 1) for n, one in enumerate(fleet.fleet.members)
     ]
-    found = replace(fleet, fleet=replace(fleet.fleet, members=numbered))
-    assert [json.loads(line)["device"] for line in json_lines(found).splitlines()][:2] == ["cpu #1", "cpu #2"]
-    series = [line for line in open_metrics(found).splitlines() if line.startswith("smembench_fleet_device_ok{")]
+    outcome = replace(fleet, fleet=replace(fleet.fleet, members=numbered))
+    assert [json.loads(line)["device"] for line in json_lines(outcome).splitlines()][:2] == ["cpu #1", "cpu #2"]
+    series = [line for line in open_metrics(outcome).splitlines() if line.startswith("smembench_fleet_device_ok{")]
     assert len({line.rpartition(" ")[0] for line in series}) == 16
 
 
 def test_a_fleet_without_figures_is_shown(fleet: Verdict) -> None:
     silent = [replace(one, run=None, reason="no answer") for one in fleet.fleet.members]
-    found = judge(replace(fleet.fleet, members=silent))
-    assert fleet_sections(found, fine=True) == []
-    assert headline(found) == "16 GPUs on 2 hosts: nothing to compare with, 16 failed"
-    assert fleet_lines(found) == ["failed: 16 devices (node0 cuda:0, …): no answer"]
-    assert records(result(found).text("csv")) == []
+    outcome = judge(replace(fleet.fleet, members=silent))
+    assert fleet_sections(outcome, fine=True) == []
+    assert headline(outcome) == "16 GPUs on 2 hosts: nothing to compare with, 16 failed"
+    assert fleet_lines(outcome) == ["failed: 16 devices (node0 cuda:0, …): no answer"]
+    assert records(result(outcome).text("csv")) == []

@@ -28,8 +28,8 @@ def product(measured: Measured, kernel: str, n: int, ms: float, block: int = 16)
     return measured(kernel, times, problem="matmul", device=device, n=n, block=blocks)
 
 
-def run_of(found: Sequence[Measurement]) -> Run:
-    return Run([row_of("run", measurement, relate(found)) for measurement in found])
+def run_of(result: Sequence[Measurement]) -> Run:
+    return Run([row_of("run", measurement, relate(result)) for measurement in result])
 
 
 def test_a_gpu_pays_from_the_size_from_which_on_it_is_faster_at_every_larger_one(measured: Measured) -> None:
@@ -40,9 +40,9 @@ def test_a_gpu_pays_from_the_size_from_which_on_it_is_faster_at_every_larger_one
         "never": {16: 5.0, 32: 20.0, 64: 64.1},  # within the noise
         "once": {64: 1.0},
     }
-    found = [product(measured, "cpu", n, ms) for n, ms in reversed(CPU.items())]
-    found += [product(measured, kernel, n, ms) for kernel, of in times.items() for n, ms in of.items()]
-    (section,) = where_it_pays(run_of(found))
+    result = [product(measured, "cpu", n, ms) for n, ms in reversed(CPU.items())]
+    result += [product(measured, kernel, n, ms) for kernel, of in times.items() for n, ms in of.items()]
+    (section,) = where_it_pays(run_of(result))
     assert [column.heading for column in section.columns] == ["size", "cpu ms", "always", "later", "twice", "never"]
     assert [line[0] for line in section.cells] == ["16×16×16", "32×32×32", "64×64×64"]
     assert section.cells[1][2:] == ["16.0 ±1.9 %", "2.00 ±1.9 %", "0.400 ±1.9 %", "0.400 ±1.9 %"]
@@ -53,10 +53,10 @@ def test_a_gpu_pays_from_the_size_from_which_on_it_is_faster_at_every_larger_one
 
 
 def test_of_several_blocks_the_fastest_of_each_size_stands_beside_the_cpu(measured: Measured) -> None:
-    found = [product(measured, "cpu", n, CPU[n]) for n in (16, 32)]
+    result = [product(measured, "cpu", n, CPU[n]) for n in (16, 32)]
     blocks = {(16, 16): 0.5, (16, 32): 2.0, (32, 16): 8.0, (32, 32): 2.0}
-    found += [product(measured, "naive", n, ms, block) for (n, block), ms in blocks.items()]
-    (section,) = where_it_pays(run_of(found))
+    result += [product(measured, "naive", n, ms, block) for (n, block), ms in blocks.items()]
+    (section,) = where_it_pays(run_of(result))
     assert [line[2] for line in section.cells] == ["2.00 ±1.9 %", "4.00 ±1.9 %"]
 
 

@@ -47,18 +47,18 @@ TRANSPOSES = {"copyGmem": [1.0] * 3, "naiveGmem": [4.0] * 3, "transposeSmem": [2
 PRODUCTS = {"cpu": [5e5] * 3, "naive": [2.0] * 3, "tiled": [1.0] * 3}
 
 
-def drawn(found: list[Section], *, encoding: str = "utf-8", terminal: bool = False, width: int = 80) -> str:
+def drawn(result: list[Section], *, encoding: str = "utf-8", terminal: bool = False, width: int = 80) -> str:
     """What a console writes."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
-    draw(Console(file=stream, width=width, force_terminal=terminal, highlight=False), found)
+    draw(Console(file=stream, width=width, force_terminal=terminal, highlight=False), result)
     stream.flush()
     return raw.getvalue().decode(encoding)
 
 
-def on_terminal(found: list[Section], width: int = 80) -> str:
+def on_terminal(result: list[Section], width: int = 80) -> str:
     """What a terminal shows, without its escape codes."""
-    return re.sub(r"\x1b\[[0-9;]*m", "", drawn(found, terminal=True, width=width))
+    return re.sub(r"\x1b\[[0-9;]*m", "", drawn(result, terminal=True, width=width))
 
 
 def tabulated(section: Section) -> list[dict[str, str]]:
@@ -81,17 +81,17 @@ def everything(rows: Rows) -> list[Section]:
 
 def test_rows_of_one_size_dtype_and_cache_make_a_section(rows: Rows) -> None:
     cold, small = rows(TRANSPOSES, cache="cold"), rows(TRANSPOSES, n=512)
-    found = sections(Run([*rows(TRANSPOSES), *cold, *small, *rows(PRODUCTS, problem="matmul")], RUN))
-    assert [section.heading.split(" · ")[1:3] for section in found] == [
+    result = sections(Run([*rows(TRANSPOSES), *cold, *small, *rows(PRODUCTS, problem="matmul")], RUN))
+    assert [section.heading.split(" · ")[1:3] for section in result] == [
         ["matrix transpose 4096×4096 float32", "warm cache"],
         ["matrix transpose 4096×4096 float32", "cold cache"],
         ["matrix transpose 512×512 float32", "warm cache"],
         ["matrix product 4096×4096×4096 float32", "warm cache"],
     ]
-    assert found[0].heading.startswith("H200 · ")
+    assert result[0].heading.startswith("H200 · ")
     both = [*rows({"cpu": [5.0]}, problem="matmul", device="cpu"), *rows({"naive": [1.0]}, problem="matmul")]
     assert sections(Run(both, RUN))[0].heading.startswith("H200 and EPYC · ")
-    assert found[0].heading.endswith(" · numba 0.68, numba-cuda 0.30")
+    assert result[0].heading.endswith(" · numba 0.68, numba-cuda 0.30")
 
 
 def test_a_transpose_shows_times_bandwidth_and_share_of_the_copy(rows: Rows) -> None:
@@ -292,10 +292,10 @@ def test_text_of_cells_is_not_taken_for_markup() -> None:
 
 
 def test_the_documents_stand_beside_what_was_measured(rows: Rows) -> None:
-    found = rows({**TRANSPOSES, "naiveGmem": []}, block=Block(16, 16))
+    result = rows({**TRANSPOSES, "naiveGmem": []}, block=Block(16, 16))
     other = rows({kernel: [2 * elapsed_ms[0]] for kernel, elapsed_ms in TRANSPOSES.items()}, block=Block(32, 32))
-    samples = {row.case_id: {0: TRANSPOSES[row.kernel] * 6} for row in found if row.ok}
-    figures, slides, *others = reproduction(Run([*found, *other], RUN, samples), why=True)
+    samples = {row.case_id: {0: TRANSPOSES[row.kernel] * 6} for row in result if row.ok}
+    figures, slides, *others = reproduction(Run([*result, *other], RUN, samples), why=True)
     copy, naive, *_ = figures.cells
     assert [column.heading for column in figures.columns] == [
         *("kernel", "Tesla M2090", "Tesla K40", "here, 16x16", "here, 32x32")
@@ -356,14 +356,14 @@ def test_only_what_the_documents_measured_stands_beside_them(rows: Rows) -> None
     here, other, larger = (
         {kernel: [factor * elapsed_ms] * 6 for kernel, (elapsed_ms, *_) in TRANSPOSES.items()} for factor in (1, 3, 4)
     )
-    found = [
+    result = [
         *rows(larger, block=Block(16, 16), n=8192),
         *rows(here, block=Block(16, 16)),
         *(replace(row, compiler="nvrtc") for row in rows(other, block=Block(16, 16))),
         *rows(other, block=Block(16, 16), device="cpu"),
     ]
-    samples = {row.case_id: {0: [row.elapsed_ms or 0.0] * 6} for row in found}
-    gpu, cpu, *claims = reproduction(Run(found, RUN, samples), why=True)
+    samples = {row.case_id: {0: [row.elapsed_ms or 0.0] * 6} for row in result}
+    gpu, cpu, *claims = reproduction(Run(result, RUN, samples), why=True)
     for section, device, factor in ((gpu, "H200", 1), (cpu, "EPYC", 3)):
         assert section.heading.startswith(f"{device} · ")
         assert [line[0] for line in section.cells] == list(TRANSPOSES)
@@ -405,16 +405,16 @@ def test_the_interval_covers_what_differs_between_rounds(rows: Rows) -> None:
 @pytest.mark.parametrize(("rounds", "said"), [(1, True), (2, True), (3, False)])
 def test_an_interval_of_few_rounds_is_noted(rows: Rows, rounds: int, said: bool) -> None:
     (row,) = rows({"memcpy": [1.0] * 9})
-    found = notes([replace(row, rounds=rounds, within_cache=None)])
-    assert any("fewer than three rounds" in note for note in found) == said
+    result = notes([replace(row, rounds=rounds, within_cache=None)])
+    assert any("fewer than three rounds" in note for note in result) == said
 
 
 def test_an_interval_from_before_it_covered_rounds_is_noted(rows: Rows) -> None:
     """A CSV by itself, without the samples that would tell."""
     (row,) = rows({"memcpy": [1.0] * 9})
     for uncertainty, said in ((None, True), (0.02, False)):
-        found = notes([replace(row, rounds=3, uncertainty=uncertainty, within_cache=None)])
-        assert any("that of samples alone" in note for note in found) == said
+        result = notes([replace(row, rounds=3, uncertainty=uncertainty, within_cache=None)])
+        assert any("that of samples alone" in note for note in result) == said
 
 
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
@@ -449,18 +449,18 @@ def stored(run: str) -> Run:
 @pytest.mark.parametrize("run", STORED)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_terminal_of_any_width_breaks_no_name_and_no_number(run: str, view: str) -> None:
-    found = VIEWS[view](stored(run))
+    result = VIEWS[view](stored(run))
     for width in (80, 100, 200):
-        shown = on_terminal(found, width)
+        shown = on_terminal(result, width)
         assert max(map(cell_len, shown.splitlines()), default=0) <= width
-        words = {word for section in found for line in section.cells for cell in line[:1] for word in cell.split()}
+        words = {word for section in result for line in section.cells for cell in line[:1] for word in cell.split()}
         assert not [word for word in words if word not in shown.split()]
         if width == 200:
             continue
-        figures = {word for section in found for line in section.cells for cell in line for word in cell.split()}
+        figures = {word for section in result for line in section.cells for cell in line for word in cell.split()}
         wide = {
             word
-            for section in found
+            for section in result
             for line in section.cells
             for cell, column in zip(line, section.columns, strict=True)
             if column.wide
@@ -535,9 +535,9 @@ def test_where_a_gpu_pays_says_which_times_have_not_converged(rows: Rows) -> Non
 def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) -> None:
     by_rows = rows(PRODUCTS, problem="matmul", n=512)
     by_columns = [replace(row, b_layout="columns") for row in by_rows]
-    found = groups([*by_rows, *by_columns])
-    assert found == [by_rows, by_columns]
-    assert [subject(group[0]) for group in found] == [
+    result = groups([*by_rows, *by_columns])
+    assert result == [by_rows, by_columns]
+    assert [subject(group[0]) for group in result] == [
         f"matrix product 512×512×512 float32{how} · warm cache" for how in ("", ", B by columns")
     ]
 

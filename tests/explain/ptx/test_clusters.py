@@ -302,16 +302,16 @@ def ptx() -> str:
 
 
 def results(name: str, arguments: Sequence[object], blocks: int, cluster: int, threads: int = 64, **more: int) -> None:
-    for found in run_source(ptx(), name, arguments, (blocks, 1, 1), (threads, 1, 1), cluster=(cluster, 1, 1), **more):
-        assert not found.mistakes
-        assert not found.unfollowed
+    for result in run_source(ptx(), name, arguments, (blocks, 1, 1), (threads, 1, 1), cluster=(cluster, 1, 1), **more):
+        assert not result.mistakes
+        assert not result.unfollowed
 
 
 def explained(
     name: str, arguments: Sequence[str], *, blocks: int = 4, cluster: int | None = 2, threads: int = 64, shared: int = 0
 ) -> Costs:
     call = Call(
-        (blocks,), (threads,), [parsed(each) for each in arguments], shared, None if cluster is None else (cluster,)
+        (blocks,), (threads,), [parsed(item) for item in arguments], shared, None if cluster is None else (cluster,)
     )
     return explain_ptx(parse(ptx()).kernels[name], call, title=name, filename="clusters.cu")
 
@@ -475,9 +475,9 @@ def test_a_barrier_of_one_block_waits_for_that_block_alone() -> None:
 )
 def test_an_access_outside_of_another_blocks_memory(rank: int, element: int, said: str) -> None:
     (mistake,) = (
-        each
-        for each in explained("too_far", ["int32[256]", str(rank), str(element)]).trace.mistakes
-        if each.kind == "outside"
+        item
+        for item in explained("too_far", ["int32[256]", str(rank), str(element)]).trace.mistakes
+        if item.kind == "outside"
     )
     assert mistake.text == said
 
@@ -540,4 +540,4 @@ def test_python_takes_a_cluster_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cluster", [None, 2])
 def test_a_wait_at_a_barrier_outside_of_shared_memory_is_no_crash(cluster: int | None) -> None:
     costs = explained("waits_outside", ["int32[256]", "100000"], cluster=cluster)
-    assert sum(each.requests for each in costs.memory) == 8
+    assert sum(item.requests for item in costs.memory) == 8

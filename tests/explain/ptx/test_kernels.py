@@ -345,13 +345,13 @@ def ptx() -> str:
 
 
 def launch(name: str, *arguments: Any, **geometry: Any) -> None:
-    for found in run_source(ptx(), name, arguments, **geometry):
-        assert not found.mistakes
-        assert not found.unfollowed
+    for result in run_source(ptx(), name, arguments, **geometry):
+        assert not result.mistakes
+        assert not result.unfollowed
 
 
 def towards_zero(a: Any, b: Any) -> Any:
-    a, b = (np.asarray(each, np.int64) for each in (a, b))
+    a, b = (np.asarray(item, np.int64) for item in (a, b))
     return np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
 
 
@@ -383,7 +383,7 @@ def test_64_bit_arithmetic() -> None:
         unsigned = x % 2**64
         wanted = [quotients[0], x - quotients[0] * 1000, quotients[1], unsigned // 10, x * 0x123456789ABCDEF >> 64]
         wanted += [unsigned * (2**64 - 1) >> 64, (x << (i & 63)) ^ (x >> (i & 31)), low * i]
-        assert got == [(each + 2**63) % 2**64 - 2**63 for each in wanted], i
+        assert got == [(item + 2**63) % 2**64 - 2**63 for item in wanted], i
 
 
 def test_floating_point_numbers_become_integers() -> None:
@@ -506,8 +506,8 @@ def test_constants_and_variables_with_initialisers() -> None:
 
 def test_constants_that_the_host_sets_are_unknown() -> None:
     a, out = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
-    (found,) = run_source(ptx(), "from_host", (a, out), block=(4, 1, 1))
-    assert [each.what for each in found.unfollowed] == ["an address"]
+    (result,) = run_source(ptx(), "from_host", (a, out), block=(4, 1, 1))
+    assert [item.what for item in result.unfollowed] == ["an address"]
 
 
 @pytest.mark.parametrize("n", [64, 50, 33, 1])
@@ -573,9 +573,9 @@ def test_a_mistake_is_that_of_the_array_which_a_thread_misses() -> None:
         (2 * SPACING - 4, "thread 4 loads 4 bytes at byte -4 of b, which has 8 bytes"),
         (5 * SPACING, f"thread 4 loads 4 bytes at byte {5 * SPACING} of global memory, which has 0 bytes"),
     ):
-        found = memory.outside(1, "global", "load", np.array([*inside, at]), 4)
-        assert found is not None
-        assert found.text == text
+        result = memory.outside(1, "global", "load", np.array([*inside, at]), 4)
+        assert result is not None
+        assert result.text == text
 
 
 def test_bits() -> None:
@@ -587,13 +587,13 @@ def test_bits() -> None:
     for i, x in enumerate(words):
         y = words[(i + 1) % n]
         eight = (y << 32 | x).to_bytes(8, "little")
-        signed = [each - 2**32 if each >> 31 else each for each in (x, y)]
-        low = [(each & 0xFFFFFF) - (1 << 24 if each >> 23 & 1 else 0) for each in (x, y)]
+        signed = [item - 2**32 if item >> 31 else item for item in (x, y)]
+        low = [(item & 0xFFFFFF) - (1 << 24 if item >> 23 & 1 else 0) for item in (x, y)]
         wanted = [x.bit_count(), 32 - x.bit_length(), int(f"{x:032b}"[::-1], 2), (x & -x).bit_length()]
         wanted += [int.from_bytes([eight[5], eight[1], eight[7], eight[3]], "little")]
         wanted += [((y << 32 | x) << (i & 31)) >> 32, (x & y) ^ (~x | (y >> 3)), x >> (i & 15) & 0x3FF]
         wanted += [abs(signed[0] - signed[1]) + 9, low[0] * low[1] + (x * y >> 32)]
-        assert out[i].tolist() == [each & 0xFFFFFFFF for each in wanted], i
+        assert out[i].tolist() == [item & 0xFFFFFFFF for item in wanted], i
 
 
 def test_structures_vectors_and_small_types() -> None:
@@ -643,8 +643,8 @@ def test_generic_addresses_of_local_and_shared_memory(n: int) -> None:
         mine = [int(a[(i * 5 + k) % n]) for k in range(6)]
         mine[(int(a[0]) % 3 + int(a[i])) % 6] += 1000
         total = 0
-        for each in mine:
-            total = total * 3 + each
+        for item in mine:
+            total = total * 3 + item
         assert out[i] == total + a[(i + 1) % n]
 
 
@@ -719,8 +719,8 @@ def test_brx_branches_by_its_table() -> None:
     """
     head = ".version 8.0\n.target sm_90\n.address_size 64\n"
     a, out = np.array([0, 1, 2, 3, 4, 1, 0], np.int32), np.zeros(7, np.int32)
-    (found,) = run_source(head + text, "k", (a, out), block=(7, 1, 1))
-    assert not found.unfollowed
+    (result,) = run_source(head + text, "k", (a, out), block=(7, 1, 1))
+    assert not result.unfollowed
     assert out.tolist() == [10, 11, 12, 10, 12, 11, 10]
     kernel = parsed(text).kernels["k"]
     arrays = [GlobalArray(name, (number + 1) * SPACING, 28, None) for number, name in enumerate("ab")]
@@ -750,7 +750,7 @@ def test_unknown_values_make_what_they_are_stored_in_unknown() -> None:
         kernel = parsed(text.replace("INSTRUCTION", instruction)).kernels["k"]
         arrays = [GlobalArray("a", SPACING, 8, np.zeros(8, np.uint8)), GlobalArray("b", 2 * SPACING, 8, None)]
         parameters = {f"p{number}": ((number + 1) * SPACING).to_bytes(8, "little") for number in range(2)}
-        found = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), parameters), Memory(kernel, arrays, 0), Merging({})).run(
+        result = Machine(kernel, Launch((1, 1, 1), (1, 1, 1), parameters), Memory(kernel, arrays, 0), Merging({})).run(
             (0, 0, 0)
         )
-        assert {each.what for each in found.unfollowed} == {"an address"}, instruction
+        assert {item.what for item in result.unfollowed} == {"an address"}, instruction

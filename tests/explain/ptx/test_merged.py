@@ -78,27 +78,27 @@ def lined(kind: str, width: int, *, guarded: bool = False) -> Lined:
     return Lined(7, frozenset(), MemoryInstruction("shared", kind, width, guarded=guarded))
 
 
-def machine(source: str, found: list[Lined], **values: int) -> Machine:
+def machine(source: str, result: list[Lined], **values: int) -> Machine:
     kernel = parse(source).kernels["k"]
     parameters = {name: value.to_bytes(4, "little") for name, value in values.items()}
     launch = Launch((1, 1, 1), (THREADS, 1, 1), parameters)
-    return Machine(kernel, launch, Memory(kernel, [], 0), merging(kernel, found))
+    return Machine(kernel, launch, Memory(kernel, [], 0), merging(kernel, result))
 
 
 @given(words=st.integers(1, 40), first=st.integers(0, 8), codes=st.sampled_from([{16}, {4, 16}, {8}, {4, 8}]))
 def test_loads_of_several_iterations_are_merged_where_they_fill_aligned_words(
     words: int, first: int, codes: set[int]
 ) -> None:
-    found = [lined("load", width) for width in codes]
-    plan = merging(parse(LOOP).kernels["k"], found)
+    result = [lined("load", width) for width in codes]
+    plan = merging(parse(LOOP).kernels["k"], result)
     assert plan.across == {(7, "shared", "load"): max(codes)}
     assert not plan.unmatched
-    records = widened(machine(LOOP, found, words=words, **{"from": first}).run((0, 0, 0)).records, plan.across)
+    records = widened(machine(LOOP, result, words=words, **{"from": first}).run((0, 0, 0)).records, plan.across)
     words_of_wide = max(codes) // 4
     whole = max((first + words) // words_of_wide - -(-first // words_of_wide), 0)
     single = words - whole * words_of_wide
-    assert Counter(each.width for each in records) == Counter({max(codes): whole, 4: single})
-    of_last = {int(each.addresses[-1]) + at for each in records for at in range(0, each.width, 4)}
+    assert Counter(item.width for item in records) == Counter({max(codes): whole, 4: single})
+    of_last = {int(item.addresses[-1]) + at for item in records for at in range(0, item.width, 4)}
     assert len(of_last) == words
 
 
@@ -111,10 +111,10 @@ def test_other_widths_are_not_explained_by_merging(codes: list[int]) -> None:
 @pytest.mark.parametrize("most", [0, 1, 32, 40, 64, 96, 200])
 @pytest.mark.parametrize("guarded", [True, False])
 def test_warps_whose_lanes_all_skip_an_access_issue_it_if_it_is_guarded(most: int, guarded: bool) -> None:
-    found = machine(SKIPPED, [lined("store", 4, guarded=guarded)], most=most).run((0, 0, 0))
+    result = machine(SKIPPED, [lined("store", 4, guarded=guarded)], most=most).run((0, 0, 0))
     warps = np.arange(THREADS) // 32
-    idle = [set(warps[each.addresses != NOWHERE]) for each in found.records if each.space == "branch"]
-    made = [set(warps[each.addresses != NOWHERE]) for each in found.records if each.space == "shared"]
+    idle = [set(warps[item.addresses != NOWHERE]) for item in result.records if item.space == "branch"]
+    made = [set(warps[item.addresses != NOWHERE]) for item in result.records if item.space == "shared"]
     expected = THREADS // 32 - -(-min(most, THREADS) // 32)
     assert sum(map(len, idle)) == (3 * expected if guarded else 0)
     assert sum(map(len, made)) == 3 * (THREADS // 32 - expected)

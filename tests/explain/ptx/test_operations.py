@@ -87,8 +87,8 @@ def arithmetic() -> Iterator[Case]:
         yield Case(f"cnot.b{bits}", (f"b{bits}",), (f"b{bits}",), lambda a: int(a == 0))
 
 
-def _with_predicate(join: Callable[[bool, bool], bool], found: int, other: bool) -> tuple[int, bool]:
-    return found, join(found != 0, other)
+def _with_predicate(join: Callable[[bool, bool], bool], outcome: int, other: bool) -> tuple[int, bool]:
+    return outcome, join(outcome != 0, other)
 
 
 def of_bits() -> Iterator[Case]:
@@ -113,13 +113,17 @@ def of_bits() -> Iterator[Case]:
             lambda a, b, c, left=direction == "l", wrap=mode == "wrap": numbers.funnel(left, wrap, a, b, c),
         )
     for kind in ("u32", "s32", "u64", "s64"):
-        yield Case(f"bfe.{kind}", (kind, "u32", "u32"), (kind,), lambda *each, k=kind: numbers.extracted(k, *each))
+        yield Case(
+            f"bfe.{kind}", (kind, "u32", "u32"), (kind,), lambda *operands, k=kind: numbers.extracted(k, *operands)
+        )
         for more in ("", ".shiftamt"):
             yield Case(
                 f"bfind{more}.{kind}", (kind,), ("u32",), lambda a, k=kind, m=more: numbers.found_leading(k, bool(m), a)
             )
     for kind in ("b32", "b64"):
-        yield Case(f"bfi.{kind}", (kind, kind, "u32", "u32"), (kind,), lambda *each, k=kind: numbers.inserted(k, *each))
+        yield Case(
+            f"bfi.{kind}", (kind, kind, "u32", "u32"), (kind,), lambda *operands, k=kind: numbers.inserted(k, *operands)
+        )
         yield Case(f"brev.{kind}", (kind,), (kind,), lambda a, k=kind: numbers.reversed_bits(k, a))
         yield Case(f"popc.{kind}", (kind,), ("u32",), int.bit_count)
         yield Case(f"clz.{kind}", (kind,), ("u32",), lambda a, k=kind: numbers.leading_zeros(k, a))
@@ -129,7 +133,7 @@ def of_bits() -> Iterator[Case]:
             "lop3.b32",
             ("b32", "b32", "b32"),
             ("b32",),
-            lambda *each, t=table: numbers.looked_up(t, *each),
+            lambda *operands, t=table: numbers.looked_up(t, *operands),
             more=f", {table}",
         )
     for name, function in numbers.BOOLEAN.items():
@@ -303,16 +307,20 @@ def floats() -> Iterator[Case]:
         two, three = (kind, kind), (kind, kind, kind)
         names = ("add", "sub", "mul") if kind == "f16" else ("add", "sub", "mul", "div")
         for name in names:
-            yield Case(f"{name}.rn.{kind}", two, (kind,), lambda *each, n=name, k=kind: numbers.of_floats(n, k, *each))
+            yield Case(
+                f"{name}.rn.{kind}", two, (kind,), lambda *operands, n=name, k=kind: numbers.of_floats(n, k, *operands)
+            )
         for name in ("fma",) if kind == "f16" else ("fma", "mad"):
-            yield Case(f"{name}.rn.{kind}", three, (kind,), lambda *each, k=kind: numbers.of_floats("fma", k, *each))
+            yield Case(
+                f"{name}.rn.{kind}", three, (kind,), lambda *operands, k=kind: numbers.of_floats("fma", k, *operands)
+            )
         if kind != "f64":
             for name in ("add", "sub", "mul", "fma"):
                 yield Case(
                     f"{name}.rn.sat.{kind}",
                     three if name == "fma" else two,
                     (kind,),
-                    lambda *each, n=name, k=kind: _saturated(numbers.of_floats(n, k, *each)),
+                    lambda *operands, n=name, k=kind: _saturated(numbers.of_floats(n, k, *operands)),
                 )
             for name, function in (("min", _smaller), ("max", _larger)):
                 yield Case(
@@ -343,7 +351,7 @@ def floats() -> Iterator[Case]:
             f"{name}.rn.ftz.f32",
             ("f32",) * (3 if name == "fma" else 2),
             ("f32",),
-            lambda *each, n=name: flushed(numbers.of_floats(n, "f32", *map(flushed, each))),
+            lambda *operands, n=name: flushed(numbers.of_floats(n, "f32", *map(flushed, operands))),
         )
     yield Case("abs.ftz.f32", ("f32",), ("f32",), lambda a: abs(flushed(a)))
     yield Case("setp.lt.ftz.f32", ("f32", "f32"), ("pred",), lambda a, b: flushed(a) < flushed(b))
@@ -384,14 +392,14 @@ def check(case: Case, rows: list[tuple[int, ...]], uniform: tuple[bool, ...] = (
     texts = texts.removesuffix(last) + case.more + last
     kinds = [result.partition(":") for result in case.results]
     declared = [register or register_type(kind) for kind, _, register in kinds]
-    found = computed(f"{case.opcode} {case.targets or '%d0'}, {texts}", operands, declared)
-    for row, got in zip(rows, found, strict=True):
+    outcome = computed(f"{case.opcode} {case.targets or '%d0'}, {texts}", operands, declared)
+    for row, got in zip(rows, outcome, strict=True):
         values = [decoded(kind, bits) for kind, bits in zip(case.operands, row, strict=True)]
         expected: Value | tuple[Value, ...] | None = case.reference(*values)
         if expected is None:
             continue
-        each = expected if isinstance(expected, tuple) else (expected,)
-        for (kind, _, _), register, value, bits in zip(kinds, declared, each, got, strict=True):
+        item = expected if isinstance(expected, tuple) else (expected,)
+        for (kind, _, _), register, value, bits in zip(kinds, declared, item, got, strict=True):
             wanted = encoded(kind, value, max(bits_of(register), 1))
             assert same(kind, wanted, bits), f"{case}{values}: {bits:#x}, not {wanted:#x}"
 
@@ -444,7 +452,7 @@ def test_lop3_with_every_table() -> None:
             "lop3.b32",
             ("b32", "b32", "b32"),
             ("b32",),
-            lambda *each, t=table: numbers.looked_up(t, *each),
+            lambda *operands, t=table: numbers.looked_up(t, *operands),
             more=f", {table:#x}",
         )
         check(case, [tuple(random.getrandbits(32) for _ in range(3)) for _ in range(4)])
@@ -464,8 +472,8 @@ def test_lop3_with_every_table() -> None:
 def test_approximations_are_near(opcode: str, function: Callable[[float], float]) -> None:
     values = [-3.1, -1.0, -0.25, 0.0, 0.5, 1.0, 2.75]
     inner = [abs(value) + 1 for value in values] if opcode[:2] in ("lg", "rs") else values
-    found = computed(f"{opcode} %d0, %a0", [Operand("f32", [encoded("f32", value) for value in inner])], ["f32"])
-    for value, (bits,) in zip(values, found, strict=True):
+    outcome = computed(f"{opcode} %d0, %a0", [Operand("f32", [encoded("f32", value) for value in inner])], ["f32"])
+    for value, (bits,) in zip(values, outcome, strict=True):
         assert decoded("f32", bits) == pytest.approx(function(value), rel=1e-5, abs=1e-6)
 
 

@@ -57,8 +57,8 @@ extern "C" __global__ void shifted(short *out, const short *in, int nx, int ny) 
 
 
 def of_name(name: str, compiler: str) -> Kernel:
-    (found,) = (k for k in registry.kernels("cuda") if (k.name, k.compiler) == (name, compiler))
-    return found
+    (result,) = (k for k in registry.kernels("cuda") if (k.name, k.compiler) == (name, compiler))
+    return result
 
 
 def by_ptx(case: Case, *, compiled: bool = False) -> Costs:
@@ -79,10 +79,12 @@ def by_ptx(case: Case, *, compiled: bool = False) -> Costs:
     )
 
 
-def figures(found: Costs) -> dict[tuple[str, str], tuple[int, float]]:
+def figures(result: Costs) -> dict[tuple[str, str], tuple[int, float]]:
     """Requests, and wavefronts or sectors, of all loads and all stores of a memory."""
     total: dict[tuple[str, str], tuple[int, float]] = {}
-    costs = [(access, access.of_all) for access in found.shared] + [(access, access.of_all) for access in found.memory]
+    costs = [(access, access.of_all) for access in result.shared] + [
+        (access, access.of_all) for access in result.memory
+    ]
     for access, of_all in costs:
         key = access.site.space, access.site.kind
         requests, cost = total.get(key, (0, 0.0))
@@ -98,11 +100,11 @@ def figures(found: Costs) -> dict[tuple[str, str], tuple[int, float]]:
 def test_a_transpose_costs_what_the_same_kernel_in_numba_costs(name: str, block: Block, m: int, n: int) -> None:
     case = case_of(of_name(name, "nvrtc"), m, n, block=block)
     numba = explain(case_of(of_name(name, "numba"), m, n, block=block))
-    found = by_ptx(case)
-    assert not found.trace.mistakes
-    assert not found.trace.unfollowed
+    result = by_ptx(case)
+    assert not result.trace.mistakes
+    assert not result.trace.unfollowed
     for key, expected in figures(numba).items():
-        assert figures(found)[key] == pytest.approx(expected), key
+        assert figures(result)[key] == pytest.approx(expected), key
 
 
 @pytest.mark.parametrize(
@@ -111,12 +113,12 @@ def test_a_transpose_costs_what_the_same_kernel_in_numba_costs(name: str, block:
     ids=str,
 )
 def test_blocks_whose_rows_begin_elsewhere_in_a_sector_are_told_apart(block: Block, sectors: float) -> None:
-    found = by_ptx(case_of(of_name("transposeSmem", "nvrtc"), 1777, 1777, dtype="float16", block=block))
-    assert found.sectors("store") == pytest.approx(sectors, abs=0.0005)
+    result = by_ptx(case_of(of_name("transposeSmem", "nvrtc"), 1777, 1777, dtype="float16", block=block))
+    assert result.sectors("store") == pytest.approx(sectors, abs=0.0005)
 
 
 def test_loads_that_ptxas_makes_wider_are_wider() -> None:
-    plain, compiled = (by_ptx(case_of(of_name("tiled", "nvrtc"), 64, 64, 64), compiled=each) for each in (False, True))
+    plain, compiled = (by_ptx(case_of(of_name("tiled", "nvrtc"), 64, 64, 64), compiled=item) for item in (False, True))
     assert {access.site.width for access in plain.shared if access.site.kind == "load"} == {4}
     assert {access.site.width for access in compiled.shared if access.site.kind == "load"} == {4, 16}
     assert plain.wavefronts("load") == 1
@@ -133,19 +135,19 @@ def test_a_tree_of_interleaved_sums_has_the_wavefronts_that_an_h100_counted(own:
     """Of one block of 256 threads: 95 of loads and 55 of stores (Nsight Compute, 2026-11-27)."""
     floats = ArrayArgument((256,), np.dtype("float32"))
     call = Call((1, 1), (256,), [floats, floats, 1, 256, 256], 4 * 256)
-    found = explain_ptx(parse(own.ptx).kernels["sums"], call, title="sums", filename="own.cu")
-    assert figures(found)["shared", "load"][1] == 95
-    assert figures(found)["shared", "store"][1] == 55
+    result = explain_ptx(parse(own.ptx).kernels["sums"], call, title="sums", filename="own.cu")
+    assert figures(result)["shared", "load"][1] == 95
+    assert figures(result)["shared", "store"][1] == 55
 
 
 def traced(kernel: PtxKernel, call: Call) -> Counter[tuple[AccessSite, float]]:
-    found = explain_ptx(kernel, call, title="own", filename="own.cu")
-    assert not found.trace.mistakes
-    assert not found.trace.unfollowed
+    result = explain_ptx(kernel, call, title="own", filename="own.cu")
+    assert not result.trace.mistakes
+    assert not result.trace.unfollowed
     counts: Counter[tuple[AccessSite, float]] = Counter()
-    for shared in found.shared:
+    for shared in result.shared:
         counts[shared.site, round(shared.of_all, 6)] += shared.requests
-    for memory in found.memory:
+    for memory in result.memory:
         counts[memory.site, round(memory.of_all, 6)] += memory.requests
     return counts
 
@@ -175,7 +177,7 @@ def test_kinds_of_an_axis_are_its_runs_and_periods(count: int) -> None:
     def structure(index: tuple[int, ...]) -> str:
         return "last" if index[0] == count - 1 else "inside"
 
-    found = kinds.kinds_of_grid((count, 1, 1), structure, lambda index: index[0] % 4, 9)
-    assert sum(found.values()) == count
+    result = kinds.kinds_of_grid((count, 1, 1), structure, lambda index: index[0] % 4, 9)
+    assert sum(result.values()) == count
     if count > 10:
-        assert len(found) == 5
+        assert len(result) == 5

@@ -178,31 +178,31 @@ def run(module: Module, name: str, arguments: Sequence[Argument], grid: int = 1,
 
 
 @pytest.mark.parametrize(
-    ("name", "kinds"), [("right", []), ("racing", ["race"]), ("outside", ["outside"])], ids=lambda each: str(each)
+    ("name", "kinds"), [("right", []), ("racing", ["race"]), ("outside", ["outside"])], ids=lambda item: str(item)
 )
 def test_mistakes_of_a_transpose_are_named_with_their_kind(module: Module, name: str, kinds: list[str]) -> None:
-    found = explain_ptx(
+    result = explain_ptx(
         module.kernels[name], Call((2, 2), (32, 32), [FLOATS, FLOATS, 64]), title=name, filename="mistakes.cu"
     )
-    assert [mistake.kind for mistake in found.trace.mistakes] == kinds
+    assert [mistake.kind for mistake in result.trace.mistakes] == kinds
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("unwritten", {"unwritten"}), ("divergent", {"barrier", "race"})])
 def test_loads_of_nothing_and_divergent_barriers_are_mistakes(module: Module, name: str, kinds: set[str]) -> None:
-    found = run(module, name, [ArrayArgument((64,), np.dtype("float32"))])
-    assert {mistake.kind for mistake in found.trace.mistakes} <= kinds
-    assert found.trace.mistakes
+    result = run(module, name, [ArrayArgument((64,), np.dtype("float32"))])
+    assert {mistake.kind for mistake in result.trace.mistakes} <= kinds
+    assert result.trace.mistakes
 
 
 def test_threads_that_have_returned_need_not_reach_a_barrier(module: Module) -> None:
-    found = run(module, "returned", [ArrayArgument((40,), np.dtype("float32")), 40])
-    assert found.trace.mistakes == ()
+    result = run(module, "returned", [ArrayArgument((40,), np.dtype("float32")), 40])
+    assert result.trace.mistakes == ()
 
 
 @pytest.mark.parametrize(("name", "n", "reach"), [("goes_on", 40, 40), ("ends_sooner", 100, 36), ("goes_on", 64, 0)])
 def test_threads_that_go_on_without_a_barrier_are_a_mistake(module: Module, name: str, n: int, reach: int) -> None:
     arrays = [ArrayArgument((128,), np.dtype("float32"))] * 2
-    texts = [each.text for each in run(module, name, [*arrays, n]).trace.mistakes if each.kind == "barrier"]
+    texts = [item.text for item in run(module, name, [*arrays, n]).trace.mistakes if item.kind == "barrier"]
     said = f"{reach} of the block's 64 threads reach this barrier; all must that have not returned"
     assert texts == [said] * bool(reach)
 
@@ -222,8 +222,8 @@ def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: 
     index = np.arange(64, dtype=np.int32)[::-1].copy() * 2
     floats = ArrayArgument((128,), np.dtype("float32"))
     unknown = run(module, "gathered", [floats, floats, ArrayArgument((64,), np.dtype("int32")), 64])
-    assert {each.what for each in unknown.trace.unfollowed} <= {"an address", "a branch"}
-    assert {each.source for each in unknown.trace.unfollowed} == {"data of gathered_param_2"}
+    assert {item.what for item in unknown.trace.unfollowed} <= {"an address", "a branch"}
+    assert {item.source for item in unknown.trace.unfollowed} == {"data of gathered_param_2"}
     known = run(module, "gathered", [floats, floats, ArrayArgument(index.shape, index.dtype, index), 64])
     assert known.trace.unfollowed == ()
     (load,) = (access for access in known.memory if (access.site.kind, access.site.array[-1]) == ("load", "1"))
@@ -231,22 +231,22 @@ def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: 
 
 
 def test_a_loop_over_data_that_was_not_given_is_left(module: Module) -> None:
-    found = run(module, "halved", [FLOATS, ArrayArgument((1,), np.dtype("int32"))])
-    assert [each.what for each in found.trace.unfollowed] == ["a branch"]
+    result = run(module, "halved", [FLOATS, ArrayArgument((1,), np.dtype("int32"))])
+    assert [item.what for item in result.trace.unfollowed] == ["a branch"]
 
 
 def test_an_index_far_outside_of_shared_memory_is_named(module: Module) -> None:
-    found = run(module, "far", [ArrayArgument((64,), np.dtype("float32")), 10**6])
-    assert [mistake.kind for mistake in found.trace.mistakes] == ["outside", "unwritten"]
+    result = run(module, "far", [ArrayArgument((64,), np.dtype("float32")), 10**6])
+    assert [mistake.kind for mistake in result.trace.mistakes] == ["outside", "unwritten"]
 
 
 def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(module: Module) -> None:
-    found = run(
+    result = run(
         module, "copied", [ArrayArgument((64,), np.dtype("float32")), ArrayArgument((256,), np.dtype("float32"))]
     )
-    assert found.trace.mistakes == ()
-    (store,) = (access for access in found.shared if access.site.way == "asynchronous")
-    (load,) = (access for access in found.memory if access.site.way == "asynchronous")
+    assert result.trace.mistakes == ()
+    (store,) = (access for access in result.shared if access.site.way == "asynchronous")
+    (load,) = (access for access in result.memory if access.site.way == "asynchronous")
     assert (store.wavefronts, load.sectors) == (4, 16)
 
 
@@ -260,9 +260,9 @@ def test_copies_that_are_waited_for(module: Module, kernel: str) -> None:
 def test_copies_that_are_not(module: Module, kernel: str, kind: str) -> None:
     floats = ArrayArgument((2048,), np.dtype("float32"))
     mistakes = run(module, kernel, [floats, floats, 6]).trace.mistakes
-    assert kind in {each.kind for each in mistakes}
+    assert kind in {item.kind for item in mistakes}
     if kind == "unwritten":
-        assert any("brings, for which nothing waits" in each.text for each in mistakes)
+        assert any("brings, for which nothing waits" in item.text for item in mistakes)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_copies_that_are_not(module: Module, kernel: str, kind: str) -> None:
 )
 def test_races_in_global_memory(module: Module, kernel: str, arguments: tuple[Any, ...], words: str) -> None:
     """Only where no atomic or fence can order blocks."""
-    others = [from_python(each) for each in arguments]
+    others = [from_python(item) for item in arguments]
     call = Call((4,), (64,), [ArrayArgument((1025,), np.dtype("float32")), *others])
     mistakes = explain_ptx(module.kernels[kernel], call, title=kernel, filename="mistakes.cu").trace.mistakes
-    assert [each.kind for each in mistakes] == ["race"] * bool(words)
-    assert all(words in each.text for each in mistakes)
+    assert [item.kind for item in mistakes] == ["race"] * bool(words)
+    assert all(words in item.text for item in mistakes)
 
 
 def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:

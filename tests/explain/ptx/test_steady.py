@@ -126,24 +126,24 @@ def module() -> Module:
 def figures(costs: Costs) -> Mapping[object, object]:
     """Requests and totals by access."""
     assert not costs.trace.mistakes
-    found: dict[object, object] = {}
-    found.update({each.site: (each.requests, each.of_all) for each in costs.shared})
-    found.update({each.site: (each.requests, each.of_all) for each in costs.memory})
-    barriers = (each for each in costs.trace.accesses if each.site.space == "barrier")
-    found["barriers"] = sum(len(each.addresses) * each.weight for each in barriers)
-    return found
+    result: dict[object, object] = {}
+    result.update({item.site: (item.requests, item.of_all) for item in costs.shared})
+    result.update({item.site: (item.requests, item.of_all) for item in costs.memory})
+    barriers = (item for item in costs.trace.accesses if item.site.space == "barrier")
+    result["barriers"] = sum(len(item.addresses) * item.weight for item in barriers)
+    return result
 
 
 def both(kernel: str, numbers: tuple[int, ...], block: tuple[int, ...] = (256,)) -> list[Mapping[object, object]]:
     arrays = [ArrayArgument((2**22,), np.dtype("float32"))] * (len(module().kernels[kernel].parameters) - len(numbers))
     call = Call((2, 2), block, [*arrays, *numbers])
-    found = []
+    result = []
     for way in ("passed", "run"):
         with pytest.MonkeyPatch.context() as patch:
             if way == "run":
                 patch.setattr("smembench.explain.ptx.machine.loops", lambda *of: {})
-            found.append(figures(explain_ptx(module().kernels[kernel], call, title=kernel, filename="steady.cu")))
-    return found
+            result.append(figures(explain_ptx(module().kernels[kernel], call, title=kernel, filename="steady.cu")))
+    return result
 
 
 @pytest.mark.parametrize("n", [16, 96, 1024, 1000, 1016])
@@ -176,5 +176,5 @@ def test_most_iterations_are_not_run() -> None:
         arrays = [ArrayArgument((2**26,), np.dtype("float32"))] * 2
         call = Call((1,), (256,), [*arrays, 2**16])
         costs = explain_ptx(module().kernels["buffered"], call, title="buffered", filename="steady.cu")
-    (load,) = (each for each in costs.memory if each.site.kind == "load")
+    (load,) = (item for item in costs.memory if item.site.kind == "load")
     assert load.requests == 8 * 2**16

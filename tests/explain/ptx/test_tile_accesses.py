@@ -135,7 +135,7 @@ def test_a_bulk_copy_moves_a_row(module: Module) -> None:
     (tile,) = costs.tiles
     assert (tile.access.kind, tile.count, tile.shared_bytes, tile.global_bytes) == ("copy", 4, 4096, 4096)
     assert (kinds(costs), costs.trace.unfollowed) == ([], ())
-    (load,) = (each for each in costs.shared if each.site.kind == "load" and each.site.array == "tile")
+    (load,) = (item for item in costs.shared if item.site.kind == "load" and item.site.array == "tile")
     assert load.wavefronts == 8
 
 
@@ -168,7 +168,7 @@ def test_boxes_outside_of_their_tensor_are_a_mistake(module: Module) -> None:
     costs = run(
         module, "box_turned", ["float32[32]", "tensormap(float32[256,64], box 32x64, swizzle 128)"], grid=(2, 4)
     )
-    assert [(each.kind, each.text) for each in costs.trace.mistakes] == [
+    assert [(item.kind, item.text) for item in costs.trace.mistakes] == [
         ("outside", "6 of 8 boxes lie outside of box_turned_param_1; their elements are zeros")
     ]
 
@@ -195,20 +195,20 @@ def test_a_producer_and_consumers_take_turns(module: Module) -> None:
     assert (kinds(costs), costs.trace.unfollowed) == ([], ())
     (tile,) = costs.tiles
     assert tile.count == 10
-    (load,) = (each for each in costs.shared if each.site.kind == "load" and each.site.array == "tiles")
+    (load,) = (item for item in costs.shared if item.site.kind == "load" and item.site.array == "tiles")
     assert (load.requests, load.wavefronts) == (20, 4)
 
 
 def test_flags_of_other_blocks_let_threads_go_on(module: Module) -> None:
     costs = run(module, "flagged", ["float32[128]", "int32[4]"])
     assert (kinds(costs), costs.trace.unfollowed) == ([], ())
-    assert sum(each.requests for each in costs.memory if each.site.kind == "store") == 8
-    assert {each.site.way for each in costs.memory if each.site.kind == "load"} == {"waiting"}
+    assert sum(item.requests for item in costs.memory if item.site.kind == "store") == 8
+    assert {item.site.way for item in costs.memory if item.site.kind == "load"} == {"waiting"}
 
 
 def test_a_flag_in_shared_memory_is_waited_for(module: Module) -> None:
     costs = run(module, "flag_in_shared", ["float32[32]"], block=64, grid=(1,))
-    (store,) = (each for each in costs.memory if each.site.kind == "store")
+    (store,) = (item for item in costs.memory if item.site.kind == "store")
     assert store.requests == 1
     assert costs.trace.unfollowed == ()
 
@@ -219,11 +219,11 @@ def test_a_descriptor_states_where_a_swizzled_operand_lies(swizzle: int, tile: i
     bits = {128: 1, 64: 2, 32: 3}[swizzle] << 62 | (8 * swizzle // 16) << 32 | 1 << 16 | tile * 1024 // 16
     operand, start = decoded(bits, "B", columns, 0)
     assert (start, operand.rows, operand.row_bytes, operand.swizzle) == (tile * 1024, columns, 32, swizzle)
-    found = {address - start for rows in core_matrices(operand, start) for address in rows}
+    result = {address - start for rows in core_matrices(operand, start) for address in rows}
     at = np.arange(columns)[:, None] * swizzle + np.array([0, 16])
-    assert found == {int(place) for place in (at ^ at // 128 % (swizzle // 16) * 16).ravel()}
+    assert result == {int(place) for place in (at ^ at // 128 % (swizzle // 16) * 16).ravel()}
     if swizzle == 128:
-        assert found == {
+        assert result == {
             int(place) for place in 2 * places_in_tile(2, np.arange(columns)[:, None], np.array([0, 8])).ravel()
         }
 

@@ -62,8 +62,8 @@ def test_a_shuffle_reads_the_lane_of_the_isa(
     values = [(thread * 0x9E3779B1 + 7) & FULL for thread in range(threads)]
     by = [counts] * threads if isinstance(counts, int) else counts[:threads]
     operands = [Operand("b32", values), Operand("b32", by, isinstance(counts, int)), uniform("b32", c, threads, True)]
-    found = computed(f"shfl.sync.{mode}.b32 {targets}, %a0, %a1, %a2, -1", operands, ["b32", "pred"])
-    for thread, (value, inside) in enumerate(found):
+    result = computed(f"shfl.sync.{mode}.b32 {targets}, %a0, %a1, %a2, -1", operands, ["b32", "pred"])
+    for thread, (value, inside) in enumerate(result):
         source, expected = shuffled(mode, thread % 32, by[thread], c)
         if "%d0" in targets:
             assert value == values[thread // 32 * 32 + source], (mode, thread, by[thread], hex(c))
@@ -75,12 +75,12 @@ def test_a_shuffle_reads_the_lane_of_the_isa(
 def test_a_shuffle_is_that_of_cuda_c(mode: str, width: int) -> None:
     """As the CUDA programming guide tells what ``__shfl_*_sync`` returns."""
     for delta in range(width + 1):
-        found = computed(
+        result = computed(
             f"shfl.sync.{mode}.b32 %d0|%d1, %a0, {delta}, {clamps(mode, width)}, -1",
             [Operand("b32", range(64))],
             ["b32", "pred"],
         )
-        for thread, (value, _) in enumerate(found):
+        for thread, (value, _) in enumerate(result):
             inside = thread % width
             wanted = {
                 "up": thread - delta if inside >= delta else thread,
@@ -93,12 +93,12 @@ def test_a_shuffle_is_that_of_cuda_c(mode: str, width: int) -> None:
 
 
 def test_a_shuffle_of_floats_and_uniform_registers_keeps_the_bits() -> None:
-    found = computed(
+    result = computed(
         "shfl.sync.bfly.b32 %d0, %a0, 1, 31, -1", [Operand("f32", [0x3F800000 + n for n in range(32)])], ["f32"]
     )
-    assert [bits for (bits,) in found] == [0x3F800000 + (n ^ 1) for n in range(32)]
-    found = computed("shfl.sync.idx.b32 %d0, %a0, 3, 31, -1", [uniform("b32", FULL, 32, True)], ["b32"])
-    assert {bits for (bits,) in found} == {FULL}
+    assert [bits for (bits,) in result] == [0x3F800000 + (n ^ 1) for n in range(32)]
+    result = computed("shfl.sync.idx.b32 %d0, %a0, 3, 31, -1", [uniform("b32", FULL, 32, True)], ["b32"])
+    assert {bits for (bits,) in result} == {FULL}
 
 
 def warps(threads: int, active: Sequence[bool], members: Sequence[int]) -> list[list[int]]:
@@ -143,8 +143,8 @@ def test_votes(group: tuple[int, list[bool], list[int]], data: st.DataObject) ->
     together = warps(*group)
     for mode in ("any", "all", "uni", "ballot"):
         kind = "b32" if mode == "ballot" else "pred"
-        found = computed(f"@%a1 vote.sync.{mode}.{kind} %d0, {source}, %a2", operands, [kind])
-        for thread, (got,) in enumerate(found):
+        result = computed(f"@%a1 vote.sync.{mode}.{kind} %d0, {source}, %a2", operands, [kind])
+        for thread, (got,) in enumerate(result):
             if not active[thread]:
                 continue
             mine = [votes[other] for other in together[thread]]
@@ -163,11 +163,11 @@ def test_the_active_mask_and_the_elected_thread(group: tuple[int, list[bool], li
     threads, active, _ = group
     every = warps(threads, active, [FULL] * threads)
     together = warps(*group)
-    found = computed("@%a0 activemask.b32 %d0", masked(*group)[:1], ["b32"])
+    result = computed("@%a0 activemask.b32 %d0", masked(*group)[:1], ["b32"])
     elected = computed("@%a0 elect.sync %d0|%d1, %a1", masked(*group), ["b32", "pred"])
     for thread in range(threads):
         if active[thread]:
-            assert found[thread] == (sum(1 << other % 32 for other in every[thread]),)
+            assert result[thread] == (sum(1 << other % 32 for other in every[thread]),)
             assert elected[thread] == (together[thread][0] % 32, thread == together[thread][0])
 
 
@@ -208,11 +208,13 @@ def test_reductions(group: tuple[int, list[bool], list[int]], data: st.DataObjec
     name = data.draw(st.sampled_from([*REDUCED]))
     kind = data.draw(st.sampled_from(["u32", "s32"])) if name in ("add", "min", "max") else "b32"
     numbers = [value - 2**32 if kind == "s32" and value >> 31 else value for value in values]
-    found = computed(f"@%a1 redux.sync.{name}.{kind} %d0, %a0, %a2", [Operand("b32", values), *masked(*group)], ["b32"])
+    result = computed(
+        f"@%a1 redux.sync.{name}.{kind} %d0, %a0, %a2", [Operand("b32", values), *masked(*group)], ["b32"]
+    )
     for thread, together in enumerate(warps(*group)):
         if active[thread]:
             wanted = reduce(REDUCED[name], [numbers[other] for other in together])
-            assert found[thread] == (wanted & FULL,), (name, kind, thread)
+            assert result[thread] == (wanted & FULL,), (name, kind, thread)
 
 
 def test_reductions_of_floats_are_refused() -> None:
@@ -229,5 +231,5 @@ def test_the_masks_of_lanes() -> None:
         "ge": lambda lane: FULL ^ ((1 << lane) - 1),
     }
     for name, mask in wanted.items():
-        found = computed(f"mov.u32 %d0, %lanemask_{name}", [Operand("b32", range(50))], ["b32"])
-        assert [bits for (bits,) in found] == [mask(thread % 32) for thread in range(50)]
+        result = computed(f"mov.u32 %d0, %lanemask_{name}", [Operand("b32", range(50))], ["b32"])
+        assert [bits for (bits,) in result] == [mask(thread % 32) for thread in range(50)]
