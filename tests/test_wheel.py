@@ -85,7 +85,6 @@ ENDS = {
     "bisect": 2,  # there is no such config
     "run --resume": 2,  # there is no such run
     "compare": 3,
-    "accept": 2,  # the newest run has no such case
 }
 """Exit codes other than 0, by the command's first words: 4 where it needs a GPU."""
 
