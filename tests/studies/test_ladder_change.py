@@ -99,7 +99,7 @@ def test_what_a_step_changes_fits_two_screens(before: Kernel, after: Kernel) -> 
         with pytest.raises(UsageError, match=rf"{after.name}: is the first step of the ladder in \w+; give "):
             change(after.problem, after.name)
         return
-    changed = change(after.problem, f"{before.name},{after.name}", {"n": 2**9})
+    changed = change(after.problem, f"{before.name},{after.name}", {"n": 2**7})
     print_change(Console(file=text, width=80), changed, None)
     assert 5 < len(text.getvalue().splitlines()) <= 100
     assert changed.functions[0] == (changed.before.parts[0], changed.after.parts[0])
