@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from variation.simulator import MODELS
 from variation.study import Found, Task, study
 
-FEW = {8: (80, 30), 64: (16, 12), 1024: (2, 1)}
+FEW = {8: (40, 15), 64: (16, 12), 1024: (2, 1)}
 """By number of GPUs: fleets of normal GPUs, and fleets with slow ones."""
 
 
@@ -54,7 +52,5 @@ def test_slow_gpus_do_not_hide_each_other() -> None:
 
 
 def test_what_is_within_the_threshold_is_not_named() -> None:
-    result: Found = Counter()
-    for count in (8, 64):
-        result += asked("measured", count, sizes=(0.005,))
+    result = asked("measured", 64, sizes=(0.005,))
     assert share(result, "0.5% slower in all metrics") == 0
