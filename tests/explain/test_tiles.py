@@ -34,9 +34,8 @@ from smembench.views.explain import explanation, print_explanation
 
 STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
 STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
-BF16, BF16_BY_COLUMNS, BY_TF32, BY_FLOAT8 = (
-    *(("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)),
-)
+BF16, BF16_BY_COLUMNS = ("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS)
+BY_TF32, BY_FLOAT8 = (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)
 OPERANDS = [
     Operand("A", 64),
     Operand("B", 256),

@@ -95,7 +95,7 @@ def begin(config: Config, path: Path, along: tuple[str, str] | str, case: str | 
         UsageError: for revisions and versions that are none, cases that are none, and kernels in no repository.
         DeviceUnavailable: for a device that is missing.
     """
-    start = _of_versions(along) if isinstance(along, str) else {}
+    start = _of_versions(along) if isinstance(along, str) else {}  # commits need the kernels of the cases
     with open_plan(config) as (planned, _, _):
         cases = {item.case.id: item.case for item in planned if not item.skip}
     wanted = chosen(cases, case) or cases.keys()

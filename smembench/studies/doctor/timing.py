@@ -127,7 +127,7 @@ def cases_of(config: Config) -> list[Case]:
 def compare(cases: Sequence[Case], note: Callable[[str], None] = unseen) -> Iterator[Agreement]:
     """Measure every case both ways; ``note`` receives why there are no kernel records of CUPTI.
 
-    After Ctrl-C what was read at the places before it comes first.
+    Where Ctrl-C or an error ends the readings, the agreements at the places read until then come before it.
 
     Raises:
         UsageError: if ncu is missing or returns no figures, and CUPTI's Python library is missing, too; for a kernel
@@ -179,7 +179,6 @@ class _Readings:
     def agreements(self) -> Iterator[Agreement]:
         """The cases at the places that our own clock has read, if any."""
         for number, case in enumerate(self.cases if self.ours else ()):
-            ours, theirs = (
-                tuple(place[number] for place in places[: len(self.ours)]) for places in (self.ours, self.theirs)
-            )
+            ours = tuple(place[number] for place in self.ours)
+            theirs = tuple(place[number] for place in self.theirs[: len(ours)])
             yield Agreement(case, ours, theirs, 1000 * self.records[number] if self.records else None)
