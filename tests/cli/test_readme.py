@@ -138,11 +138,11 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
 
 TENSOR = ROOT / "results/reference/20261129T151207Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
-LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
+LIMITS = ROOT / "results/reference/20261129T184100Z-limits"
 IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
-LAST = ("transposeHalfWarp", "serpentine", "serpentine16x8", "streamK")
+LAST = ("serpentine",)
 
 
 @pytest.mark.parametrize(("mark", "kernels"), [("ports", DOCUMENTED), ("last", LAST)])

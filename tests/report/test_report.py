@@ -54,7 +54,7 @@ RUN: dict[str, Any] = {
     "versions": {"numba": "0.68.0"},
     "devices": [H200, {"name": "cpu", "kind": "cpu"}],
 }
-LIMITS = ROOT / "results/reference/20261125T212335Z-limits"
+LIMITS = ROOT / "results/reference/20261129T184100Z-limits"
 SLOWDOWN = ROOT / "results/reference/slowdown"
 TRANSPOSES = {"copyGmem": 1.0, "naiveGmem": 4.0, "transposeSmem": 2.0}
 HOSTILE = "</td></noscript></svg><script>alert(1)</script>&lt;$x^2$\x1b[31m\x00"

@@ -12,7 +12,7 @@ from smembench.kernels import registry
 from smembench.store.load import load
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
-LIMITS, TENSOR = REFERENCE / "20261125T212335Z-limits", REFERENCE / "20261126T162541Z-tensor"
+LIMITS, TENSOR = REFERENCE / "20261123T200119Z-limits", REFERENCE / "20261126T162541Z-tensor"
 
 
 @pytest.mark.parametrize("run", [LIMITS, TENSOR], ids=lambda run: run.name)
