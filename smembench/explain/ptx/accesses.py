@@ -156,7 +156,7 @@ class Accesses:
         made = _Made(given.space, kind, self._widths.get(id(given), given.bytes), way)
         (address, in_address), *_ = [self._registers.address(text) for text in given.addresses]
         wanted = self._needed.wants(given)
-        stores = kind != "load" and given.space in self._needed.spaces
+        stores = kind != "load" and self._needed.follows(given)
         values = self._stored(given, element) if stores else []
         targets = elements(given.operands[0]) if given.root in ("ld", "ldu", "atom") else [""] * count
 

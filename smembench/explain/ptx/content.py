@@ -37,6 +37,11 @@ class Content:
     data: NDArray[np.uint8]
     known: NDArray[np.bool_] | None = None
 
+    def is_unknown(self, begins: Integers, width: int) -> bool:
+        """True if nobody knows a byte from the first to the last of some ranges of ``width`` bytes."""
+        low, high = begins.min(), begins.max() + width
+        return self.known is not None and low >= 0 and high <= len(self.data) and not self.known[low:high].any()
+
     def mark(self, places: Integers, known: Any) -> None:
         """Note whether bytes are known, by row of places."""
         if self.known is None:

@@ -68,7 +68,7 @@ class Machine:
         self._kernel = kernel
         self._registers = Registers(kernel, launch, memory)
         self.threads, self.block = self._registers.threads, self._registers.block
-        self._needed = needed(kernel, data=memory.has_data, results=memory.has_results)
+        self._needed = needed(kernel, memory.pointers, data=memory.has_data, results=memory.has_results)
         self._most = launch.most_steps or MOST_STEPS
         self._spins = spins(kernel)
         waiting = {id(load) for loads in self._spins.values() for load in loads}

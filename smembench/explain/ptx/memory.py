@@ -62,6 +62,7 @@ class Memory:
             content += value
         self._parameters = Content(np.frombuffer(bytes(content), np.uint8))
         self._named = {self._places[name]: name for name in parameters}
+        self.pointers = {name for name, value in parameters.items() if _points(value)}
         dynamic = [var.begin for var in kernel.variables.values() if var.space == "shared" and not var.bytes]
         self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
         self.has_data = any(array.data is not None for array in self.arrays)
@@ -147,9 +148,12 @@ class Memory:
         self, space: str, addresses: Integers, element: np.dtype[Any], mask: Mask | None = None
     ) -> tuple[Any, Any]:
         """The elements at addresses, and where they are unknown; None if nowhere."""
-        views = [view for view in self._views(space, addresses, element.itemsize, mask) if view[0] is not None]
+        width = element.itemsize
+        if space == "shared" and self.windows.blocks == 1 and self._shared.is_unknown(addresses, width):
+            return np.zeros((), element)[()], np.True_
+        views = self._views(space, addresses, width, mask)
         if not views:
-            return np.zeros((), element)[()], np.bool_(True)
+            return np.zeros((), element)[()], np.True_
         value, unknown = np.zeros(addresses.shape, element), np.ones(addresses.shape, np.bool_)
         for content, inside, places in views:
             value[inside] = np.ascontiguousarray(content.data[places]).view(element)[:, 0]
@@ -162,9 +166,8 @@ class Memory:
         """The names of the arrays in global memory at addresses whose content nobody gave."""
         if space in ("shared", "distributed", "param", "local"):
             return set()
-        numbers = np.unique(_number(addresses if mask is None else addresses[mask])).tolist()
-        known = (number for number in numbers if 0 <= number < len(self.arrays))
-        return {self.arrays[number].name for number in known if self._global.get(number) is None}
+        known = (number for number in _numbers(addresses, mask) if 0 <= number < len(self.arrays))
+        return {self.arrays[number].name for number in known if number not in self._global}
 
     def store(
         self,
@@ -177,10 +180,9 @@ class Memory:
         mask, unknown = who
         value = np.broadcast_to(value, addresses.shape)
         for content, inside, places in self._views(space, addresses, value.dtype.itemsize, mask):
-            if content is not None:
-                data = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
-                content.data[places] = data if unknown is None else np.where(unknown[inside][:, None], 255, data)
-                content.mark(places, True if unknown is None else ~unknown[inside])
+            data = np.ascontiguousarray(value[inside]).view(np.uint8).reshape(places.shape)
+            content.data[places] = data if unknown is None else np.where(unknown[inside][:, None], 255, data)
+            content.mark(places, True if unknown is None else ~unknown[inside])
 
     def update(
         self,
@@ -200,8 +202,6 @@ class Memory:
         previous, missing = self.load(space, addresses, element, mask)
         previous, followed = np.broadcast_to(previous, addresses.shape).copy(), not OPAQUE.intersection(parts)
         for content, inside, places in self._views(space, addresses, element.itemsize, mask):
-            if content is None:
-                continue
             if not followed or (unknown is not None and unknown[inside].any()):
                 content.mark(places, False)
                 missing = inside if missing is None else missing | inside
@@ -215,15 +215,14 @@ class Memory:
     def forget(self, space: str, addresses: Integers, width: int, mask: Mask | None) -> None:
         """Mark the bytes that a copy brought as unknown."""
         for content, _, places in self._views(space, addresses, width, mask):
-            if content is not None:
-                content.mark(places, False)
+            content.mark(places, False)
 
     def _views(
         self, space: str, addresses: Integers, width: int, mask: Mask | None
-    ) -> list[tuple[Any, Mask, Integers]]:
-        """The contents that an access reaches, None if unknown, with the threads inside of each, and their bytes."""
+    ) -> list[tuple[Content, Mask, Integers]]:
+        """The known contents that an access reaches, with the threads inside of each, and their bytes."""
         active = np.ones(addresses.shape, np.bool_) if mask is None else mask
-        parts: list[tuple[Content | None, Mask, Integers]]
+        parts: list[tuple[Content, Mask, Integers]]
         if space in ("shared", "distributed"):
             parts = [(self._shared, active, self.windows.in_cluster(addresses))]
         elif space == "param":
@@ -232,15 +231,14 @@ class Memory:
             per_thread = len(self._local.data) // max(len(addresses), 1)
             parts = [(self._local, active, addresses + np.arange(len(addresses)) * per_thread)]
         else:
-            numbers = _number(addresses)
             parts = [
-                (self._global.get(int(number)), active & (numbers == number), addresses - (number + 1) * SPACING)
-                for number in np.unique(numbers[active])
+                (self._global[number], active, addresses - (number + 1) * SPACING)
+                for number in _numbers(addresses, mask)
+                if number in self._global
             ]
-        views: list[tuple[Any, Mask, Integers]] = []
+        views: list[tuple[Content, Mask, Integers]] = []
         for content, who, at in parts:
-            size = SPACING if content is None else len(content.data)
-            inside = who & (at >= 0) & (at + width <= size)
+            inside = who & (at >= 0) & (at + width <= len(content.data))
             views.append((content, inside, at[inside][:, None] + np.arange(width)))
         return views
 
@@ -284,6 +282,12 @@ class Memory:
         return Mistake(line, "outside", f"thread {thread} {verb} {what}")
 
 
+def _points(parameter: bytes) -> bool:
+    """True if a parameter holds the address of an array in global memory."""
+    words = np.frombuffer(parameter[: len(parameter) // 8 * 8], np.uint64)
+    return bool((words >= SPACING // 2).any())
+
+
 def _known(kernel: PtxKernel, variable: Variable) -> NDArray[np.uint8] | None:
     """The content of a module's variable; None of one without an initialiser, if no atomic counts in it.
 
@@ -301,3 +305,10 @@ def _number(address: Any, space: str = "global") -> Any:
     if space in ("shared", "distributed"):
         return address // WINDOW - 1 if space == "distributed" else address * 0
     return (address + SPACING // 2) // SPACING - 1
+
+
+def _numbers(addresses: Integers, mask: Mask | None) -> list[int]:
+    """The numbers of the arrays that threads reach, in order."""
+    reached = addresses if mask is None else addresses[mask]
+    first, last = int(_number(reached.min())), int(_number(reached.max()))
+    return [first] if first == last else np.unique(_number(reached)).tolist()

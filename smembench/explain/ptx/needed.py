@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import NamedTuple
 
+from smembench.explain.ptx.origins import ANYWHERE, origins
 from smembench.explain.ptx.program import Instruction, PtxKernel
 
 MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier", "wmma", "wgmma")
@@ -12,48 +13,60 @@ MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarr
 
 
 class Needed(NamedTuple):
-    """Registers, and the state spaces of memory whose contents are followed."""
+    """Registers, and the places whose contents are followed; ``reached`` has those of each memory instruction."""
 
     registers: Set[str]
-    spaces: Set[str]
+    places: Set[str]
+    reached: Mapping[int, Set[str]]
 
     def wants(self, given: Instruction) -> bool:
         """True if a target of an instruction is needed."""
         return not self.registers.isdisjoint(given.targets)
 
+    def follows(self, given: Instruction) -> bool:
+        """True if a memory instruction may reach contents that are followed."""
+        reached = self.reached[id(given)]
+        if ANYWHERE in self.places or ANYWHERE in reached:
+            return bool(self.places)
+        return not self.places.isdisjoint(reached)
 
-def needed(kernel: PtxKernel, *, data: bool, results: bool = False) -> Needed:
-    """The registers and spaces on which addresses, branches and barriers depend, directly or through memory.
 
-    Contents of global memory are only followed if there is ``data`` in it; with ``results`` so is what is stored there.
+def needed(kernel: PtxKernel, pointers: Collection[str], *, data: bool, results: bool = False) -> Needed:
+    """The registers and places on which addresses, branches and barriers depend, directly or through memory.
+
+    Contents of global memory are only followed if there is ``data`` in it; with ``results`` so is all that is stored.
+
+    Args:
+        kernel: the kernel.
+        pointers: the parameters that hold addresses.
+        data: whether contents of global memory are known.
+        results: whether what is stored is asked for.
     """
-    search = _Search(kernel, data)
-    search.spaces |= {"global"} if results else set()
+    search = _Search(kernel, data, Needed(set(), {ANYWHERE} if results else set(), origins(kernel, pointers, MEMORY)))
     before = -1
-    while before != len(search.registers) + len(search.spaces):
-        before = len(search.registers) + len(search.spaces)
+    while before != (before := search.size):
         for given in reversed(kernel.code):  # most of what an instruction needs is computed before it
             search.look_at(given)
-    spaces = search.spaces
-    if spaces & {"shared", "local", "global"} and "generic" not in spaces:
-        spaces.add("generic")
-    elif "generic" in spaces:
-        spaces |= {"shared", "local", "global"}
-    return Needed(search.registers, spaces)
+    return search.needed
 
 
 class _Search:
-    """The registers that are needed, and the spaces of memory."""
+    """The registers that are needed, and the places of memory."""
 
-    def __init__(self, kernel: PtxKernel, data: bool) -> None:
+    def __init__(self, kernel: PtxKernel, data: bool, begun: Needed) -> None:
         self._kernel, self._data = kernel, data
-        self.registers: set[str] = set()
-        self.spaces: set[str] = set()
+        self.registers, self.places = set(begun.registers), set(begun.places)
+        self.needed = Needed(self.registers, self.places, begun.reached)
+
+    @property
+    def size(self) -> int:
+        """How much is needed so far."""
+        return len(self.registers) + len(self.places)
 
     def look_at(self, given: Instruction) -> None:
         """Add what an instruction needs."""
         memory = given.root in MEMORY and not given.by_name
-        gives = not self.registers.isdisjoint(given.targets)
+        gives = self.needed.wants(given)
         if given.guard and (memory or given.ends or gives):
             self.registers.add(given.guard)
         if memory:
@@ -66,12 +79,10 @@ class _Search:
     def _of_memory(self, given: Instruction, gives: bool) -> None:
         self._in_texts(given.addresses)
         if gives and (self._data or given.space != "global"):
-            self.spaces.add(given.space)
-        any_space = given.space == "generic" and bool(self.spaces)
-        followed = given.space in self.spaces or any_space or "generic" in self.spaces
+            self.places.update(self.needed.reached[id(given)])
         if given.root in ("wmma", "wgmma"):  # not their fragments in registers
             self._in_texts([text for text in given.operands if text[0] != "{"])
-        elif given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and followed):
+        elif given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and self.needed.follows(given)):
             self.registers.update(given.sources)
 
     def _in_texts(self, texts: Iterable[str]) -> None:

@@ -118,9 +118,9 @@ class Registers:
 
     def write(self, name: str, value: Any, mask: Mask | None, unknown: Any = None) -> None:
         """Give a register a value in the threads of a mask, all if None; ``unknown`` is where it is not known."""
-        declared = self.nothing(name).dtype
-        if value.dtype.itemsize != declared.itemsize or value.dtype.kind == "b" != declared.kind:
-            kind = value.dtype.kind if value.dtype.kind in "iu" else declared.kind
+        declared, given = self.nothing(name).dtype, value.dtype
+        if given is not declared and (given.itemsize != declared.itemsize or given.kind == "b" != declared.kind):
+            kind = given.kind if given.kind in "iu" else declared.kind
             value = value.astype(f"{kind}{declared.itemsize}")
         if mask is not None:
             before = seen_as(self.values.get(name, np.zeros((), value.dtype)[()]), value.dtype)
@@ -129,12 +129,12 @@ class Registers:
         if unknown is None and (mask is None or name not in self._unknown):
             self._unknown.pop(name, None)
             return
-        now: Any = np.bool_(False) if unknown is None else unknown
+        now: Any = np.False_ if unknown is None else unknown
         if mask is not None:
-            now = np.where(mask, now, self._unknown.get(name, np.bool_(False)))
-        if now is self.everyone or np.all(now):
+            now = np.where(mask, now, self._unknown.get(name, np.False_))
+        if now is self.everyone or now.all():
             self._unknown[name] = self.everyone
-        elif np.any(now):
+        elif now.any():
             self._unknown[name] = now
         else:
             self._unknown.pop(name, None)

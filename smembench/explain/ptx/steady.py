@@ -64,7 +64,7 @@ class Loop:
         self._condition = next((op for op in reversed(body) if self._branch.guard in op.targets), None)
         always = any(op.root in _ALWAYS_RUN or "bulk" in op.parts for op in body)
         # What loads bring may change from one iteration to another, and so may what is stored, unless nobody knows it.
-        followed = [op for op in body if op.root in MEMORY and not op.by_name and op.space in needed.spaces]
+        followed = [op for op in body if op.root in MEMORY and not op.by_name and needed.follows(op)]
         self._stored = [name for op in followed if op.root == "st" for name in op.sources]
         self._loaded = [name for op in followed if needed.wants(op) for name in op.targets]
         self._possible = self._is_comparison() and not always
@@ -114,7 +114,10 @@ class Loop:
         grown = _growth(first.registers, one.registers, two.registers)
         if not all(self._is_unknown(name, mask) for name in (*self._stored, *self._loaded)):
             return None
-        if grown is None or any(self._bends(op, grown) for op in self._computing):
+        if grown is None:
+            return None
+        growing = {name for name, growth in grown.items() if growth is not None}
+        if any(self._bends(op, grown) for op in self._computing if not growing.isdisjoint(op.sources)):
             return None
         constant = [self._constant(op, grown, mask) for op in self._comparisons]
         times = min([*constant, *(self._whole(op, grown, mask) for op in self._cut)]) - _RUN
