@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from campaign import CAMPAIGN
 from programs import case_of, cuda_kernel
 from smembench.explain.analysis import explain
 from smembench.explain.launch_layouts import best_layouts, layouts_of, pads_of
@@ -104,8 +105,8 @@ def transpose(kernel: str = "transposeSmem", block: Block = LARGE, dtype: str = 
 @pytest.mark.parametrize(
     ("block", "dtype"),
     [
-        *((LARGE, dtype) for dtype in ("float16", "float32", "float64")),
-        *((SMALL, "float32"), (Block(32, 8), "float64"), (Block(8, 32), "float16"), (Block(64, 4), "float32")),
+        *((LARGE, "float16"), (LARGE, "float32"), (SMALL, "float32"), (Block(32, 8), "float64")),
+        *(((LARGE, "float64"), (Block(8, 32), "float16"), (Block(64, 4), "float32")) if CAMPAIGN > 1 else ()),
     ],
 )
 def test_what_a_layout_costs_is_counted_again_from_its_expression(block: Block, dtype: str) -> None:
@@ -141,7 +142,7 @@ def test_a_swizzle_frees_square_tiles_of_which_a_pad_frees_only_the_larger() -> 
 def test_a_moved_trace_is_the_trace_of_the_padded_kernel(block: Block) -> None:
     case = transpose("transposeSmemPad", block)
     (pads,) = pads_of(explain(case))
-    for moved in pads.tried[:4]:
+    for moved in pads.tried[: 4 if CAMPAIGN > 1 else 2]:
         padded = explain(replace(case, pad=moved.layout.pad))
         assert (moved.loads, moved.stores) == pytest.approx((padded.degree("load"), padded.degree("store")))
 

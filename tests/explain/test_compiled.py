@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from campaign import CAMPAIGN
 from smembench.explain import counters
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.counters import METRICS
@@ -19,12 +20,15 @@ from smembench.views.explain import sentences
 from traces import case
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
+LONG = pytest.mark.skipif(CAMPAIGN == 1, reason="half a minute: SMEMBENCH_CAMPAIGN=2 runs it")
+SHARED_BY = 7
+"""Multiprocessors that share four tiles of streamK, so that blocks wait for each other."""
 
 
 def test_loads_of_a_tree_are_issued_twice_as_often_as_its_stores() -> None:
-    explained = compiled("sumSequential", "512x1", "float32", 2**17)
+    explained = compiled("sumSequential", "512x1", "float32", 2**14)
     assert explained.idle["load"] == 2 * explained.idle["store"]
-    explained = compiled("sumInterleaved", "512x1", "float32", 2**17)
+    explained = compiled("sumInterleaved", "512x1", "float32", 2**14)
     assert [(item.site.width, item.width) for item in explained.trace.merged] == [(4, 8)]
     assert explained.trace.unmatched == ()
 
@@ -66,6 +70,8 @@ def test_predictions_of_machine_code_are_what_an_h200_counted(name: str) -> None
         judged = [row for row in csv.DictReader(stream) if row["agrees"]]
     for row in judged:
         _, kernel, _, _, dtype, size, block, _ = row["case_id"].split("/")
+        if CAMPAIGN == 1 and (kernel, block) == ("naive", "b32x32"):  # as in smaller blocks, but each is run
+            continue
         n = int(size.split("x")[-1])
         explained = result.setdefault(row["case_id"], compiled(kernel, block.removeprefix("b"), dtype, n))
         assert explained.case.id == row["case_id"]
@@ -80,6 +86,10 @@ ALIKE = ("Pad", "Dyn")
 """Ends of the names of kernels whose machine code is another's but for the begin or the pitch of a tile."""
 DOCUMENTED = ("Gmem", "Smem", "Unroll")
 """Ends of the names of kernels of which each of a thousand blocks is run."""
+TRIED = ("copyGmem", "transposeSmemUnroll")
+"""Of those, one without shared memory and one with, where ``CAMPAIGN`` is 1; test_prediction.py compares all."""
+MOVED_ALIKE = [(name, "float64") for name in ("transposeDown", "transposeStreamed", "transposePaired")]
+"""Whose vectors of two elements are moved as by those of the few; they are compared in float32."""
 DECLARED = explainable()
 """Stored counts are also of steps that have left the ladder."""
 
@@ -96,6 +106,8 @@ def test_predictions_of_transposes_at_odd_sizes_are_what_an_h100_counted(*, othe
         if (kernel in FEW) is others or kernel not in DECLARED or kernel.endswith(ALIKE):
             continue
         if kernel.endswith(DOCUMENTED) and dtype == "float64":  # which test_prediction.py compares
+            continue
+        if CAMPAIGN == 1 and ((kernel.endswith(DOCUMENTED) and kernel not in TRIED) or (kernel, dtype) in MOVED_ALIKE):
             continue
         if row["case_id"] not in result:
             chosen = replace(case(kernel, block.removeprefix("b"), dtype), m=rows, n=columns)
@@ -133,6 +145,7 @@ def test_guarded_accesses_are_issued_without_a_lane(
     assert compiled(kernel, block, dtype, n).wavefronts(kind) == counted
 
 
+@LONG
 def test_blocks_that_share_tiles_as_on_a_gpu_wait_for_each_other_and_pass_sums_on() -> None:
     """As an H200 with 132 multiprocessors counted streamK, but for loads of flags: one, or more where a block waits."""
     explained = compiled("streamK", "16x16", "float32", 1000, 132, whole=True)
@@ -154,6 +167,7 @@ def test_what_is_added_in_the_l2_is_neither_loaded_nor_stored() -> None:
     assert explained.load_requests == pytest.approx(344199, rel=0.005)
 
 
+@LONG
 def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_splitk() -> None:
     """15 blocks stand for all."""
     explained = compiled_case(replace(case("splitK", "16x16"), m=773, n=1111, k=645), 132)
@@ -164,13 +178,33 @@ def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_split
     assert explained.untraced == ()
 
 
+def test_blocks_that_stand_for_others_have_the_figures_of_all() -> None:
+    """Eight tiles of splitK for 22 blocks, of which those of a tile wait for each other.
+
+    The figures of all are those that were traced while an H100's agreed at 773 × 1111 × 645.
+    """
+    chosen = replace(case("splitK", "8x4"), m=64, n=256, k=160)
+    some, every = (compiled_case(chosen, 22, **{how: True}) for how in ("quick", "whole"))
+    assert len(some.trace.blocks) < len(every.trace.blocks) == 22
+    assert some.waits
+    assert some.untraced == every.untraced == ()
+    assert (every.wavefronts("store"), every.load_requests) == (4, 4528)
+    assert every.wavefronts("load") == pytest.approx(188 / 97)
+    assert (every.sectors("load"), every.sectors("store")) == pytest.approx((8.9505, 15.5672), rel=1e-4)
+    for kind in ("load", "store"):
+        assert some.wavefronts(kind) == pytest.approx(every.wavefronts(kind), rel=0.05)
+        assert some.sectors(kind) == pytest.approx(every.sectors(kind), rel=0.05)
+    assert some.load_requests == pytest.approx(every.load_requests, rel=0.1)
+
+
 def test_loads_of_blocks_that_wait_are_named_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """How often a block loads a flag depends on timing."""
-    alone, together = (compiled("streamK", "16x16", "float32", 1000, count, whole=True) for count in (None, 132))
+    chosen = replace(case("streamK", "16x16"), m=161, n=161, k=645)
+    alone, together = (compiled_case(chosen, count, whole=True) for count in (None, SHARED_BY))
     reading = dict.fromkeys(METRICS, 1.0)
     monkeypatch.setattr(counters, "profile", lambda cases, metrics, **how: [reading])
     monkeypatch.setattr(counters, "explain", explained)
-    for result, multiprocessors, agrees in ((alone, None, False), (together, 132, None)):
+    for result, multiprocessors, agrees in ((alone, None, False), (together, SHARED_BY, None)):
         assert ("Blocks wait for each other" in " ".join(sentences(result))) is result.waits is (agrees is None)
         figures = {item.figure: item for item in counters.compare([result.case], "9.0", multiprocessors)}
         assert figures["global load requests"].predicted == result.load_requests

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import CAMPAIGN
 from smembench import explain_function
 from smembench.explain.analysis import explain
 from smembench.explain.banks import wavefronts
@@ -70,7 +71,6 @@ __global__ void strided(float *out, const float *in) {
     __syncthreads();
     out[threadIdx.x] = tile[AT(4 * threadIdx.x)];
 }
-extern __shared__ float dynamic[];
 __global__ void at_launch(float *out, const float *in) {
     int x = threadIdx.x, y = threadIdx.y;
     dynamic[AT(y * 48 + x)] = in[y * 32 + x];
@@ -108,6 +108,8 @@ __global__ void one_word_each(float *out, const float *in) {
 }
 """
 AS_IT_IS = {"AT(i)": "(i)", "PADDED(i)": "(i)", "ROW(r, c)": "[r][c]", "PART(x)": "[x]"}
+DYNAMIC = {"at_launch": 8192, "two_tiles": 16384}
+"""Bytes of shared memory that a launch adds."""
 Explain = Callable[..., Costs]
 Kernel = tuple[str, str, int, tuple[int, ...]]
 
@@ -123,10 +125,13 @@ def explained(tmp_path: Path) -> Explain:
         name, element, count, block = kernel
         defined = "".join(f"#define {macro} {text}\n" for macro, text in (AS_IT_IS | dict(macros)).items())
         path = tmp_path / "copy.cu"
-        path.write_text(defined + (COPY.replace(old, new) if old else COPY))
+        declarations, *kernels = re.split(r"^(?=__global__)", COPY, flags=re.MULTILINE)
+        (source,) = (text for text in kernels if f" {name}(" in text)
+        source = "extern __shared__ float dynamic[];\n" * (name in DYNAMIC) + source
+        path.write_text(defined + declarations + (source.replace(old, new) if old else source))
         array = f"{element}[{count}]"
         args = (array, array if data is None else data)
-        dynamic = {"at_launch": 8192, "two_tiles": 16384}.get(name, 0)
+        dynamic = DYNAMIC.get(name, 0)
         return explain_function(
             f"{path}:{name}", grid=1, block=block, args=args, shared_bytes=dynamic, capability="9.0"
         )
@@ -241,7 +246,7 @@ def strided_requests(draw: st.DrawFn) -> list[Request]:
     return result
 
 
-@settings(max_examples=50)
+@settings(max_examples=25 * CAMPAIGN)
 @given(strided_requests())
 def test_a_cure_is_what_the_rules_for_single_requests_say_of_it(requests: list[Request]) -> None:
     array = SharedArray("tile", (8192,), 1, 0)

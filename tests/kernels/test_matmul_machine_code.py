@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,7 +15,7 @@ from ladder import PIPELINED, SERPENTINE, TILED
 from ladder import matmul as case
 from programs import cuda_kernel, numba_kernel
 from smembench.kernels.matmul.ragged import AT_ONCE, SIDE
-from smembench.model.case import Block
+from smembench.model.case import Block, Case
 from smembench.model.problem import ITEMSIZE
 from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions as machine_instructions
@@ -23,6 +24,12 @@ from smembench.toolchains.register_bank_conflicts import main_loop
 
 pytestmark = pytest.mark.slow
 WRITTEN_OUT = ("unrolled", *PIPELINED)
+
+
+@pytest.fixture(scope="module")
+def ptx(by_nvvm: Callable[[Case], bytes]) -> Ptx:
+    """What ``explain`` traces, which is kept: other tests link most of these variants, too."""
+    return lambda chosen: numba.kernel_ptx(chosen, numba_kernel(chosen), "9.0")
 
 
 def instructions(text: str) -> Counter[str]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from campaign import CAMPAIGN
 from conftest import Ptx
 from ladder import DOWN, STREAMED, transpose
 from programs import numba_kernel
@@ -27,6 +28,8 @@ from traces import elements
 
 DTYPES = ("float64", "float32", "float16")  # int32 is moved like float32
 BLOCKS = (Block(16, 32), Block(16, 16))
+READ = DOWN if CAMPAIGN > 1 else ("transposeDown", "transposeHalfWarp")
+"""Kernels whose reads differ in more than their hints or the order of blocks."""
 
 
 def case(name: str, dtype: str = "float32", columns: int = 4095, rows: int = 4095, block: Block = BLOCKS[0]) -> Case:
@@ -42,7 +45,7 @@ def case(name: str, dtype: str = "float32", columns: int = 4095, rows: int = 409
         ("transposeVectorized", 4096, 4097, {"float64": 1, "float32": 1, "float16": 1}),
         ("transposeHalfWarp", 4095, 4095, {"float64": 2, "float32": 4, "float16": 4}),
         ("transposeHalfWarp", 4097, 4096, {"float64": 2, "float32": 2, "float16": 4}),
-        ("transposePaired", 4096, 4097, {"float64": 2, "float32": 2, "float16": 2}),
+        ("transposePaired", 4096, 4097, dict.fromkeys(DTYPES if CAMPAIGN > 1 else ("float32",), 2)),
     ],
 )
 def test_shifted_rows_have_the_conflicts_that_the_docstring_says(
@@ -59,9 +62,9 @@ def test_shifted_rows_have_the_conflicts_that_the_docstring_says(
         assert round(packed.degree, 1) == expected
 
 
-@settings(max_examples=20)
+@settings(max_examples=14)
 @given(
-    st.sampled_from([*product(["transposeVectorized"], DTYPES), *product(DOWN, ["float64"])]),
+    st.sampled_from([*product(["transposeVectorized"], DTYPES), *product(READ, ["float64"])]),
     st.integers(1, 40),
     st.integers(1, 40),
 )
@@ -113,8 +116,14 @@ def test_rows_that_begin_anywhere_are_moved_by_accesses_of_128_bits(ptx: Ptx, na
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ptx")
-@pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "block"),
+    [
+        (dtype, block)
+        for dtype, block in product(DTYPES, BLOCKS)
+        if CAMPAIGN > 1 or dtype == "float32" or block == BLOCKS[0]
+    ],
+)
 def test_shifts_leave_room_for_as_many_threads_as_fill_the_memory(dtype: str, block: Block) -> None:
     """64 KiB of tiles per SM are in flight, as far as it has threads."""
     chosen = case("transposeDown", dtype, block=block)

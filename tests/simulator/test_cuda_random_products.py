@@ -17,8 +17,8 @@ from smembench.model.case import Case
 if TYPE_CHECKING:
     from smembench.model.problem import Array
 
-TERMS = 2**16
-"""A second's work, or a few."""
+TERMS = 2**14
+"""A second's work at most, but for splitK."""
 
 
 @pytest.mark.parametrize("kernel", STEPS, ids=lambda kernel: kernel.name)
