@@ -14,11 +14,12 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -37,6 +38,8 @@ LAZY = {
 }
 """What a library makes when it is first used."""
 END = "-- answered --"
+FEW = os.environ.get("SMEMBENCH_CAMPAIGN", "1") == "1"
+"""Whether entry points share a process; tests/campaign.py imports the package, which the server here must not."""
 
 
 def measure_on_the_cpu() -> object:
@@ -74,10 +77,11 @@ def compare_compilers() -> object:
 
 
 def lesson(name: str) -> object:
-    """Of the experiments with a process of their own only the first is run: the others are started as it is."""
+    """Of the experiments with a process of their own only one lesson's first is run: the others start as it does."""
     from smembench.studies.lesson import run
+    from smembench.studies.lesson.experiment import Observation
 
-    isolated, outcome = run.isolated, list[Any]()
+    isolated, outcome = run.isolated, [] if name == "barrier" else [Observation("not run", None)]
 
     def first(*which: Any) -> Any:
         outcome.extend([] if outcome else [isolated(*which)])
@@ -106,6 +110,12 @@ ENTRIES: dict[str, Callable[[], object]] = {
     "lesson solve": solve_an_exercise,
     **{f"lesson {name}": partial(lesson, name) for name in LESSONS},
 }
+TOGETHER = (
+    ("import", "measure", "explain_kernel", "explain_function and conflicts"),
+    ("tune", "compilers"),
+    tuple(ENTRIES)[6:],
+)
+"""Entry points that one process calls one after another: what it takes to compile the users' kernels is taken once."""
 
 
 def attributes() -> Iterator[tuple[str, str, object]]:
@@ -135,22 +145,30 @@ def alone() -> dict[str, str]:
     return {kernel.__name__: hashlib.sha256(ptx(kernel).encode()).hexdigest() for kernel, _ in KERNELS}
 
 
-def before_and_after(entry: str) -> object:
-    """Call an entry point: what changed, and what Numba makes of the users' kernels afterwards."""
-    held = registered()
+def changed_by(entry: str) -> list[str]:
+    """Call an entry point: what changed."""
     before = {(module, name): value for module, name, value in attributes()}
     ENTRIES[entry]()
     known = {module for module, _ in before}
     lazy = {module for module, _ in before if hasattr(sys.modules[module], "__getattr__")}
-    changed = [
-        f"{module}.{name}"
+    return [
+        f"{entry}: {module}.{name}"
         for module, name, value in attributes()
         if before.get((module, name), value if module in lazy or module not in known else None) is not value
         and not isinstance(value, type(sys))  # modules may be imported
         and not name.startswith("__")
         and (module, name) not in LAZY
     ]
-    return [changed, [held, registered()], alone()]
+
+
+def before_and_after(entries: Sequence[str]) -> object:
+    """Call entry points: what each changed, and what Numba makes of the users' kernels after the last."""
+    holds = {"": registered()}
+    changed = []
+    for entry in entries:
+        changed += changed_by(entry)
+        holds[entry] = registered()
+    return [changed, holds, alone()]
 
 
 def serve() -> None:
@@ -163,9 +181,9 @@ def serve() -> None:
     for line in sys.stdin:
         if os.fork() == 0:
             signal.alarm(300)
-            entry = line.strip()
+            entries = json.loads(line)
             try:
-                answer = before_and_after(entry) if entry else alone()
+                answer = before_and_after(entries) if entries else alone()
             except BaseException:
                 answer = traceback.format_exc()
             print("\n" + json.dumps(answer), flush=True)
@@ -174,7 +192,7 @@ def serve() -> None:
         print(END, flush=True)
 
 
-Ask = Callable[[str], Any]
+Ask = Callable[[Sequence[str]], Any]
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +208,11 @@ def in_a_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         env=path,
     )
 
-    def ask(entry: str) -> Any:
+    def ask(entries: Sequence[str]) -> Any:
         assert server.stdin is not None
         assert server.stdout is not None
-        print(entry, file=server.stdin, flush=True)
-        lines = [*iter(server.stdout.readline, f"{END}\n")]
+        print(json.dumps(entries), file=server.stdin, flush=True)
+        lines = [*takewhile(lambda line: line != f"{END}\n", server.stdout)]
         answer = json.loads(lines[-1]) if lines else "its process ended"
         assert not isinstance(answer, str), answer
         return answer
@@ -206,19 +224,21 @@ def in_a_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 @pytest.fixture(scope="module")
 def of_numba(in_a_process: Ask) -> Any:
     try:
-        return in_a_process("")
+        return in_a_process([])
     except AssertionError as error:
         pytest.skip(f"needs NVIDIA's compiler libraries: {str(error)[-80:]}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    "entries", TOGETHER if FEW else [(entry,) for entry in ENTRIES], ids=lambda entries: ", ".join(entries)
+)
 def test_an_entry_point_changes_no_other_module_and_no_users_kernel(
-    entry: str, in_a_process: Ask, of_numba: dict[str, str]
+    entries: Sequence[str], in_a_process: Ask, of_numba: dict[str, str]
 ) -> None:
-    changed, (held, holds), kernels = in_a_process(entry)
+    changed, holds, kernels = in_a_process(entries)
     assert changed == []
-    assert holds == held
+    assert holds == dict.fromkeys(["", *entries], holds[""])
     assert kernels == of_numba
 
 

@@ -91,10 +91,13 @@ class Git:
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The kernel by the types that its name in machine code has: by a signed index it takes three times as long."""
+    """The kernel by the types that its name in machine code has: by a signed index it takes many times as long.
+
+    On a busy machine a smaller step is measured again and again before it is certain.
+    """
     forms = [
         HostKernel(name, f"4workPfPKf{letter}", HOST.format(name=name, passes=passes), (128, 1), 2, 1)
-        for name, letter, passes in (("quick", "j", 20), ("slow", "i", 60))
+        for name, letter, passes in (("quick", "j", 20), ("slow", "i", 400))
     ]
     return compile_for_host(forms, tmp_path_factory.mktemp("kernels"))
 
@@ -129,7 +132,7 @@ def test_the_commit_is_found_though_the_search_is_killed_and_the_checkout_is_as_
     begun = monotonic()
     while monotonic() - begun < 60:
         states = list(runs.glob("*/bisect.json"))
-        if states and len(json.loads(states[0].read_text())["trials"]) >= 3:
+        if states and len(json.loads(states[0].read_text())["trials"]) >= 2:
             break
         sleep(0.05)
     killed.send_signal(signal.SIGKILL)
@@ -203,7 +206,7 @@ def test_the_version_of_a_package_is_found(
         pytest.skip("needs pip 22.3 or later")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    for version, passes in (("1.0", 1), ("2.0", 9)):
+    for version, passes in (("1.0", 1), ("2.0", 40)):
         wheel(tmp_path, version, passes)
     (tmp_path / "mine.py").write_text(BY_PACKAGE)
     launched = 'kernel = "mine.py:copy"\narg = ["float32[100000]", "float32[100000]"]\nout = 0\ncheck = "none"\n'

@@ -33,6 +33,8 @@ kernel = "sleepy"
 n = [16, 17]
 """
 CASES = 4
+FEW = CONFIG.replace("samples = 12", "samples = 3")
+"""Of a fleet that nothing cuts off."""
 CHILD = b"smembench.studies.fleet.child"
 ENV = {**os.environ, "SMEMBENCH_KERNELS": str(FAULTS), "CUDA_VISIBLE_DEVICES": ""}
 
@@ -55,6 +57,18 @@ def start(*arguments: object) -> subprocess.Popen[str]:
         preexec_fn=heed_ctrl_c,
         start_new_session=True,
     )
+
+
+@pytest.fixture
+def resume(program: Program) -> Callable[[Path], None]:
+    """Go on with a fleet on this host until it is complete."""
+
+    def run(folder: Path) -> None:
+        ran = program("fleet", "run", "--resume", folder, SMEMBENCH_KERNELS=FAULTS)
+        assert ran.returncode == 0, ran.stderr
+        assert "Traceback" not in ran.stderr
+
+    return run
 
 
 def ended(process: subprocess.Popen[str], code: int, seconds: float = 120) -> tuple[str, str]:
@@ -144,7 +158,9 @@ def reasons(folder: Path) -> list[str]:
     return sorted(entry.reason for entry in read_fleet_file(folder).devices if entry.reason)
 
 
-def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(config: Path, tmp_path: Path) -> None:
+def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(
+    config: Path, tmp_path: Path, resume: Callable[[Path], None]
+) -> None:
     root = tmp_path / "results"
     process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "12s")
     os.kill(reached(process, root, "-2"), signal.SIGKILL)
@@ -159,7 +175,7 @@ def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(conf
     before = stored(folder)
     assert len(before) == 2
 
-    ended(start("--resume", folder), 0)
+    resume(folder)
     assert_whole(folder, 3, before)
 
 
@@ -179,7 +195,9 @@ def listening(pid: int) -> set[str]:
     return result
 
 
-def test_ctrl_c_keeps_what_was_measured_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_measured_and_a_resume_goes_on(
+    config: Path, tmp_path: Path, resume: Callable[[Path], None]
+) -> None:
     root = tmp_path / "my results"
     process = start(config, "--device", "cpu", "--output", root)
     until(lambda: trials(root))
@@ -191,16 +209,18 @@ def test_ctrl_c_keeps_what_was_measured_and_a_resume_goes_on(config: Path, tmp_p
     before = stored(folder)
     assert before
 
-    ended(start("--resume", folder), 0)
+    resume(folder)
     assert_whole(folder, 1, before)
 
 
-def test_a_device_that_cannot_be_opened_is_a_row(config: Path, tmp_path: Path) -> None:
-    _, err = ended(start(config, "--device", "cuda:5", "--output", tmp_path), 1)
+def test_a_device_that_cannot_be_opened_is_a_row(program: Program, config: Path, tmp_path: Path) -> None:
+    ran = program("fleet", "run", config, "--device", "cuda:5", "--output", tmp_path, SMEMBENCH_KERNELS=FAULTS)
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
     folder = fleet_folder(tmp_path)
     (reason,) = reasons(folder)
     assert "cuda" in reason
-    assert f"{read_fleet_file(folder).devices[0].label}: failed" in err
+    assert f"{read_fleet_file(folder).devices[0].label}: failed" in ran.stderr
 
 
 def test_without_a_gpu_nothing_is_left_behind(program: Program, config: Path, tmp_path: Path) -> None:
@@ -240,16 +260,16 @@ def cluster(
 
 @pytest.mark.slow
 def test_a_dask_worker_that_is_killed_comes_back_and_its_devices_go_on(config: Path, tmp_path: Path) -> None:
-    root = tmp_path / "results"
+    root, count = tmp_path / "results", min(CAMPAIGN, 2)
     with cluster(tmp_path, 1) as (file, (_, nanny)):
-        process = start(config, "--device", "cpu", "--workers", 2, "--output", root, "--scheduler", file)
-        until(lambda: len(trials(root)) == 2)
+        process = start(config, "--device", "cpu", "--workers", count, "--output", root, "--scheduler", file)
+        until(lambda: len(trials(root)) == count)
         before = stored(fleet_folder(root))
         (worker,) = {parent(child) for child in measuring(nanny.pid).values()}
         os.kill(worker, signal.SIGKILL)
         _, err = ended(process, 0)
     assert "its Dask worker was lost, and is back" in err
-    assert_whole(fleet_folder(root), 2, before)
+    assert_whole(fleet_folder(root), count, before)
 
 
 def parent(pid: int) -> int:
@@ -275,7 +295,9 @@ def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(c
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(config: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(
+    config: Path, tmp_path: Path, resume: Callable[[Path], None]
+) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1, "--no-nanny") as (file, (scheduler, *_)):
         process = start(config, "--device", "cpu", "--output", root, "--scheduler", file)
@@ -286,7 +308,7 @@ def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(config: Path,
     folder = fleet_folder(root)
     assert "the scheduler of Dask was lost; what was measured is kept" in err.splitlines()[-1]
 
-    ended(start("--resume", folder), 0)
+    resume(folder)
     assert_whole(folder, 1, before)
 
 
@@ -336,6 +358,7 @@ def test_a_job_of_slurm_measures_and_says_which_hosts_did_not_start(
     program: Program, config: Path, tmp_path: Path
 ) -> None:
     """srun as on a job of two hosts of which one never starts."""
+    config.write_text(FEW)
     root, srun = tmp_path / "results", tmp_path / "bin" / "srun"
     srun.parent.mkdir()
     srun.write_text(SRUN)

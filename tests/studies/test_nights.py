@@ -11,15 +11,30 @@ import pytest
 from nights.simulator import MODELS, N0, N1P, Nights, write
 from nights.study import Found, again, held, noisy, seen, slowed, together, unchanged
 
+from campaign import CAMPAIGN
 from smembench.store.load import load
 from smembench.store.run import Run
-from smembench.studies.compare import Rules, Verdict
+from smembench.studies.compare import Rules, Verdict, pairing
 from smembench.studies.compare.comparison import compare_runs
 from smembench.studies.compare.itself import compare_with_itself
 from smembench.studies.nightly.last import compare_with_last
 from smembench.views.compare import verdict_section
 
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"
+
+
+@pytest.fixture(autouse=True)
+def _timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's times, which each comparison with it asks for, are computed once, as in the study."""
+    kept: dict[int, tuple[Run, dict[str, list[pairing.Timed]]]] = {}
+    really = pairing.timed
+
+    def once(run: Run) -> dict[str, list[pairing.Timed]]:
+        if id(run) not in kept:
+            kept[id(run)] = run, really(run)
+        return kept[id(run)][1]
+
+    monkeypatch.setattr(pairing, "timed", once)
 
 
 def share(result: Found, asked: str) -> float:
@@ -38,8 +53,9 @@ def test_a_simulated_run_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["N0", "N4", "N1p", "N1m", "N3"])
 def test_nights_in_which_nothing_changed_are_quiet(model: str) -> None:
-    result = unchanged(MODELS[model], 7, nights=6)
-    assert share(result, "last:7: false nights") <= 1 / 6
+    nights = 4 if CAMPAIGN == 1 else 6
+    result = unchanged(MODELS[model], 7, nights=nights)
+    assert share(result, "last:7: false nights") <= 1 / nights
     assert share(result, "last:7: false cases") <= 0.002
     assert share(result, "A B alone: false nights") == 0
     if model in ("N0", "N1p", "N4"):
@@ -69,9 +85,9 @@ def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -
     sizes = {case.case.id: case.seen for case in compare_with_itself(runs).cases if case.seen is not None}
     cases = sorted(sizes)[::8]
     told: Counter[float] = Counter()
-    for case, share in product(cases, (0.5, 1.0)):
-        compared = compare_runs([base], [slowed(new, {case: share * sizes[case]})], beside=runs)
-        told[share] += any(slower.case.id == case for slower in compared.regressions)
+    for few, share in product((cases[at : at + 3] for at in range(0, len(cases), 3)), (0.5, 1.0)):
+        compared = compare_runs([base], [slowed(new, {case: share * sizes[case] for case in few})], beside=runs)
+        told[share] += sum(slower.case.id in few for slower in compared.regressions)
     assert told[1.0] >= 0.85 * len(cases)
     assert told[0.5] <= 0.2 * len(cases)
 
@@ -93,9 +109,10 @@ def test_a_case_without_an_sm_clock_is_judged_by_its_time() -> None:
 
 def test_a_slowdown_of_all_cases_is_as_slow_two_weeks_later() -> None:
     shown: Found = Counter()
-    for seed in range(3):
+    seeds = 2 if CAMPAIGN == 1 else 3
+    for seed in range(seeds):
         shown += together(N1P, seed, {0.015: (1, 8, 14)})
-    assert share(shown, "all 1.5%") >= 0.85
+    assert share(shown, "all 1.5%") >= 1 - 1 / (3 * seeds), "all but one at most"
 
 
 def test_a_fault_that_was_repaired_is_an_alarm_again() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from scipy.stats import binom
 from variation.simulator import MODELS
 from variation.study import Found, Task, study
 
-FEW = {8: (40, 15), 64: (16, 12), 1024: (2, 1)}
+from campaign import CAMPAIGN
+
+FEW = {8: (20, 8), 64: (8, 6), 1024: (1, 1)} if CAMPAIGN == 1 else {8: (40, 15), 64: (16, 12), 1024: (2, 1)}
 """By number of GPUs: fleets of normal GPUs, and fleets with slow ones."""
 
 
@@ -19,6 +22,12 @@ def share(result: Found, what: str) -> float:
     return result[what, "yes"] / result[what, "of"]
 
 
+def too_many_alarms(result: Found, rate: float) -> bool:
+    """Whether more normal GPUs are named than in 99 of 100 studies of this size, if each is named at this rate."""
+    asked = "false alarms"
+    return bool(result[asked, "yes"] > binom.ppf(0.99, result[asked, "of"], rate))
+
+
 @pytest.mark.parametrize("count", FEW)
 def test_three_percent_beyond_the_measured_variation_is_found(count: int) -> None:
     result = asked("measured", count)
@@ -26,7 +35,7 @@ def test_three_percent_beyond_the_measured_variation_is_found(count: int) -> Non
     assert share(result, "3.0% slower in a metric of memory") >= 0.9
     assert share(result, "3.0% beyond the edge in a metric of memory") >= 0.9
     assert share(result, "3.0% beyond the edge in a metric limited by power") >= 0.9
-    assert share(result, "false alarms") <= 0.002
+    assert not too_many_alarms(result, 0.002)
 
 
 @pytest.mark.parametrize("count", FEW)
@@ -36,19 +45,19 @@ def test_three_percent_beyond_the_published_variation_is_found(count: int) -> No
     assert share(result, "3.0% beyond the edge in a metric of memory") >= 0.85
     if count > 8:  # eight GPUs do not tell how wide a metric varies that is limited by power
         assert share(result, "3.0% beyond the edge in a metric limited by power") >= 0.9
-    assert share(result, "false alarms") <= 0.005
+    assert not too_many_alarms(result, 0.005)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_variation_makes_many_alarms(model: str) -> None:
-    result = study(Task(model, 64, 10, 0, seed=2, sizes=()))
-    assert share(result, "false alarms") <= 0.02
+    result = study(Task(model, 64, 5 if CAMPAIGN == 1 else 10, 0, seed=2, sizes=()))
+    assert not too_many_alarms(result, 0.02)
 
 
 def test_slow_gpus_do_not_hide_each_other() -> None:
     result = asked("published, a fifth slow", 64)
     assert share(result, "3.0% slower in all metrics") == 1
-    assert share(result, "false alarms") <= 0.002
+    assert not too_many_alarms(result, 0.002)
 
 
 def test_what_is_within_the_threshold_is_not_named() -> None:
