@@ -197,7 +197,7 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
 
 def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_path: Path) -> None:
     """As by Slurm's suspend, a frozen container or a machine that is moved."""
-    config.write_text(f"timeout = 2\nmax_seconds = 1\n{CONFIG.replace('samples = 4', 'samples = 8')}")
+    config.write_text(f"timeout = 2\nmax_seconds = 1\n{CONFIG.replace('samples = 4', 'samples = 20')}")
     root = tmp_path / "results"
     process = start(config, "--output", root)
     wait_for_trials(root, 1)
@@ -205,7 +205,7 @@ def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_p
     stopped = [process.pid, *children(process.pid)]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(2.5)
+    time.sleep(4)
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
     _, said = process.communicate(timeout=60)
