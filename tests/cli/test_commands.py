@@ -11,9 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from campaign import CAMPAIGN
 from conftest import DOCUMENTS, QUICK, ROOT, Program, records
 from smembench import __version__
+from smembench.cli.app import app
 from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
 from smembench.studies.doctor.installation import examine
 from smembench.toolchains.registry import compilers, names
@@ -70,7 +73,7 @@ def test_every_command_has_help(program: Program) -> None:
     commands = re.findall(r"^│ (\w+)  ", shown, flags=re.MULTILINE)
     assert {"explain", "ladder", "transfer", "report"} <= set(commands)
     for command in commands:
-        shown = program(command, "--help").stdout
+        shown = CliRunner().invoke(app, [command, "--help"], prog_name="smembench").stdout
         assert f"smembench {command}" in shown
         assert "Examples:" in shown or command in ("list", "doctor", "baseline")
 
@@ -327,6 +330,7 @@ def test_list_and_doctor_say_what_there_is(program: Program) -> None:
             assert (toolchain.install in text) != toolchain.installed, "what is not installed is named"
 
 
+as_the_one_before = pytest.mark.skipif(CAMPAIGN == 1, reason="as the one before: SMEMBENCH_CAMPAIGN=2 runs it")
 ASCII = {"PYTHONIOENCODING": "ascii"}
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
@@ -377,7 +381,7 @@ def test_a_size_without_an_option_and_the_forms_of_a_result(program: Program, tm
     ("words", "offered", "others"),
     [
         ("ladder ", {"transpose", "matmul", "reduction"}, {"constant", "access"}),
-        ("tune ", {"transpose", "matmul", "reduction"}, {"constant", "access"}),
+        pytest.param("tune ", {"transpose", "matmul", "reduction"}, {"constant", "access"}, marks=as_the_one_before),
         ("compilers matmul,", {"matmul,transpose", "matmul,constant"}, {"matmul,access"}),
         ("explain ", {"transposeSmem", "sumSequential"}, {"cpu", "cublas", "interchanged"}),
     ],

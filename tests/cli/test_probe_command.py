@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from campaign import CAMPAIGN
 from conftest import ROOT, Program, records
 from fake_driver.process import FakeDriver, ended
 from smembench.studies.probe import FAMILIES
@@ -79,10 +80,11 @@ def test_what_cannot_be_probed_is_one_line(program: Program, tmp_path: Path) -> 
 
 
 def test_each_family_that_fails_is_a_line_and_the_others_go_on(fake_driver: FakeDriver) -> None:
-    """The fake driver runs no kernel of the probes, so every output stays poisoned."""
-    out, _ = ended(fake_driver("smembench", "probe", "--processes", "2", "--csv", "-"), 1)
+    """The fake driver runs no kernel of the probes, so every output stays poisoned. test_probe.py asks all families."""
+    families = sorted(FAMILIES)[:2] if CAMPAIGN == 1 else sorted(FAMILIES)
+    out, _ = ended(fake_driver("smembench", "probe", ",".join(families), "--processes", "2", "--csv", "-"), 1)
     result = {row["family"]: row for row in records(out)}
-    assert set(result) == set(FAMILIES)
+    assert sorted(result) == families
     for row in result.values():
         assert row["status"] == "wrong_result"
         assert row["value"] == ""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from warp_requests.requests import drawn
 
+from campaign import CAMPAIGN
 from conftest import records
 from fake_driver.host_code import HostKernel, compile_for_host, port
 from fake_driver.process import FEW, FakeDriver, ended
@@ -219,11 +220,12 @@ def test_kernels_with_tensor_maps_are_launched_and_without_a_host_form_found_wro
 ) -> None:
     """Their maps, more shared memory than unasked, and every argument: the driver refuses nothing."""
     sizes = {
-        ("wgmmaClustered", "bfloat16"): 144,
+        ("wgmmaClustered", "float8_e4m3"): 144,
         ("wgmma", "tf32"): 144,
-        ("wgmmaStored", "float8_e4m3"): 144,
         ("wgmmaPacked", "bfloat16"): 145,
     }
+    if CAMPAIGN > 1:  # a launch that stores by a map is that of the test above
+        sizes |= {("wgmmaClustered", "bfloat16"): 144, ("wgmmaStored", "float8_e4m3"): 144}
     config = tmp_path / "maps.toml"
     config.write_text(
         "samples = 3\nrounds = 1\nprecision = 90.0\nmax_seconds = 1.0\nwarmup = 0.0\n"

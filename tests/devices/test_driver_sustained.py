@@ -76,7 +76,7 @@ def test_where_nothing_counts_energy_it_is_blank_and_the_run_says_so(fake_driver
 
 def test_the_least_energy_is_searched_where_it_is_counted(fake_driver: FakeDriver, kernels: Path) -> None:
     command = ("smembench", "tune", "transpose", "--n", "64", "--kernel", "naiveGmem", "--device", "cuda")
-    few = ("--samples", "3", "--precision", "90", "--max-seconds", "0.5", "--rounds", "1", "--sustained", "0.5s")
+    few = ("--samples", "3", "--precision", "90", "--max-seconds", "0.5", "--rounds", "1", "--sustained", "0.2s")
     out, _ = ended(fake_driver(*command, *few, "--objective", "energy", kernels=kernels))
     assert "mJ per launch" in out
     assert "takes the least energy per launch" in out
