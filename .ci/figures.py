@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results/reference"
 PAGES = [ROOT / "README.md", REFERENCE / "README.md", *sorted((ROOT / "smembench").glob("**/README.md"))]
 LIMITS, LIMITS_H100 = "20261129T184100Z-limits", "20261123T200119Z-limits"
+LIMITS_APART = "20261129T181819Z-limits"
 TENSOR, TENSOR_H100 = "20261129T151207Z-tensor", "20261126T162541Z-tensor"
 RAGGED, DOCUMENTS = "20261129T122353Z-ragged", "20261129T121757Z-documents"
 IDENTICAL = sorted(path.name for path in (REFERENCE / "slowdown").iterdir())[:8]
@@ -169,6 +170,13 @@ def nights(*models: str, asked: str = FALSE) -> list[float]:
     return [100 * counts.yes[model, asked] / counts.of[model, asked] for model in models]
 
 
+def apart() -> list[float]:
+    """By how many percent the same cases differ between two H200s: in the median, in nine of ten, and at most."""
+    one, other = (cases(run).set_index("case_id").elapsed_ms for run in (LIMITS, LIMITS_APART))
+    percent = 100 * (one / other - 1).abs().dropna()
+    return [percent.median(), percent.quantile(0.9), percent.max()]
+
+
 def thousand() -> list[float]:
     """The CPU's time over naive's at 1000×1000."""
     rows = cases(DOCUMENTS).query("problem == 'matmul' and n == 1000")
@@ -203,6 +211,7 @@ FIGURES: dict[str, Callable[[], Sequence[float]]] = {
     "covered-alone": covered,
     "together": together,
     "false-nights": lambda: nights("N1p"),
+    "apart": apart,
     "power": lambda: over(TENSOR, 4096, "cublas", "torch"),
     "limits": limits,
     "thousand": thousand,

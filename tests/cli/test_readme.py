@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from math import nan
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 import documents_tables
 import kernels_page
@@ -139,6 +139,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
 TENSOR = ROOT / "results/reference/20261129T151207Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
 LIMITS = ROOT / "results/reference/20261129T184100Z-limits"
+LIMITS_APART = ROOT / "results/reference/20261129T181819Z-limits"
 IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
 DOCUMENTED = ("copyGmem", "naiveGmem", "transposeSmem", "transposeSmemPad", "naive", "tiled")
@@ -197,6 +198,13 @@ def test_the_limits_are_those_of_the_run() -> None:
                 and row.problem == best.problem
             ]
             assert shown(ratio(run, other, best)) == times_as_fast
+
+
+def test_what_two_gpus_of_a_model_differ_by_is_that_of_the_runs() -> None:
+    one, other = ({row.case_id: time(row) for row in load(run).rows} for run in (LIMITS, LIMITS_APART))
+    percent = sorted(100 * abs(one[case] / other[case] - 1) for case in one)
+    most = f"by up to {quantiles(percent, n=10, method='inclusive')[-1]:.1f} % in nine of ten"
+    says("apart", f"{median(percent):.1f} % in the median, {most} and by {percent[-1]:.1f} % at most")
 
 
 @pytest.mark.parametrize(("mark", "run"), [("h200", LIMITS), ("h100", LIMITS_H100)])
