@@ -244,7 +244,7 @@ BROKEN = [
     ("", "has no function 'sum_blocks'; it has none"),
     ([("def sum_blocks", "def sum_up")], "has no function 'sum_blocks'; it has sum_up"),
     ([("(out, inp)", "(out, inp, n)")], "takes (out, inp, n); it is launched with 2 arrays"),
-    ([("        apart //= 2\n", "")], "line {17}: a block runs more than 20000 instructions; end the loop"),
+    ([("        apart //= 2\n", "")], "line {16}: a block runs more than 20000 instructions; end the loop"),
     ([("part[0]", "port[0]")], "line {port[0]}: Numba does not compile it: NameError: name 'port'"),
     ([("syncthreads", "syncthread")], "line {syncthread}: Numba does not compile it: module 'numba.cuda' has no"),
     ([("array(256,", "array(inp.size,")], "the shape of a shared or local array has to be constant"),
