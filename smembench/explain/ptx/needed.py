@@ -15,8 +15,8 @@ MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarr
 class Needed(NamedTuple):
     """Registers, and the places whose contents are followed; ``reached`` has those of each memory instruction."""
 
-    registers: Set[str]
-    places: Set[str]
+    registers: set[str]
+    places: set[str]
     reached: Mapping[int, Set[str]]
 
     def wants(self, given: Instruction) -> bool:
@@ -42,48 +42,42 @@ def needed(kernel: PtxKernel, pointers: Collection[str], *, data: bool, results:
         data: whether contents of global memory are known.
         results: whether what is stored is asked for.
     """
-    search = _Search(kernel, data, Needed(set(), {ANYWHERE} if results else set(), origins(kernel, pointers, MEMORY)))
+    result = Needed(set(), {ANYWHERE} if results else set(), origins(kernel, pointers, MEMORY))
+    search = _Search(kernel, data, result)
     before = -1
-    while before != (before := search.size):
+    while before != (before := len(result.registers) + len(result.places)):
         for given in reversed(kernel.code):  # most of what an instruction needs is computed before it
             search.look_at(given)
-    return search.needed
+    return result
 
 
 class _Search:
-    """The registers that are needed, and the places of memory."""
+    """Adds to what is needed, instruction by instruction."""
 
-    def __init__(self, kernel: PtxKernel, data: bool, begun: Needed) -> None:
-        self._kernel, self._data = kernel, data
-        self.registers, self.places = set(begun.registers), set(begun.places)
-        self.needed = Needed(self.registers, self.places, begun.reached)
-
-    @property
-    def size(self) -> int:
-        """How much is needed so far."""
-        return len(self.registers) + len(self.places)
+    def __init__(self, kernel: PtxKernel, data: bool, result: Needed) -> None:
+        self._kernel, self._data, self._result = kernel, data, result
 
     def look_at(self, given: Instruction) -> None:
         """Add what an instruction needs."""
         memory = given.root in MEMORY and not given.by_name
-        gives = self.needed.wants(given)
+        gives = self._result.wants(given)
         if given.guard and (memory or given.ends or gives):
-            self.registers.add(given.guard)
+            self._result.registers.add(given.guard)
         if memory:
             self._of_memory(given, gives)
         elif gives or given.root in ("bar", "barrier", "brx"):
-            self.registers.update(given.sources)
+            self._result.registers.update(given.sources)
             if given.root in ("bar", "barrier"):
                 self._in_texts(given.operands)
 
     def _of_memory(self, given: Instruction, gives: bool) -> None:
         self._in_texts(given.addresses)
         if gives and (self._data or given.space != "global"):
-            self.places.update(self.needed.reached[id(given)])
+            self._result.places.update(self._result.reached[id(given)])
         if given.root in ("wmma", "wgmma"):  # not their fragments in registers
             self._in_texts([text for text in given.operands if text[0] != "{"])
-        elif given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and self.needed.follows(given)):
-            self.registers.update(given.sources)
+        elif given.root in ("cp", "mbarrier") or (given.root in ("st", "atom", "red") and self._result.follows(given)):
+            self._result.registers.update(given.sources)
 
     def _in_texts(self, texts: Iterable[str]) -> None:
-        self.registers.update(name for text in texts for name in self._kernel.registers_in(text))
+        self._result.registers.update(name for text in texts for name in self._kernel.registers_in(text))
