@@ -9,6 +9,7 @@ import pytest
 import simulated
 from programs import assert_right, case_of, cuda_kernel
 from smembench.kernels.matmul.cuda import few_rows_clustered
+from smembench.kernels.matmul.tile_choice import Form
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
@@ -41,13 +42,21 @@ def test_products_of_few_rows_are_right(
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
-@pytest.mark.parametrize("n", [136, 192, 200])
-def test_nothing_beyond_the_last_column_is_needed(monkeypatch: pytest.MonkeyPatch, n: int, b_layout: str) -> None:
-    """In tiles of 128 columns: the second piece of the last one lies beyond B where it has up to 64 columns."""
-    form = few_rows_clustered.form_of
-    monkeypatch.setattr(
-        few_rows_clustered, "form_of", lambda case: form(case)._replace(tile=Tile(16, 128, 3, swapped=1).of(case))
-    )
+@pytest.mark.parametrize(
+    ("size", "tile"),
+    [
+        ((9, 136, 200), Tile(16, 128, 3)),  # by rows, the second piece of the last tile lies beyond B
+        ((9, 200, 200), Tile(16, 128, 3)),
+        ((70, 96, 72), Tile(72, 64, 2)),  # two consumers, of which the second has 8 rows
+        ((70, 96, 72), Tile(24, 64, 2)),  # tiles below each other, of which the last has rows beyond A
+        ((130, 40, 72), Tile(128, 32, 2)),
+        ((64, 264, 72), Tile(64, 256, 2)),
+    ],
+)
+def test_tiles_over_all_edges(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int, int], tile: Tile, b_layout: str
+) -> None:
+    monkeypatch.setattr(few_rows_clustered, "form_of", lambda case: Form(tile.of(case)))
     kernel = cuda_kernel("matmul", "fewRowsClustered")
-    case = replace(case_of(kernel, 9, n, 200, "bfloat16"), inputs="integers", b_layout=b_layout)
+    case = replace(case_of(kernel, *size, "bfloat16"), inputs="integers", b_layout=b_layout)
     assert_right(case, lambda inputs: simulated.run(case, kernel, PROBLEMS["matmul"], inputs))

@@ -1,4 +1,4 @@
-"""Tiles of wgmmaClustered for ragged sizes and unaligned rows: with swapped operands, and with rows that lie apart.
+"""Tiles of clusters whose blocks share B, and those of wgmmaClustered for ragged sizes and unaligned rows.
 
 1. Swapped operands: a thread's neighbouring accumulators are of one column of C. A warp group has 64 columns at a time.
    It stores some of their rows in a buffer in shared memory, swizzled and so without bank conflicts; barrier. Then one
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, place_in_tile
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, place_in_tile, start_copy
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
+from smembench.kernels.intrinsics.clusters import start_copy_to_all
 from smembench.kernels.intrinsics.matrix import store_matrices_transposed
-from smembench.kernels.intrinsics.rows_apart import storing_rows
+from smembench.kernels.intrinsics.rows_apart import copying_rows, storing_rows
 from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
-from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Tile, placing
+from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Stages, Tile, placing
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, int64, uint32
 from smembench.kernels.types import Array, Index, Place
+from smembench.model.case import BY_ROWS
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
@@ -45,6 +47,36 @@ def line_before(tile: Tile) -> DeviceFunction:
         return -int64(place.row % apart * stride % depth)
 
     return device(line_of)
+
+
+def copying(tile: Tile) -> DeviceFunction:
+    """``(stages, stage, a_map, b_map, place, k0, end)``: copy a block's tile of A, and its part of the cluster's of B.
+
+    The blocks of a cluster copy B's tile by turns, each its part to all: by rows pieces of up to 128 bytes of each row,
+    by columns equal parts. The bytes of both tiles arrive at this block's barrier. What lies wholly beyond the ``end``
+    of C is not copied, since copies of zeros are slow, and its results are not written.
+    """
+    columns, depth, at_b, elements = tile.columns, tile.depth, tile.a_elements, tile.elements
+    cluster, by_rows, bytes_of_a = tile.shared, tile.b_layout == BY_ROWS, tile.rows * ROW_BYTES
+    part_columns = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns // cluster
+    part_bytes = part_columns * ROW_BYTES
+    start_part, start_rows = start_copy_to_all if cluster > 1 else start_copy, copying_rows(tile.apart)
+
+    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, end: Place) -> None:
+        at, width = stage * elements, min(uint32(columns), end.col - place.col)
+        of_a = uint32(bytes_of_a) if place.row < end.row else uint32(0)
+        of_b = (width + (part_columns - 1)) // part_columns * part_bytes
+        expect_bytes(stages.full, stage, of_a + of_b)
+        first = uint32(cuda.blockIdx.x % cluster) * part_columns
+        for part in range(0, columns, cluster * part_columns):
+            within = uint32(part) + first
+            if within < width:
+                column, row = (place.col + within, k0) if by_rows else (k0, place.col + within)
+                start_part(stages.tiles, at + at_b + within * depth, b_map, column, row, stages.full, stage)
+        if of_a > 0:
+            start_rows(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
+
+    return device(copy)
 
 
 def box_rows(tile: Tile) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
-from smembench.kernels.intrinsics.warp_group import ROWS
+from smembench.kernels.intrinsics.warp_group import GROUP, ROWS
 from smembench.kernels.matmul.warp_groups import BUFFERS, TILES, Tile, placing
 from smembench.kernels.numba_cuda import SIMULATED
 from smembench.model.case import BY_ROWS, Case
@@ -39,8 +39,9 @@ OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
 SLOWDOWN = 1.08
 """Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
-PAIR_CYCLES, EXCHANGE_CYCLES, EXCHANGE_BYTES = 1500, 220, 5
-"""Cycles that sharing adds to a launch, and an exchange of sums to a wave; bytes per cycle that a block sends."""
+PAIR_CYCLES, CLUSTER_CYCLES, SENT = 1500, 500, 14
+"""Cycles that sharing adds to a launch of wgmmaClustered, and a cluster to a wave of fewRowsClustered; bytes of sums
+that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 
@@ -86,7 +87,7 @@ def step_cycles(tile: Tile) -> int:
     """
     width = tile.rows if tile.swapped else tile.columns // tile.column_parts
     lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
-    return max(tile.rows * tile.columns // 32, lines)
+    return max(tile.consumers * GROUP * tile.sums // 32, lines)
 
 
 def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
@@ -118,7 +119,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     in_flight = (rows + beside * tile.columns) * tile.stages * ROW_BYTES
     read = (case.m + case.n) * case.depth * itemsize / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
     # Of equals, the one that has least to do beside.
-    return max(own, of_all, read) + (own + of_all) / 100 + (PAIR_CYCLES if tile.shared > 1 else 0)
+    return max(own, of_all, read) + (own + of_all) / 100
 
 
 def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
@@ -137,17 +138,22 @@ class Form(NamedTuple):
     """A tile, the blocks that split its k, and the bytes of sums that a block sends to the others, at most."""
 
     tile: Tile
-    blocks: int
-    sent: int
+    split: int = 1
+    sent: int = 0
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster, which split k or share B."""
+        return self.split * self.tile.shared
 
     def waves(self, case: Case) -> int:
         """Rounds in which the multiprocessors take all tiles."""
-        return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.blocks])
+        return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.cluster])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles, with an exchange of sums per wave."""
-        exchange = EXCHANGE_CYCLES + self.sent / EXCHANGE_BYTES if self.blocks > 1 else 0
-        return cycles(self.tile, case, self.blocks) + self.waves(case) * exchange
+        """Estimated cycles, with those that a cluster adds to a wave."""
+        added = CLUSTER_CYCLES + self.sent / SENT if self.cluster > 1 else 0
+        return cycles(self.tile, case, self.split) + self.waves(case) * added
 
 
 def fewest(tiles: int, most: int) -> int:

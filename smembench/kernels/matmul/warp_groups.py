@@ -53,6 +53,9 @@ class Member(NamedTuple):
 class Tile:
     """A block's tile of C: its sides, what is in shared memory, and of what matrices.
 
+    Consumers multiply 64 rows at a time. A tile may have fewer if its columns make up for them: what follows A's rows
+    in shared memory is multiplied, too, and the results are not written.
+
     Attributes:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
@@ -81,7 +84,7 @@ class Tile:
     @property
     def consumers(self) -> int:
         """Consumer warp groups: each computes 64 of the rows, or its part of the columns of a swapped tile."""
-        return self.swapped or self.rows // ROWS
+        return self.swapped or -(-self.rows // ROWS)
 
     @property
     def column_parts(self) -> int:
@@ -91,7 +94,8 @@ class Tile:
     @property
     def sums(self) -> int:
         """Accumulators of a consumer's thread."""
-        return self.rows * self.columns // (self.consumers * GROUP)
+        side = self.rows * self.column_parts if self.swapped else self.columns
+        return side * ROWS // GROUP
 
     @property
     def depth(self) -> int:
@@ -135,7 +139,7 @@ class Tile:
         """The tensor maps of A and B."""
         of_b = TensorMap(2, case.depth, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
         if self.b_layout == BY_COLUMNS:
-            of_b = TensorMap(2, case.n, case.depth, case.depth, self.columns)
+            of_b = TensorMap(2, case.n, case.depth, case.depth, self.columns // self.shared)
         return TensorMap(1, case.m, case.depth, case.depth, self.rows, apart=self.apart), of_b
 
 

@@ -1,18 +1,21 @@
-"""fewRowsClustered: wgmmaSpecialized for few tiles, which are split along k among a cluster's blocks.
+"""fewRowsClustered: wgmmaSpecialized for products of few rows, in tiles that occupy nearly all multiprocessors at once.
 
-1. The operands are swapped ("swap AB"): the 64 rows per ``wgmma`` are columns of B, so a tile may have 16 rows of A.
-2. A cluster of up to two blocks computes a tile: each has a part of k, so that nearly all multiprocessors read B. One
-   thread copies a stage's columns of B, one of another warp its rows of A.
-3. At the end a thread has sums of all rows and columns, four per part. Each block of the cluster adds up every second
-   part: the other sends its sums there by ``st.async``, and they arrive at the block's barrier. In shared memory they
-   lie by thread, as in registers, so neither side has bank conflicts, and no barrier of the cluster is waited for.
-4. Neighbouring lanes exchange sums, so that each rounds and writes pairs of columns.
+What takes time is to read B, and to hand out A, which each block needs whole.
+
+1. A tile has any multiple of 8 columns, so that one wave of blocks takes all of them, and as many rows as A needs: the
+   rows up to 64 that ``wgmma`` multiplies beside them are whatever follows in shared memory, and are not written.
+2. Where tiles are few, a cluster's blocks share out a tile's steps along k. At the end a thread has sums of all
+   columns, four per part. Each block adds up some parts: the others send theirs there by ``st.async``, and they arrive
+   at its barrier. In shared memory they lie by thread, as in registers, so neither side has bank conflicts, and no
+   barrier of the cluster is waited for.
+3. Where rows are many, two blocks, one below the other, share a tile of B: each copies half of it to both by multicast.
 
 Findings: results/reference/notes/few_rows.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -25,10 +28,15 @@ from smembench.kernels.intrinsics.bulk_copy import (
     expect_bytes,
     publish_barriers,
     set_barrier,
-    start_copy,
     wait_for_phase,
 )
-from smembench.kernels.intrinsics.clusters import arrive_at_cluster, send_vector, wait_for_cluster
+from smembench.kernels.intrinsics.clusters import (
+    arrive_at,
+    arrive_at_cluster,
+    meet_cluster,
+    send_vector,
+    wait_for_cluster,
+)
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.vector import ALIGNMENT, load_vector
 from smembench.kernels.intrinsics.warp_group import (
@@ -40,9 +48,10 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul.cluster_tiles import copying
 from smembench.kernels.matmul.tile_choice import AT_ONCE, Form, unsupported
-from smembench.kernels.matmul.warp_groups import Member, PipelineState, Tile, next_state, products_of
-from smembench.kernels.numba_cuda import SIMULATED, cuda, number, uint32
+from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, next_state, products_of
+from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
@@ -50,57 +59,90 @@ from smembench.model.formats import NARROW, produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
-ALL_LANES = 0xFFFFFFFF
 PART = 4
-"""Sums of a thread that go together: two rows, and two columns that are 8 apart."""
-MOST_STAGES = 10
-"""More stages took no less time."""
+"""Sums of a thread that go together: two rows, and two columns."""
+LEAST_STAGES, MOST_STAGES = 6, 12
+"""Fewer stages took longer, more no less."""
 SHARED_BYTES = 226 * 1024
 """Of a block on capability 9.0, but for 1 KiB of barriers."""
-HEIGHT = 16
-"""Rows of a tile are a multiple of it."""
-MOST_ROWS = 128
+EIGHT, PIECE_BYTES = 8, 64
+"""Rows and columns of a tile are multiples of eight; by rows, columns of pieces of B."""
+MOST_ROWS, MOST_COLUMNS = 128, 256
 WIDTHS = (64, 128)
-"""Columns of a tile."""
+"""Columns that are tried beside those that one wave or two call for."""
+CLUSTERS = ((1, 1), (2, 1), (3, 1), (4, 1), (1, 2))
+"""Blocks of a cluster that split k, and that share B."""
 
 
 @cache
-def fastest(case: Case) -> Form:
-    """The form with the fewest cycles."""
-    highest = min(ceil_div(case.m, HEIGHT) * HEIGHT, MOST_ROWS)
-    most = 1 if SIMULATED else ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
-    tiles = [Tile(rows, columns, swapped=1) for rows in range(highest, 0, -HEIGHT) for columns in WIDTHS]
-    forms = [_form(tile.of(case), blocks) for tile in tiles for blocks in AT_ONCE if blocks <= most]
-    return min(forms, key=lambda form: form.cycles(case))
-
-
 def form_of(case: Case) -> Form:
-    """The fastest; of several waves with fewer stages, so that two blocks run on a multiprocessor."""
-    form = fastest(case)
-    return _form(form.tile, form.blocks, SHARED_BYTES // 2) if form.waves(case) > 1 else form
+    """The form with the fewest cycles."""
+    return min(_forms(case), key=lambda form: form.cycles(case))
 
 
-def _form(tile: Tile, blocks: int, memory: int = SHARED_BYTES) -> Form:
+def _forms(case: Case) -> Iterator[Form]:
+    most = ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
+    for split, shared in ((1, 1),) if SIMULATED else CLUSTERS:
+        heights = {_multiple(ceil_div(case.m, shared * down), EIGHT) for down in _counts(case.m, shared)}
+        for rows in heights if split <= most else ():
+            down = ceil_div(case.m, shared * rows)
+            for columns in _widths(case, rows, AT_ONCE[split * shared] // down, shared):
+                form = _form(Tile(rows, columns, shared=shared).of(case), split)
+                if form.waves(case) > 1:
+                    half = _form(form.tile, split, SHARED_BYTES // 2)  # so that two blocks run on a multiprocessor
+                    form = half if half.tile.stages >= LEAST_STAGES else form
+                if form.tile.stages >= LEAST_STAGES:
+                    yield form
+
+
+def _counts(m: int, shared: int) -> set[int]:
+    """Of tiles, or pairs of them, below each other: the fewest, and for lower tiles up to four times as many."""
+    fewest = ceil_div(m, shared * MOST_ROWS)
+    return {fewest * factor for factor in (1, 2, 4)}
+
+
+def _widths(case: Case, rows: int, at_once: int, shared: int) -> set[int]:
+    """Columns of a tile: as many as one wave or two call for, and others; at least as many as rows up to 64 lack."""
+    step = PIECE_BYTES // ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else EIGHT * shared
+    fitting = (ceil_div(case.n, waves * at_once) for waves in (1, 2) if at_once)
+    least = max(-rows % ROWS, EIGHT)
+    widths = {_multiple(max(columns, least), step) for columns in (*fitting, *WIDTHS)}
+    return {columns for columns in widths if columns <= MOST_COLUMNS}
+
+
+def _multiple(number: int, step: int) -> int:
+    return ceil_div(number, step) * step
+
+
+def _form(tile: Tile, split: int, memory: int = SHARED_BYTES) -> Form:
     """With as many stages as fit beside the sums that the other blocks of a cluster send."""
-    parts = tile.rows * tile.columns // (GROUP * PART)
-    sent = (blocks - 1) * ceil_div(parts, blocks) * GROUP * PART * 4
+    sent = (split - 1) * ceil_div(tile.sums // PART, split) * tile.consumers * GROUP * PART * 4
     fit = (memory - sent) // replace(tile, stages=1).shared_bytes
-    return Form(replace(tile, stages=max(2, min(MOST_STAGES, fit))), blocks, sent)
+    return Form(replace(tile, stages=min(MOST_STAGES, fit)), split, sent)
 
 
 def build(case: Case) -> NumbaKernel:
     """Program for ``(c, a, b, m, n, k, lda, ldb, ldc, a_map, b_map)``."""
-    tile, cluster, sent = form_of(case)
+    form = form_of(case)
+    tile, split, cluster = form.tile, form.split, form.cluster
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    a_elements, elements, by_rows = tile.a_elements, tile.elements, tile.b_layout == BY_ROWS
-    piece = tile.piece_bytes // ITEMSIZE[case.dtype] if by_rows else columns
-    multiply, after = products_of(tile), next_state(stage_count)
-    eights, parts, others = rows // 8, sums // PART, cluster - 1
-    own_parts = ceil_div(parts, cluster)
-    own_sums, part_bytes = own_parts * PART, others * GROUP * PART * 4
-    received = max(1, sent // 4)
+    shared, consumers, elements = tile.shared, tile.consumers, tile.elements
+    copy, multiply, after = copying(tile), products_of(tile), next_state(stage_count)
+    parts, others, adding = sums // PART, split - 1, consumers * GROUP
+    own_parts = ceil_div(parts, split)
+    own_sums, part_bytes = own_parts * PART, others * adding * PART * 4
+    received = max(1, form.sent // 4)
     store = store_pair(produced(case.dtype))
+
+    @device
+    def release(empty: Array, stage: Index, thread: Index) -> None:
+        """A thread of a consumer arrives at the barriers of all blocks that copy into its stage."""
+        if thread < shared:
+            if shared > 1:
+                arrive_at(empty, stage, thread)
+            else:
+                arrive(empty, stage)
 
     def few_rows_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
@@ -108,112 +150,107 @@ def build(case: Case) -> NumbaKernel:
     ) -> None:  # fmt: skip
         # (stages, rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
-        of_others = cuda.shared.array(received, float32, alignment=ALIGNMENT)  # (other blocks, own parts, threads, 4)
+        # (other blocks, own parts, threads of the consumers, 4)
+        of_others = cuda.shared.array(received, float32, alignment=ALIGNMENT)
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
         complete = cuda.shared.array(1, barrier)
-        accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (columns / 64, rows / 8, 2, 2)
+        stages = Stages(tiles, full, empty)
+        accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (columns / 8, 2, 2)
         own = cuda.local.array(own_sums, float32)  # (own parts, 2, 2)
         rank = cuda.blockIdx.x % cluster
-        place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x // cluster * columns)
+        place = Place((cuda.blockIdx.y * shared + rank % shared) * rows, cuda.blockIdx.x // cluster * columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
             for stage in range(stage_count):
-                set_barrier(full, stage, 2)  # the threads that copy; the bytes are counted beside
-                set_barrier(empty, stage, 1)
+                set_barrier(full, stage, 1)
+                set_barrier(empty, stage, shared * consumers)
             if others > 0:
                 set_barrier(complete, 0, 1)
-                expect_bytes(complete, 0, (parts + others - rank) // cluster * part_bytes)
+                expect_bytes(complete, 0, (parts + others - rank) // split * part_bytes)
             publish_barriers()
             acquire_map(b_map)
-        if cuda.threadIdx.x == WARP:
             acquire_map(a_map)
-        cuda.syncthreads()
-        if others > 0:
-            arrive_at_cluster()
+        if shared > 1:
+            meet_cluster()
+        else:
+            cuda.syncthreads()
+            if others > 0:
+                arrive_at_cluster()
         steps = (k + (depth - 1)) // depth
-        first, end = rank * steps // cluster * depth, (rank + 1) * steps // cluster * depth
+        slice = rank // shared  # of k
+        first, end = slice * steps // split * depth, (slice + 1) * steps // split * depth
         state = PipelineState(uint32(0), uint32(0))
         if group == 0:
             if thread == 0:
-                width = min(uint32(columns), n - place.col) if piece < columns else uint32(columns)
-                size = (width + (piece - 1)) // piece * (piece * ROW_BYTES)  # of pieces that have some of B
                 for k0 in range(first, end, depth):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
-                    expect_bytes(full, state.stage, size)
-                    at = state.stage * elements + a_elements
-                    if by_rows:
-                        for number in range(columns // piece):
-                            column = uint32(number) * piece
-                            if column < width:
-                                start_copy(tiles, at + column * depth, b_map, place.col + column, k0, full, state.stage)
-                    else:
-                        start_copy(tiles, at, b_map, k0, place.col, full, state.stage)
+                    copy(stages, state.stage, a_map, b_map, place, k0, Place(m, n))
                     state = after(state)
-            elif thread == WARP:
-                for k0 in range(first, end, depth):
-                    wait_for_phase(empty, state.stage, 1 - state.phase)
-                    expect_bytes(full, state.stage, rows * ROW_BYTES)
-                    start_copy(tiles, state.stage * elements, a_map, k0, place.row, full, state.stage)
-                    state = after(state)
+                if shared > 1:
+                    # A block's barriers end with it: wait until both have read all stages.
+                    for _ in range(stage_count):
+                        wait_for_phase(empty, state.stage, 1 - state.phase)
+                        state = after(state)
             if others > 0:
                 wait_for_cluster()
         else:
             for i in range(sums):
                 accumulators[i] = 0
-            member, before = Member(0, thread), state.stage
+            member, before = Member(group - 1, thread), state.stage
             for k0 in range(first, end, depth):
                 wait_for_phase(full, state.stage, state.phase)
                 begin_products()
                 multiply(accumulators, tiles, state.stage * elements, member)
                 commit_products()
                 finish_products(1)  # all but the newest: the stage before has been read
-                if k0 > first and thread == 0:
-                    arrive(empty, before)
+                if k0 > first:
+                    release(empty, before, thread)
                 before, state = state.stage, after(state)
             finish_products(0)
+            release(empty, before, thread)
+            worker = (group - 1) * GROUP + thread
             if others > 0:
                 wait_for_cluster()  # the other blocks have set up their barriers
                 for i in range(parts):
-                    to = i % cluster
+                    to = i % split
                     if to != rank:
-                        block = (rank + (others - to)) % cluster  # this one, among those that send there
-                        at = ((block * own_parts + uint32(i // cluster)) * GROUP + thread) * PART
+                        block = (rank + (others - to)) % split  # this one, among those that send there
+                        at = ((block * own_parts + uint32(i // split)) * adding + worker) * PART
                         send_vector(accumulators, i * PART, of_others, at, complete, 0, uint32(to))
             for i in range(parts):
-                if i % cluster == rank:
+                if i % split == slice:
                     for j in range(PART):
-                        own[i // cluster * PART + j] = accumulators[i * PART + j]
+                        own[i // split * PART + j] = accumulators[i * PART + j]
             if others > 0:
                 wait_for_phase(complete, 0, uint32(0))
                 for block in range(others):
                     for i in range(own_parts):
-                        added = load_vector(of_others, ((block * own_parts + i) * GROUP + thread) * PART)
+                        added = load_vector(of_others, ((block * own_parts + i) * adding + worker) * PART)
                         for j in range(PART):
                             own[i * PART + j] += added[j]
-            lane, row, col = thread % WARP, thread % 4 * 2, thread // WARP * 16 + thread % WARP // 4
-            odd = col % 2
+            lane = thread % WARP
+            row, col = place.row + worker // WARP * 16 + lane // 4, place.col + lane % 4 * 2
+            end_row = min(m, place.row + rows)
             for i in range(own_parts):
-                part = uint32(i * cluster) + rank
-                at_row = place.row + part % eights * 8 + row + odd
+                part = uint32(i * split) + slice
+                at_col = col + part * 8
                 for side in range(2):
-                    # The lane of an even column has two columns of the upper row, its neighbour those of the lower.
-                    upper, lower = own[i * PART + side * 2], own[i * PART + side * 2 + 1]
-                    other = cuda.shfl_sync(ALL_LANES, upper if odd else lower, lane ^ 4)
-                    at_col = place.col + part // eights * ROWS + col - odd + uint32(side * 8)
-                    if part < parts and at_row < m and at_col < n:
-                        store(c, at_row * ldc + at_col, other if odd else upper, lower if odd else other)
+                    at_row = row + uint32(side * 8)
+                    if part < parts and at_row < end_row and at_col < n:
+                        store(c, at_row * ldc + at_col, own[i * PART + side * 2], own[i * PART + side * 2 + 1])
 
     across, down = tile.grid(case)
+    threads = (1 + consumers) * GROUP
     return NumbaKernel(
         few_rows_clustered,
         grid=(across * cluster, down),
-        block=(2 * GROUP, 1),
+        block=(threads, 1),
         cluster=cluster,
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=tile.maps(case),
-        launch_bounds=(2 * GROUP, 1),
-        variant=f"{rows}x{columns} by {cluster}, {stage_count} stages",
+        launch_bounds=(threads, 1),
+        variant=f"{rows}x{columns} by {split}{', shared' if shared > 1 else ''}, {stage_count} stages",
     )
 
 
@@ -226,10 +263,10 @@ KERNEL = Kernel(
     problem="matmul",
     name="fewRowsClustered",
     kind="cuda",
-    summary="products of few rows: k split among a cluster's blocks, sums through distributed shared memory",
+    summary="products of few rows: one wave of tiles, whose k a cluster's blocks share out, or their columns of B",
     build=build,
     blocks=False,
-    results=(128, 16),
+    results=(128, 4),
     tile_elements=elements_of,
     dynamic_elements=elements_of,
     dtypes=NARROW,
@@ -237,6 +274,6 @@ KERNEL = Kernel(
     unsupported=unsupported,
     needs="9.0a",
     standard=False,
-    ladder="swapped operands, and k split among a cluster's blocks",
+    ladder="one wave of tiles, whose k or columns of B a cluster's blocks share",
     few=128,
 )

@@ -18,7 +18,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
     acquire_map,
-    expect_bytes,
     place_in_tile,
     prefetch_map,
     publish_barriers,
@@ -27,9 +26,9 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
-from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster, start_copy_to_all
+from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster
 from smembench.kernels.intrinsics.halves import store_pair
-from smembench.kernels.intrinsics.rows_apart import copying_rows, storing_rows
+from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
     add_registers,
@@ -54,7 +53,7 @@ from smembench.kernels.matmul.warp_groups import (
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
 from smembench.kernels.types import Array, Index, Place
-from smembench.model.case import BY_ROWS, Case
+from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
@@ -81,37 +80,14 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier, float32 = number(case.dtype), number(dtype), number("uint64"), number("float32")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     consumers, (fewer, more), apart = tile.consumers, REGISTERS[tile.consumers], tile.apart
-    stage_elements, at_b, by_rows = tile.elements, tile.a_elements, tile.b_layout == BY_ROWS
+    stage_elements, cluster = tile.elements, tile.shared
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
-    cluster, itemsize = tile.shared, ITEMSIZE[case.dtype]
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
-    # The blocks copy B's tile by turns: by rows pieces of up to 128 bytes of each row, by columns equal parts.
-    part_columns = tile.piece_bytes // itemsize if by_rows else columns // cluster
-    part_bytes = part_columns * ROW_BYTES
-    start_copy, start_store = copying_rows(apart), storing_rows(apart)
+    copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
     # A warp's buffer has 128 bytes of each of its 16 rows, or 64.
     row_bytes = ROW_BYTES if tile.swapped else row_bytes_of(columns, ITEMSIZE[dtype])
     width, begin, place_in = row_bytes // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype], row_bytes)
     parts, buffer_elements, pairs, store = columns // width, 16 * width, width // 4, store_pair(dtype)
-
-    @device
-    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, end: Place) -> None:
-        """Copy this block's tile of A, and multicast its part of B's to the cluster; the bytes of both arrive here.
-
-        What lies wholly beyond the ``end`` of C is not copied, since copies of zeros are slow, and its results are not
-        written.
-        """
-        at, width = stage * stage_elements, min(uint32(columns), end.col - place.col)
-        of_a = uint32(at_b * itemsize) if place.row < end.row else uint32(0)
-        expect_bytes(stages.full, stage, of_a + (width + (part_columns - 1)) // part_columns * part_bytes)
-        if of_a > 0:
-            start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
-        first = uint32(cuda.blockIdx.x % cluster) * part_columns
-        for part in range(0, columns, cluster * part_columns):
-            within = uint32(part) + first
-            if within < width:
-                column, row = (place.col + within, k0) if by_rows else (k0, place.col + within)
-                start_copy_to_all(stages.tiles, at + at_b + within * depth, b_map, column, row, stages.full, stage)
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
@@ -220,8 +196,6 @@ def build(case: Case) -> NumbaKernel:
         return column, cluster * row + block % cluster
 
     (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
-    if not by_rows:
-        b_map = b_map._replace(tile_rows=part_columns)
     height = cluster_tiles.box_rows(tile) if tile.swapped else 16
     c_map = TensorMap(0, case.m, case.n, case.n, height, row_bytes=row_bytes, apart=apart)
     return NumbaKernel(
