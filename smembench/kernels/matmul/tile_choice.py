@@ -44,6 +44,8 @@ PAIR_CYCLES, CLUSTER_CYCLES, SENT = 1500, 500, 14
 that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
+AGAIN = 0.3
+"""Share of B that comes from memory again for each tile of fewRowsClustered below the first."""
 
 ALL_ROWS = 224 * 1024 // ROW_BYTES
 """Of stages and buffers."""
@@ -151,9 +153,10 @@ class Form(NamedTuple):
         return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.cluster])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles, with those that a cluster adds to a wave."""
+        """Estimated cycles, with those that a cluster adds to a wave, and those of reading B for more than one tile."""
         added = CLUSTER_CYCLES + self.sent / SENT if self.cluster > 1 else 0
-        return cycles(self.tile, case, self.split) + self.waves(case) * added
+        again = AGAIN * (self.tile.grid(case)[1] - 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
+        return cycles(self.tile, case, self.split) + self.waves(case) * added + again
 
 
 def fewest(tiles: int, most: int) -> int:
