@@ -15,8 +15,8 @@ from smembench.devices.cuda_description import why_unusable
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import warp_groups
-from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_overlapped, wgmma_stored
-from smembench.kernels.matmul.tile_choice import SHARED
+from smembench.kernels.matmul.cuda import few_rows_clustered, wgmma_clustered, wgmma_overlapped, wgmma_stored
+from smembench.kernels.matmul.tile_choice import SHARED, Form
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -51,6 +51,14 @@ TILES = [
 NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}" for module, tile in TILES]
 TALLEST = {(tile.columns, tile.swapped): tile for tile in SHARED}.values()
 """Of each width, the tallest."""
+FORMS = [
+    few_rows_clustered.filled(Tile(rows, columns, shared=shared), split)
+    for rows, columns, split, shared in (
+        *((rows, columns, 1, 1) for rows, columns in ((8, 56), (16, 64), (40, 32), (64, 32), (72, 96), (128, 224))),
+        *((rows, columns, split, 1) for split in (2, 3, 4) for rows, columns in ((24, 64), (64, 96), (120, 32))),
+        *((rows, columns, 1, 2) for rows, columns in ((8, 64), (48, 128), (64, 96), (128, 32), (64, 256))),
+    )
+]
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
 
 
@@ -156,6 +164,24 @@ def test_tiles_of_every_size_are_right(
         pytest.skip(reason)
     monkeypatch.setattr(module, "tile_of", tile.of)
     verify(gpu, case)
+
+
+@pytest.mark.parametrize(
+    "form", FORMS, ids=lambda form: f"{form.tile.rows}x{form.tile.columns} {form.split} {form.tile.shared}"
+)
+@pytest.mark.parametrize(
+    ("dtype", "b_layout"), [("float16", BY_ROWS), ("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+)
+def test_every_form_of_few_rows_is_right(
+    gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, form: Form, dtype: str, b_layout: str
+) -> None:
+    """At every launch, over two rows of tiles or pairs, of which the last has fewer rows and columns."""
+    m, n = 2 * form.tile.shared * form.tile.rows - 5, 5 * form.tile.columns - 24
+    case = Case("matmul", "fewRowsClustered", "cuda:0", dtype, m, n, 2096, b_layout=b_layout)
+    if reason := registry.kernel_of(case).refusal(case, gpu.info.compute_capability):
+        pytest.skip(reason)
+    monkeypatch.setattr(few_rows_clustered, "form_of", lambda case: form._replace(tile=form.tile.of(case)))
+    verify(gpu, case, launches=3)
 
 
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])

@@ -87,9 +87,9 @@ def _forms(case: Case) -> Iterator[Form]:
         for rows in heights if split <= most else ():
             down = ceil_div(case.m, shared * rows)
             for columns in _widths(case, rows, AT_ONCE[split * shared] // down, shared):
-                form = _form(Tile(rows, columns, shared=shared).of(case), split)
+                form = filled(Tile(rows, columns, shared=shared).of(case), split)
                 if form.waves(case) > 1:
-                    half = _form(form.tile, split, SHARED_BYTES // 2)  # so that two blocks run on a multiprocessor
+                    half = filled(form.tile, split, SHARED_BYTES // 2)  # so that two blocks run on a multiprocessor
                     form = half if half.tile.stages >= LEAST_STAGES else form
                 if form.tile.stages >= LEAST_STAGES:
                     yield form
@@ -114,8 +114,8 @@ def _multiple(number: int, step: int) -> int:
     return ceil_div(number, step) * step
 
 
-def _form(tile: Tile, split: int, memory: int = SHARED_BYTES) -> Form:
-    """With as many stages as fit beside the sums that the other blocks of a cluster send."""
+def filled(tile: Tile, split: int, memory: int = SHARED_BYTES) -> Form:
+    """The form with as many stages as fit beside the sums that the other blocks of a cluster send."""
     sent = (split - 1) * ceil_div(tile.sums // PART, split) * tile.consumers * GROUP * PART * 4
     fit = (memory - sent) // replace(tile, stages=1).shared_bytes
     return Form(replace(tile, stages=min(MOST_STAGES, fit)), split, sent)
