@@ -176,6 +176,8 @@ def test_every_form_of_few_rows_is_right(
     gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, form: Form, dtype: str, b_layout: str
 ) -> None:
     """At every launch, over two rows of tiles or pairs, of which the last has fewer rows and columns."""
+    if b_layout == BY_ROWS and form.tile.columns % 32:
+        pytest.skip("pieces of B have 32 columns")
     m, n = 2 * form.tile.shared * form.tile.rows - 5, 5 * form.tile.columns - 24
     case = Case("matmul", "fewRowsClustered", "cuda:0", dtype, m, n, 2096, b_layout=b_layout)
     if reason := registry.kernel_of(case).refusal(case, gpu.info.compute_capability):
