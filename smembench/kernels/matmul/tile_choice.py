@@ -39,7 +39,7 @@ OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
 SLOWDOWN = 1.08
 """Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
-PAIR_CYCLES, CLUSTER_CYCLES, SENT = 1500, 500, 14
+PAIR_CYCLES, CLUSTER_CYCLES, SENT = 1500, 500, 11
 """Cycles that sharing adds to a launch of wgmmaClustered, and a cluster to a wave of fewRowsClustered; bytes of sums
 that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000

@@ -86,7 +86,8 @@ def _forms(case: Case) -> Iterator[Form]:
         heights = {_multiple(ceil_div(case.m, shared * down), EIGHT) for down in _counts(case.m, shared)}
         for rows in heights if split <= most else ():
             down = ceil_div(case.m, shared * rows)
-            for columns in _widths(case, rows, AT_ONCE[split * shared] // down, shared):
+            least = max(-rows % ROWS, WIDTHS[0] if split * shared == 1 else EIGHT)
+            for columns in _widths(case, least, AT_ONCE[split * shared] // down, shared):
                 form = filled(Tile(rows, columns, shared=shared).of(case), split)
                 if form.waves(case) > 1:
                     half = filled(form.tile, split, SHARED_BYTES // 2)  # so that two blocks run on a multiprocessor
@@ -101,11 +102,10 @@ def _counts(m: int, shared: int) -> set[int]:
     return {fewest * factor for factor in (1, 2, 4)}
 
 
-def _widths(case: Case, rows: int, at_once: int, shared: int) -> set[int]:
-    """Columns of a tile: as many as one wave or two call for, and others; at least as many as rows up to 64 lack."""
+def _widths(case: Case, least: int, at_once: int, shared: int) -> set[int]:
+    """Columns of a tile, ``least`` or more: as many as one wave or two call for, and others."""
     step = PIECE_BYTES // ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else EIGHT * shared
     fitting = (ceil_div(case.n, waves * at_once) for waves in (1, 2) if at_once)
-    least = max(-rows % ROWS, EIGHT)
     widths = {_multiple(max(columns, least), step) for columns in (*fitting, *WIDTHS)}
     return {columns for columns in widths if columns <= MOST_COLUMNS}
 
