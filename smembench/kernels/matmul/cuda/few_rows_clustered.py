@@ -86,7 +86,7 @@ def _forms(case: Case) -> Iterator[Form]:
         heights = {_multiple(ceil_div(case.m, shared * down), EIGHT) for down in _counts(case.m, shared)}
         for rows in heights if split <= most else ():
             down = ceil_div(case.m, shared * rows)
-            least = max(-rows % ROWS, WIDTHS[0] if split * shared == 1 else EIGHT)
+            least = max(-rows % ROWS, ROWS if split * shared == 1 else EIGHT)  # narrow tiles are better split
             for columns in _widths(case, least, AT_ONCE[split * shared] // down, shared):
                 form = filled(Tile(rows, columns, shared=shared).of(case), split)
                 if form.waves(case) > 1:
@@ -178,8 +178,8 @@ def build(case: Case) -> NumbaKernel:
             if others > 0:
                 arrive_at_cluster()
         steps = (k + (depth - 1)) // depth
-        slice = rank // shared  # of k
-        first, end = slice * steps // split * depth, (slice + 1) * steps // split * depth
+        share = rank // shared  # of k
+        first, end = share * steps // split * depth, (share + 1) * steps // split * depth
         state = PipelineState(uint32(0), uint32(0))
         if group == 0:
             if thread == 0:
@@ -219,7 +219,7 @@ def build(case: Case) -> NumbaKernel:
                         at = ((block * own_parts + uint32(i // split)) * adding + worker) * PART
                         send_vector(accumulators, i * PART, of_others, at, complete, 0, uint32(to))
             for i in range(parts):
-                if i % split == slice:
+                if i % split == share:
                     for j in range(PART):
                         own[i // split * PART + j] = accumulators[i * PART + j]
             if others > 0:
@@ -233,7 +233,7 @@ def build(case: Case) -> NumbaKernel:
             row, col = place.row + worker // WARP * 16 + lane // 4, place.col + lane % 4 * 2
             end_row = min(m, place.row + rows)
             for i in range(own_parts):
-                part = uint32(i * split) + slice
+                part = uint32(i * split) + share
                 at_col = col + part * 8
                 for side in range(2):
                     at_row = row + uint32(side * 8)
@@ -263,7 +263,7 @@ KERNEL = Kernel(
     problem="matmul",
     name="fewRowsClustered",
     kind="cuda",
-    summary="products of few rows: one wave of tiles, whose k a cluster's blocks share out, or their columns of B",
+    summary="products of few rows: one wave of tiles, whose k or columns of B a cluster's blocks share",
     build=build,
     blocks=False,
     results=(128, 4),
