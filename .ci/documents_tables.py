@@ -43,7 +43,7 @@ def table() -> str:
     for document, shown in _SHOWN.items():
         judged = judge(here, CLAIMS[document])
         chosen = [one for start in shown for one in judged if one.claim.says.startswith(start)]
-        lines += [f"| {_NAMES[document]} | {_says(one)} | {_found(one)} |" for one in chosen]
+        lines += [f"| {_NAMES[document]} | {_says(one)} | {_answer(one)} |" for one in chosen]
     return "\n".join(lines) + "\n"
 
 
@@ -53,7 +53,7 @@ def _says(judged: Judged) -> str:
     return "; ".join(filter(None, (claim.says, figures, claim.assumed and f"assumed: {claim.assumed}")))
 
 
-def _found(judged: Judged) -> str:
+def _answer(judged: Judged) -> str:
     assert not isinstance(judged.answer, Missing), judged.claim
     return f"{verdict(judged)}: {judged.answer.text} ({', '.join(judged.answer.beside.splitlines())})"
 

@@ -276,11 +276,11 @@ def _table(run: str, block: str) -> Iterator[str]:
             rates |= {"TFLOP/s": rates["GFLOP/s"] / 1e3, "elapsed ms": rows.ms}
             rates |= {"gain": min(before, default=0.0) / rows.ms, **{name: rows[name] for name in RELATIONS}}
             numbers = {name: re.search(r"[\d.]+", row.get(name, "")) for name in rates}
-            told = {name: number[0] for name, number in numbers.items() if number}
-            alike = pd.DataFrame({name: rates[name].map(partial(_as, shown=at)) == at for name, at in told.items()})
+            printed = {name: number[0] for name, number in numbers.items() if number}
+            alike = pd.DataFrame({name: rates[name].map(partial(_as, shown=at)) == at for name, at in printed.items()})
             ms = rows.ms[alike.all(axis=1)]
             if ms.empty:
-                yield f"{run}: no case of {kernel} {where} has {told}"
+                yield f"{run}: no case of {kernel} {where} has {printed}"
             elif kernel not in LIBRARIES:
                 before.append(ms.min())
 
@@ -291,8 +291,8 @@ def _pays(run: str, row: dict[str, str]) -> Iterator[str]:
     here = cases(run)[lambda result: result["size"].isin([f"1x{row['size']}", row["size"].replace("×", "x")])]
     ms = here.groupby("kernel").ms.min()
     cpu = ms[baseline.removesuffix(" ms")]
-    told = [cpu, *(cpu / ms[kernel] for kernel in kernels if row[kernel])]
-    yield from _differs(f"{run} {row['size']}", " ".join(row[name] for name in (baseline, *kernels)), told)
+    times = [cpu, *(cpu / ms[kernel] for kernel in kernels if row[kernel])]
+    yield from _differs(f"{run} {row['size']}", " ".join(row[name] for name in (baseline, *kernels)), times)
 
 
 def _ladder(problem: str, run: str, dtype: str, size: str, block: str) -> Iterator[str]:

@@ -62,9 +62,9 @@ def last(before: Sequence[Run], new: Run, count: int = WARM, rules: Rules | None
     return compare_with_last(before, new, count, rules or Rules())
 
 
-def told(result: Comparison, case: str) -> bool:
+def slower(result: Comparison, case: str) -> bool:
     """Whether a case is slower."""
-    return any(slower.case.id == case for slower in result.regressions)
+    return any(slow.case.id == case for slow in result.regressions)
 
 
 def note(result: Found, asked: str, comparison: Comparison) -> None:
@@ -122,16 +122,16 @@ def seen(model: Model, seed: int, sizes: Sequence[float] = SIZES) -> Found:
         for size in sizes:
             for nights in (WARM, 30) if size in (0.02, 0.03) else (WARM,):
                 asked = f"{size:.0%} in {name} after {nights} nights"
-                result[asked, "yes"] += told(last(runs[:nights], slowed(runs[nights], {case: size})), case)
+                result[asked, "yes"] += slower(last(runs[:nights], slowed(runs[nights], {case: size})), case)
                 result[asked, "of"] += 1
         bad = [*runs[:4], slowed(runs[4], {case: 0.1}), *runs[5:WARM]]
         asked = f"5% in {name} after a bad night"
-        result[asked, "yes"] += told(last(bad, slowed(runs[WARM], {case: 0.05})), case)
+        result[asked, "yes"] += slower(last(bad, slowed(runs[WARM], {case: 0.05})), case)
         result[asked, "of"] += 1
     return result
 
 
-def held(
+def lasting(
     model: Model,
     seed: int,
     sizes: Mapping[float, Sequence[int]] = MappingProxyType({0.02: (1, 2, 3), 0.03: ALL, 0.1: (1, 14)}),
@@ -143,7 +143,7 @@ def held(
     case = made.cases[np.random.default_rng(seed).choice(np.flatnonzero((made.base >= 0.03) & (made.base < 30.0)))]
     for size, nights in sizes.items():
         after = [slowed(run, {case: size}) for run in runs[WARM:]]
-        seen = [told(last([*runs[:WARM], *after[: night - 1]], after[night - 1]), case) for night in nights]
+        seen = [slower(last([*runs[:WARM], *after[: night - 1]], after[night - 1]), case) for night in nights]
         _note_held(result, f"held {size:.0%}", nights, seen)
     return result
 
@@ -187,7 +187,7 @@ def again(model: Model, seed: int) -> Found:
     ]
     for time, first in enumerate(range(WARM, len(runs), 10), start=1):
         for night in (first, first + 4):
-            result[f"10% for five nights, repaired, again: time {time}", "yes"] += told(
+            result[f"10% for five nights, repaired, again: time {time}", "yes"] += slower(
                 last(shown[:night], shown[night]), case
             )
             result[f"10% for five nights, repaired, again: time {time}", "of"] += 1
@@ -203,7 +203,7 @@ def _tasks(seeds: Iterable[int]) -> Iterator[tuple[str, Callable[[], Found]]]:
                 yield name, partial(unchanged, model, 61000 + seed, SEASON)
         for name in ("N0", "N1p") if seed % 2 == 0 else ():
             yield name, partial(noisy, MODELS[name], 64000 + seed)
-            yield name, partial(held, MODELS[name], 63000 + seed)
+            yield name, partial(lasting, MODELS[name], 63000 + seed)
             yield name, partial(together, MODELS[name], 65000 + seed)
             if seed % 4 == 0:
                 yield name, partial(again, MODELS[name], 66000 + seed)

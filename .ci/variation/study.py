@@ -69,8 +69,8 @@ def study(task: Task) -> Found:
         for size in task.sizes:
             step, everywhere = math.log1p(size), times.copy()
             everywhere[:, bad] += step
-            told = np.asarray(np.any(_named(everywhere, noise)[:, bad], axis=0))
-            note(result, f"{size:.1%} slower in all metrics", told.tolist())
+            named = np.asarray(np.any(_named(everywhere, noise)[:, bad], axis=0))
+            note(result, f"{size:.1%} slower in all metrics", named.tolist())
             for what, metric in (("a metric limited by power", power), ("a metric of memory", memory)):
                 to_edge = beyond[metric] - fleet.times[metric, bad]
                 for where, more in (("slower in", step), ("beyond the edge in", step + to_edge)):

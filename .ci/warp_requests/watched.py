@@ -35,7 +35,7 @@ def watched(
     Raises:
         UsageError: as ``ncu.counted``, unless it was cut short.
     """
-    said: list[str] = []
+    lines: list[str] = []
     run = command(child, metrics, cache_control="none")
     with Popen(run, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True) as process:
         assert process.stdout is not None
@@ -46,14 +46,14 @@ def watched(
                     if line.startswith(_LAUNCHED):
                         launched(int(line.removeprefix(_LAUNCHED)))
                     else:
-                        said.append(line)
+                        lines.append(line)
                 ended = True
             except KeyboardInterrupt:
                 if stop.exists():
                     os.killpg(process.pid, signal.SIGKILL)
                     raise
                 stop.touch()
-    output = "".join(said)
+    output = "".join(lines)
     if stop.exists():
         return parse(output), True
     return complete(output, metrics, launches=launches, messages=output), False

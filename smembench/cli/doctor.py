@@ -48,7 +48,7 @@ def doctor(
     checks = examine()
     target.show_lines(lines(checks), checks=[asdict(check) for check in checks])
     if broken := [check for check in checks if check.fatal]:
-        raise SmembenchError(f"nothing can be measured: {broken[0].what}: {broken[0].found}")
+        raise SmembenchError(f"nothing can be measured: {broken[0].what}: {broken[0].state}")
 
 
 def _timing(target: Opened, config: Path | None) -> None:

@@ -54,7 +54,7 @@ class _Kept:
             from numba.core.bytecode import FunctionIdentity
             from numba.core.serialize import dumps
 
-            defined = [each.name for each in result.library._final_module.functions if not each.is_declaration]
+            defined = [one.name for one in result.library._final_module.functions if not one.is_declaration]
             symbols = [name for name in defined if not name.startswith("NRT_")]  # which are alike in all
             content = dumps((symbols, next(FunctionIdentity._unique_ids), result._reduce()))
             kept_code.write(self._decides(signature, result.codegen), content)

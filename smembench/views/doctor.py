@@ -17,7 +17,7 @@ def lines(checks: Sequence[Check]) -> list[str]:
     """A line for each thing that was looked at, and one for the command that fixes it."""
     output = []
     for check in checks:
-        output.append(f"{check.mark:<4} {check.what}: {check.found}")
+        output.append(f"{check.mark:<4} {check.what}: {check.state}")
         if not check.ok:
             output.append(f"       fix: {check.fix}")
     return output

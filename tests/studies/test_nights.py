@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from nights.simulator import MODELS, N0, N1P, Nights, write
-from nights.study import Found, again, held, noisy, seen, slowed, together, unchanged
+from nights.study import Found, again, lasting, noisy, seen, slowed, together, unchanged
 
 from campaign import CAMPAIGN
 from smembench.store.load import load
@@ -94,7 +94,7 @@ def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -
 
 @pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])
 def test_an_alarm_is_held(model: str, least: float) -> None:
-    assert share(held(MODELS[model], 9, {0.05: range(1, 11)}), "held 5%") >= least
+    assert share(lasting(MODELS[model], 9, {0.05: range(1, 11)}), "held 5%") >= least
 
 
 @pytest.mark.parametrize("model", ["N0", "N3"])

@@ -17,7 +17,7 @@ class Check:
     """Result of a check. ``fix`` is for a failed one; ``fatal`` if nothing can be measured without it."""
 
     what: str
-    found: str
+    state: str
     ok: bool = True
     fix: str = ""
     fatal: bool = False
