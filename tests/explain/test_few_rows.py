@@ -26,6 +26,17 @@ def test_b_is_read_once_in_whole_sectors(name: str, dtype: str, m: int, b_layout
     assert 32 * of_b.sectors == n * k * (4 if dtype == "float32" else 2)
 
 
+@pytest.mark.parametrize(("m", "copies_of_a"), [(16, 128), (128, 64)])
+def test_b_is_copied_once_and_a_for_each_tile_of_its_columns(m: int, copies_of_a: int) -> None:
+    """Of 128 tiles of 64 columns; with 128 rows two blocks share each of 64 tiles of 128 columns."""
+    n, k = 8192, 1024
+    case = replace(case_of(cuda_kernel("matmul", "fewRowsClustered"), m, n, k, "bfloat16"), b_layout=BY_COLUMNS)
+    copied = {item.access.matrix: item for item in explain(case, quick=True).tiles if item.access.kind == "copy"}
+    assert copied["B"].global_bytes == n * k * 2
+    assert copied["A"].global_bytes == copies_of_a * m * k * 2
+    assert copied["B"].shared_bytes == n * k * 2 * (1 + (m > 64))
+
+
 @pytest.mark.parametrize(("n", "blocks"), [(8192, 1), (2048, 2)])
 def test_two_blocks_split_k_where_tiles_leave_multiprocessors_idle(n: int, blocks: int) -> None:
     kernel = cuda_kernel("matmul", "fewRowsClustered")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel, planned
+from smembench.kernels.matmul.cuda.few_rows_clustered import LEAST_STAGES, SHARED_BYTES, form_of
 from smembench.kernels.matmul.cuda.heuristic import choice_of
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
 
@@ -56,3 +59,24 @@ def test_the_reason_of_the_last_kernel_for_what_none_takes() -> None:
 def test_products_on_tensor_cores_show_it_unless_kernels_are_named() -> None:
     sweep = {"problem": "matmul", "dtype": "bfloat16", "m": 16, "n": 8192, "k": 8192, "device": "cuda:0"}
     assert "heuristic" in {item.case.kernel for item in planned(sweep)}
+
+
+@given(
+    m=st.integers(1, 400),
+    n=st.integers(1, 4000).map(lambda eights: 8 * eights),
+    k=st.integers(1, 4000).map(lambda eights: 8 * eights),
+    b_layout=st.sampled_from([BY_ROWS, BY_COLUMNS]),
+)
+@settings(max_examples=100, deadline=None)
+def test_any_few_rows_have_a_form_that_fits_and_multiplies_nothing_beyond_its_stage(
+    m: int, n: int, k: int, b_layout: str
+) -> None:
+    case = replace(case_of(cuda_kernel("matmul", "fewRowsClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
+    form = form_of(case)
+    tile, (across, down) = form.tile, form.tile.grid(case)
+    assert tile.stages >= LEAST_STAGES
+    assert tile.shared_bytes + form.sent <= SHARED_BYTES
+    assert tile.rows + tile.columns >= 64 * tile.consumers
+    assert across * tile.columns >= n
+    assert down * tile.shared * tile.rows >= m
+    assert b_layout == BY_COLUMNS or tile.columns % 32 == 0
