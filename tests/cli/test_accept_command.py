@@ -48,7 +48,7 @@ def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--case", "transpose/nothing", "--reason", "x"), "none of the 43 cases of 20260102T020000Z-documents"),
         (("--case", "*Gmem*"), "--reason is missing"),
@@ -61,11 +61,11 @@ def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Pa
     ids=str,
 )
 def test_what_cannot_be_accepted_is_refused(
-    program: Program, results: Path, arguments: tuple[str, ...], said: str
+    program: Program, results: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     ran = program("accept", results, *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert not (results / "accepted.json").exists()
 
 

@@ -120,10 +120,10 @@ def test_each_missing_nvidia_library_has_the_one_command_that_brings_it(monkeypa
 
     for function in ("nvrtc.nvrtcVersion", "nvvm.version", "nvjitlink.version"):
         monkeypatch.setattr(f"cuda.bindings.{function}", missing)
-    said = doctor.lines(examine())
+    lines = doctor.lines(examine())
     for library in ("NVRTC", "NVVM", "nvJitLink"):
-        place = said.index(f"--   {library}: not found")
-        assert said[place + 1] == "       fix: pip install 'smembench[cu13]' (cu12 with a CUDA 12 driver)"
+        place = lines.index(f"--   {library}: not found")
+        assert lines[place + 1] == "       fix: pip install 'smembench[cu13]' (cu12 with a CUDA 12 driver)"
 
 
 def test_spellings_of_other_tools_are_taken(program: Program) -> None:
@@ -219,7 +219,7 @@ def test_an_anonymous_run_names_no_machine_but_tells_one_from_another(program: P
     (tmp_path / "tiny.toml").write_text(CONFIG)
     arguments = ("--set", "kernel=memcpy", "--set", "problem=transpose", "--set", "n=4", "--anonymous")
     states = {"one": tmp_path / "a", "again": tmp_path / "a", "other": tmp_path / "b", "none": tmp_path / "tiny.toml"}
-    told, said = {}, {}
+    uuids, messages = {}, {}
     for output, state in states.items():
         ran = program("run", "tiny.toml", *arguments, "--output", output, cwd=tmp_path, XDG_STATE_HOME=str(state))
         assert ran.returncode == 0
@@ -227,11 +227,11 @@ def test_an_anonymous_run_names_no_machine_but_tells_one_from_another(program: P
         run = json.loads(path.read_text())
         assert run.keys().isdisjoint({"host", "argv"})
         (device,) = run["devices"]
-        told[output], said[output] = device.pop("uuid", None), ran.stderr
+        uuids[output], messages[output] = device.pop("uuid", None), ran.stderr
         assert device == {"name": "cpu", "kind": "cpu"}
-    assert told["one"] == told["again"] != told["other"]
-    assert re.fullmatch(r"anonymous-[0-9a-f]{16}", told["one"])
-    assert (told["none"], "does not say on which device" in said["none"]) == (None, True)
+    assert uuids["one"] == uuids["again"] != uuids["other"]
+    assert re.fullmatch(r"anonymous-[0-9a-f]{16}", uuids["one"])
+    assert (uuids["none"], "does not say on which device" in messages["none"]) == (None, True)
     (salt,) = (path for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert salt.stat().st_mode & 0o777 == 0o600
 
@@ -323,10 +323,10 @@ def test_list_and_doctor_say_what_there_is(program: Program) -> None:
         assert words in listed.stdout
     for words in ("numba-cuda: ", "--   GPU: ", "fix: ", "CPU: "):
         assert words in examined.stdout
-    said = program("list", "compilers").stdout
+    output = program("list", "compilers").stdout
     for toolchain in compilers():
-        assert f"{toolchain.name} " in said
-        for text in (said, examined.stdout):
+        assert f"{toolchain.name} " in output
+        for text in (output, examined.stdout):
             assert (toolchain.install in text) != toolchain.installed, "what is not installed is named"
 
 

@@ -24,8 +24,8 @@ def test_a_port_that_does_not_take_the_size_has_no_figures(program: Program) -> 
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("serpentine  ")]
     assert {line[2] for line in lines} == {"numba"}
-    told = "Not by CUDA C: serpentine: the CUDA C port of serpentine takes whole vectors only"
-    assert told in " ".join(done.stdout.split())
+    note = "Not by CUDA C: serpentine: the CUDA C port of serpentine takes whole vectors only"
+    assert note in " ".join(done.stdout.split())
 
 
 def test_the_best_of_a_stored_run_beside_memcpy(program: Program) -> None:

@@ -74,8 +74,8 @@ def test_kernels_of_a_transfer_go_to_the_problem_that_has_them(
 def test_the_cache_of_constants_is_explained(program: Program) -> None:
     ran = program("explain", "constantDiverging", "--block", "256x1")
     assert ran.returncode == 0, ran.stderr
-    said = " ".join(ran.stdout.split())
-    assert "Constant memory, one address at a time" in said
-    assert "Each request to constant memory is split into 9." in said
+    text = " ".join(ran.stdout.split())
+    assert "Constant memory, one address at a time" in text
+    assert "Each request to constant memory is split into 9." in text
     as_json = json.loads(program("explain", "constantUniform", "--json").stdout)
     assert [access["addresses_per_request"] for access in as_json["constant"]] == [1.0]

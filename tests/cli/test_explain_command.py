@@ -74,8 +74,8 @@ def test_the_roofs_are_those_of_a_stored_run(program: Program) -> None:
     ran = program("explain", "transposeSmem", "--block", "16x16", "--run", DOCUMENTS)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "Roofs of NVIDIA H200, 4096×4096" in ran.stdout
-    said = "Measured: 0.07150 ms, 1877 GB/s, 39 % of the tightest bound: memory, 4814 GB/s (higher"
-    assert said in " ".join(ran.stdout.split())
+    sentence = "Measured: 0.07150 ms, 1877 GB/s, 39 % of the tightest bound: memory, 4814 GB/s (higher"
+    assert sentence in " ".join(ran.stdout.split())
     result = json.loads(program("explain", "transposeSmem", "--block", "32x32", "--run", DOCUMENTS, "--json").stdout)
     assert result["measured_ms"] == pytest.approx(0.1348, abs=1e-4)
     assert result["device"] == "NVIDIA H200"
@@ -179,10 +179,10 @@ def test_a_layout_without_a_kernel(program: Program) -> None:
 
 def test_the_roofs_of_a_gpu_that_is_not_here(program: Program) -> None:
     ran = program("explain", "tiled", "--gpu", "l4")
-    said = " ".join(ran.stdout.split())
-    assert "Roofs of NVIDIA L4, 1024×1024×1024" in said
-    assert "arithmetic 2.15 GFLOP 30300 GFLOP/s" in said
-    assert "Peaks by NVIDIA L4 Tensor Core GPU data sheet (2023)" in said
+    text = " ".join(ran.stdout.split())
+    assert "Roofs of NVIDIA L4, 1024×1024×1024" in text
+    assert "arithmetic 2.15 GFLOP 30300 GFLOP/s" in text
+    assert "Peaks by NVIDIA L4 Tensor Core GPU data sheet (2023)" in text
     unknown = " ".join(program("explain", "tiled", "--gpu", "b200").stdout.split())
     assert "Which roof limits it is not known: not all peaks are on the data sheet." in unknown
 

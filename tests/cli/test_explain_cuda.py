@@ -360,25 +360,25 @@ def test_an_explanation_ends_with_the_cure_and_with_the_command_that_times_the_s
     launch = [*LAUNCH, "--arg", "1024"]
     ran = program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=0")
     *lines, last = ran.stdout.splitlines()
-    said = " ".join(" ".join(lines).split())
-    assert said.endswith("makes the loads in line 7 free of conflicts: 32 -> 1 wavefronts per request.")
-    assert "Cure: a pad of 4 bytes per 128 bytes of tile" in said
+    text = " ".join(" ".join(lines).split())
+    assert text.endswith("makes the loads in line 7 free of conflicts: 32 -> 1 wavefronts per request.")
+    assert "Cure: a pad of 4 bytes per 128 bytes of tile" in text
     assert max(map(len, lines)) <= 80
     command, *arguments = shlex.split(last.removeprefix("next: "))
     assert (command, arguments[0]) == ("smembench", "time")
     again = program(*arguments)
     assert again.returncode == 4
-    assert said[: said.index("line source")].strip() in " ".join(again.stdout.split())
+    assert text[: text.index("line source")].strip() in " ".join(again.stdout.split())
     assert "Cure" not in program("explain", f"{source}:transpose<float,32>", *launch, "-D", "PAD=1").stdout
 
 
 def test_the_roofs_of_a_gpu_by_its_data_sheet(program: Program, source: Path) -> None:
     launch = [*LAUNCH, "--arg", "1024", "-D", "PAD=1", "--gpu", "RTX 4090"]
     ran = program("explain", f"{source}:transpose<float,32>", *launch)
-    said = " ".join(ran.stdout.split())
-    assert "Roofs of NVIDIA GeForce RTX 4090" in said
-    assert "A launch takes at least 0.00832 ms, by the roof of memory." in said  # 8 MiB at 1008 GB/s
-    assert "Occupancy 67 %: 1 block or 32 of 48 warps" in said  # of compute capability 8.9
+    text = " ".join(ran.stdout.split())
+    assert "Roofs of NVIDIA GeForce RTX 4090" in text
+    assert "A launch takes at least 0.00832 ms, by the roof of memory." in text  # 8 MiB at 1008 GB/s
+    assert "Occupancy 67 %: 1 block or 32 of 48 warps" in text  # of compute capability 8.9
     result = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
     assert (result["device"], result["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
     assert [roof["name"] for roof in result["roofs"]] == ["memory", "L1 and shared memory"]

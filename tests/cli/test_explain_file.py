@@ -88,7 +88,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "options", "said"),
+    ("target", "options", "message"),
     [
         ("mine.py", "--grid 1 --block 32", "name a function in it, {}:NAME; it has gather, race, transpose, unsup"),
         ("mine.py:nothing", "--grid 1 --block 32", "has no function 'nothing'; it has gather, race"),
@@ -136,7 +136,7 @@ def test_data_from_a_file(program: Program, file: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_call_is_one_line(program: Program, file: Path, target: str, options: str, said: str) -> None:
+def test_a_wrong_call_is_one_line(program: Program, file: Path, target: str, options: str, message: str) -> None:
     (file.parent / "launches.py").write_text("from numba import cuda\ncuda.to_device([1, 2])\n")
     (file.parent / "broken.py").write_text("import nowhere\n")
     (file.parent / "lacking.py").write_text("raise ModuleNotFoundError(name='triton')\n")
@@ -144,4 +144,4 @@ def test_a_wrong_call_is_one_line(program: Program, file: Path, target: str, opt
     ran = program("explain", target, *options.split())
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = (line for line in ran.stderr.splitlines() if line != "imported")
-    assert said.format(file) in line
+    assert message.format(file) in line

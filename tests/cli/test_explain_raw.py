@@ -88,7 +88,7 @@ def test_without_a_file_the_lines_are_those_of_the_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("module", "has no function 'module'; it has made, module.fill, module.zero, scale"),
         ("module.no", 'mine.py: no: identifier "no" is undefined'),
@@ -96,11 +96,11 @@ def test_without_a_file_the_lines_are_those_of_the_source() -> None:
         ("scale", "scale in mine.py: takes (x, a, n), not 0 arguments"),
     ],
 )
-def test_mistakes_of_the_command_are_one_line(program: Program, source: Path, name: str, said: str) -> None:
+def test_mistakes_of_the_command_are_one_line(program: Program, source: Path, name: str, message: str) -> None:
     ran = program("explain", f"{source}:{name}", "--grid", 1, "--block", 32)
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
-    assert said in line
+    assert message in line
 
 
 def test_the_cure_is_written_as_the_source_is(tmp_path: Path) -> None:

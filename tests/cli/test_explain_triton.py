@@ -109,7 +109,7 @@ def test_integers_are_specialized_as_by_a_launch(source: Path, step: str, sector
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "said"),
+    ("function", "given", "message"),
     [
         (
             "softmax",
@@ -132,12 +132,12 @@ def test_integers_are_specialized_as_by_a_launch(source: Path, step: str, sector
     ],
 )
 def test_mistakes_of_the_command_are_one_line(
-    program: Program, source: Path, function: str, given: list[str], said: str
+    program: Program, source: Path, function: str, given: list[str], message: str
 ) -> None:
     ran = program("explain", f"{source}:{function}", "--grid", 1, *given)
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
-    assert said in line
+    assert message in line
 
 
 def test_python_explains_functions_with_what_their_launch_names(source: Path) -> None:

@@ -39,8 +39,8 @@ def test_each_gpu_has_its_own_series_with_its_host_and_index(program: Program, t
 
 
 def test_a_gpu_without_any_time_that_counts_is_named(program: Program, three_nights: Path) -> None:
-    said = program("history", three_nights).stderr
-    assert "no time can be compared of node0 cuda:3: the GPU throttled (sw_power_cap)" in said
+    stderr = program("history", three_nights).stderr
+    assert "no time can be compared of node0 cuda:3: the GPU throttled (sw_power_cap)" in stderr
 
 
 def test_of_many_gpus_those_that_changed_are_shown_and_the_others_counted(program: Program, tmp_path: Path) -> None:

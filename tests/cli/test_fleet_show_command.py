@@ -88,15 +88,15 @@ def test_json_and_csv_go_to_stdout_alone(program: Program, fleet: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("nowhere",), "nowhere: holds no run; give the folder of a fleet"),
         ((".", "--openmetrics", "fleet.txt"), "--openmetrics fleet.txt: the textfile collector only reads"),
         ((".", "--json", "--markdown"), "--json and --markdown: give one of them"),
     ],
 )
-def test_bad_input_gets_one_line(program: Program, tmp_path: Path, flags: tuple[str, ...], said: str) -> None:
+def test_bad_input_gets_one_line(program: Program, tmp_path: Path, flags: tuple[str, ...], message: str) -> None:
     ran = program("fleet", "show", *flags, cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -57,8 +57,8 @@ def aged(run: Path, day: int) -> Path:
 def test_nights_are_compared_summarised_told_and_kept(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG)
     night = ("run", tmp_path / "tiny.toml", "--output", tmp_path / "results", "--compare-to", "last")
-    told, metrics = tmp_path / "nights.jsonl", tmp_path / "night.prom"
-    first = program(*night, "--json-lines", told, "--csv", "-")
+    json_lines, metrics = tmp_path / "nights.jsonl", tmp_path / "night.prom"
+    first = program(*night, "--json-lines", json_lines, "--csv", "-")
     assert first.returncode == 0, first.stderr
     assert "there is no run before it to compare with" in first.stderr
     assert first.stdout.startswith("schema_version,")  # and nothing but CSV
@@ -70,7 +70,7 @@ def test_nights_are_compared_summarised_told_and_kept(program: Program, tmp_path
     assert (pinned.returncode, pinned.stdout) == (0, "")
 
     # A busy machine may well be slower, but hardly eleven times.
-    second = program(*night, "--threshold", "1000", "--keep", "1", "--json-lines", told, "--openmetrics", metrics)
+    second = program(*night, "--threshold", "1000", "--keep", "1", "--json-lines", json_lines, "--openmetrics", metrics)
     assert second.returncode == 0, second.stderr
     assert json.loads((runs(tmp_path)[-1] / "run.json").read_text())["config"]["threshold"] == 1000
     (kept, newest) = runs(tmp_path)
@@ -81,7 +81,7 @@ def test_nights_are_compared_summarised_told_and_kept(program: Program, tmp_path
         assert f"compared with last ({before.name}): " in text
         assert f"compared with baseline ({old.name}): " in text
         assert f"{'kept' if second.returncode else 'removed'} {before}" in text
-    lines = [json.loads(line) for line in told.read_text().splitlines()]
+    lines = [json.loads(line) for line in json_lines.read_text().splitlines()]
     assert [line["exit_code"] for line in lines] == [0, second.returncode]
     assert len(lines[1]["elapsed_ms"]) == 2
     assert f'smembench_run_exit_code{{config="tiny"}} {second.returncode}.0\n' in metrics.read_text()
@@ -99,7 +99,7 @@ def test_the_first_night_makes_the_folder_that_its_files_are_in(program: Program
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--keep", "0"), "--keep 0: keep at least 1"),
         (("--compare-to", "last:0"), "last:0: give a number"),
@@ -111,13 +111,13 @@ def test_the_first_night_makes_the_folder_that_its_files_are_in(program: Program
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_a_dry_run_refuses_what_the_first_night_would(
-    program: Program, tmp_path: Path, options: tuple[str, ...], said: str
+    program: Program, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG)
     for really in ((), ("--dry-run",)):
         refused = program("run", "tiny.toml", *options, *really, cwd=tmp_path)
         assert (refused.returncode, refused.stdout) == (2, "")
-        assert refused.stderr.startswith(f"smembench: {said}")
+        assert refused.stderr.startswith(f"smembench: {message}")
         assert list(tmp_path.iterdir()) == [tmp_path / "tiny.toml"]
 
 
@@ -221,13 +221,13 @@ def rules() -> dict[str, dict[str, Any]]:
 
 def test_the_alerts_are_about_gauges_of_a_run_and_their_labels(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CONFIG.replace("copyGmem", "memcpy"))
-    told = tmp_path / "night.prom"
+    metrics = tmp_path / "night.prom"
     for _ in range(2):
         night = program(
-            "run", "tiny.toml", "--compare-to", "last", "--openmetrics", told, "--threshold", 900, cwd=tmp_path
+            "run", "tiny.toml", "--compare-to", "last", "--openmetrics", metrics, "--threshold", 900, cwd=tmp_path
         )
         assert night.returncode == 0, night.stderr
-    gauges = {family.name: family.samples for family in text_string_to_metric_families(told.read_text())}
+    gauges = {family.name: family.samples for family in text_string_to_metric_families(metrics.read_text())}
     for name, rule in rules().items():
         (asked,) = {*re.findall(r"\bsmembench_\w+", rule["expr"])}
         assert asked in monitoring.GAUGES

@@ -41,12 +41,12 @@ def night(results: Path, number: int) -> Path:
 def test_a_step_is_told_every_night_until_it_is_accepted(program: Program, results: Path) -> None:
     assert program("compare", "last:7", night(results, BEFORE)).returncode == 0
     for number in range(BEFORE + 1, BEFORE + 4):
-        told = program("compare", "last:7", night(results, number))
-        assert told.returncode == 3, told.stdout
-        (line,) = (line for line in told.stdout.splitlines() if line.startswith("slower"))
+        compared = program("compare", "last:7", night(results, number))
+        assert compared.returncode == 3, compared.stdout
+        (line,) = (line for line in compared.stdout.splitlines() if line.startswith("slower"))
         assert "transposeSmem 32x32 4096x4096" in line
-        assert f"compared with 7 runs, {night(results, 2).name} to {night(results, BEFORE).name}" in told.stdout
-        assert "smembench accept" in told.stderr
+        assert f"compared with 7 runs, {night(results, 2).name} to {night(results, BEFORE).name}" in compared.stdout
+        assert "smembench accept" in compared.stderr
     assert program("history", results, "--fail-on-change").returncode == 3
 
     third = night(results, BEFORE + 3)
@@ -86,7 +86,7 @@ def test_the_verdict_needs_no_baseline_and_says_so(program: Program, results: Pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("last:0", "RUN"), "last:0: give a number of runs"),
         (("last:7", "nowhere"), "there is no such file or folder"),
@@ -96,11 +96,11 @@ def test_the_verdict_needs_no_baseline_and_says_so(program: Program, results: Pa
     ids=str,
 )
 def test_what_cannot_be_judged_is_refused(
-    program: Program, results: Path, arguments: tuple[str, ...], said: str
+    program: Program, results: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     ran = program("compare", *(night(results, 2) if word == "RUN" else word for word in arguments))
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
+    assert message in ran.stderr
 
 
 def test_one_run_is_held_against_the_run_before_it_and_the_newest_has_a_name(program: Program, results: Path) -> None:

@@ -70,11 +70,11 @@ def test_readme_has_tables() -> None:
 
 
 def test_what_the_compiler_merged_is_what_explain_prints(program: Program) -> None:
-    command, said = re.findall(r"```sh\nsmembench (explain tiled .*)\n```\n\n```\n(.*)\n```", TEXT)[0]
+    command, output = re.findall(r"```sh\nsmembench (explain tiled .*)\n```\n\n```\n(.*)\n```", TEXT)[0]
     printed = program(*shlex.split(command)).stdout
     if "registers per thread" not in printed:
         pytest.skip("needs NVIDIA's compiler libraries")
-    assert said in " ".join(printed.split())
+    assert output in " ".join(printed.split())
 
 
 def test_the_timing_sentence_counts_the_table() -> None:

@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("nofile.cu:scale",), "nofile.cu: no such file; give path.cu:name, "),
         (("scale",), "scale: write path.cu:name, "),
@@ -79,16 +79,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_wrong_usage_is_told_before_anything_is_measured(
-    program: Program, folder: Path, arguments: tuple[str, ...], said: str
+    program: Program, folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     given = [item.format(folder) for item in arguments]
     ran = program("time", *map(str, LAUNCH), *given)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
+    assert message in ran.stderr
 
 
 @pytest.mark.parametrize(
-    ("target", "launch", "said"),
+    ("target", "launch", "text"),
     [
         ("scale.cu:scale", LAUNCH, "scale in scale.cu · grid 8 · block 128"),
         ("scale.ptx:scale", LAUNCH, "scale in scale.ptx · grid 8 · block 128"),
@@ -101,11 +101,11 @@ def test_wrong_usage_is_told_before_anything_is_measured(
     ],
 )
 def test_without_a_gpu_the_kernel_is_explained(
-    program: Program, folder: Path, target: str, launch: tuple[object, ...], said: str
+    program: Program, folder: Path, target: str, launch: tuple[object, ...], text: str
 ) -> None:
     ran = program("time", f"{folder}/{target}", *launch)
     assert ran.returncode == 4
-    assert said.format(folder) in " ".join((ran.stdout + ran.stderr).split())
+    assert text.format(folder) in " ".join((ran.stdout + ran.stderr).split())
     assert "none is usable (see: smembench doctor)" in ran.stderr
 
 

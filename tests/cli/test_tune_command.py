@@ -76,9 +76,9 @@ def test_an_interrupt_shows_what_was_measured_and_says_what_was_not_written(
     assert out.startswith("matrix transpose 8×8 float32 on cpu: 2 of 2 candidates, measured quickly\n")
     assert set(out.split()) >= {"candidate", "first", "second"}
     assert "the fastest" not in out
-    said = err.splitlines()[-1]
-    assert said.startswith("smembench: interrupted: transpose/")
-    assert said.endswith(f"is the best so far among 2 of 2 candidates, measured quickly; {best} was not written")
+    message = err.splitlines()[-1]
+    assert message.startswith("smembench: interrupted: transpose/")
+    assert message.endswith(f"is the best so far among 2 of 2 candidates, measured quickly; {best} was not written")
     assert not best.exists()
 
 

@@ -128,21 +128,21 @@ def test_what_is_done_once_weighs_little_beside_a_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "best", "first", "said"),
+    ("block", "best", "first", "phrase"),
     [
         ("32x32", 1, [(0, 32, 1), (1, 1, 1)], "smallest pad free of conflicts is 1"),
         ("16x16", None, [(0, 8, 1), (1, 2, 2), (2, 1, 2)], "pad 2 has the fewest"),
     ],
 )
 def test_the_smallest_pad_without_conflicts(
-    block: str, best: int | None, first: list[tuple[int, int, int]], said: str
+    block: str, best: int | None, first: list[tuple[int, int, int]], phrase: str
 ) -> None:
     (outcome,) = pads_of(explain(replace(case("transposeSmemPad", block), pad=0)))
     assert (outcome.best and outcome.best.layout.pad) == best
     assert [(tried.layout.pad, tried.loads, tried.stores) for tried in outcome.tried[:3]] == first
     assert best is not None or [tried.layout.pad for tried in outcome.tried] == list(range(32))
     (shown,) = tried_pads([outcome], "heading")
-    assert said in shown.sentence
+    assert phrase in shown.sentence
 
 
 def test_an_explanation_as_tables() -> None:
@@ -162,7 +162,7 @@ def test_an_explanation_as_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "block", "said"),
+    ("kernel", "block", "phrases"),
     [
         ("transposeSmem", "32x32", ["loads take 32.0 times the wavefronts", "fully coalesced", "Occupancy 100 %"]),
         ("transposeSmemPad", "16x16", ["loads take 2.00 times", "stores take 2.00 times"]),
@@ -172,9 +172,9 @@ def test_an_explanation_as_tables() -> None:
         ("naive", "32x32", ["A 4096 times", "B 4096 times", "343.6 GB"]),
     ],
 )
-def test_an_explanation_in_words(kernel: str, block: str, said: list[str]) -> None:
+def test_an_explanation_in_words(kernel: str, block: str, phrases: list[str]) -> None:
     sentence = explanation(explain(case(kernel, block), "9.0"))[-1].sentence
-    assert [words for words in said if words not in sentence] == []
+    assert [words for words in phrases if words not in sentence] == []
 
 
 def test_a_statement_over_several_lines_is_shown_whole(tmp_path: Path) -> None:

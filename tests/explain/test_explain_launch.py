@@ -284,16 +284,16 @@ def test_without_a_compiler_registers_are_not_known(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "phrases"),
     [
         (MachineCode(40, 0, 100), ["1 block or 32 of 64 warps", "limited by registers, at 40 registers"]),
         (MachineCode(40, 24, 100), ["40 registers per thread and 24 bytes spilled"]),
         (CODE_WITH_LOOP, ["90 instructions, 64 of them multiply-adds", "10 of which are register bank", "64 %"]),
     ],
 )
-def test_an_explanation_says_what_registers_cost(code: MachineCode, said: list[str]) -> None:
+def test_an_explanation_says_what_registers_cost(code: MachineCode, phrases: list[str]) -> None:
     sentence = explanation(explained(case("tiled"), "9.0", code))[-1].sentence
-    assert [words for words in said if words not in sentence] == []
+    assert [words for words in phrases if words not in sentence] == []
 
 
 def drawn(kernel: str, capability: str, device: DeviceInfo | None, dtype: str = "float32") -> str:
@@ -304,9 +304,9 @@ def drawn(kernel: str, capability: str, device: DeviceInfo | None, dtype: str = 
 
 
 def test_the_roofs_of_a_round_trip_are_those_of_its_kernel() -> None:
-    said = drawn("addOnePinned", "9.0", H200, dtype="int32")
-    assert "memory 32.8 kB 4814 GB/s" in said
-    assert "the copies between host and device, which are timed too, have none" in said
+    text = drawn("addOnePinned", "9.0", H200, dtype="int32")
+    assert "memory 32.8 kB 4814 GB/s" in text
+    assert "the copies between host and device, which are timed too, have none" in text
     assert "copies" not in drawn("addOneDevice", "9.0", H200, dtype="int32")
 
 

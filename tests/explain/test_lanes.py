@@ -53,9 +53,9 @@ def test_the_cure_of_a_load_is_held_against_the_store() -> None:
     assert [change.after for change in both.cure.changes] == [1, 1]
     diagonal = lanes(lambda lane: lane * 32, lambda lane: lane * 33, row=32)
     assert diagonal.cure is not None
-    said = cure_line(diagonal.cure, python=True)
-    assert "lowers the conflicts of the load: 32 -> 1 wavefronts per request, 1 without conflicts" in said
-    assert "but raises the store: 1 -> 2. No pad of up to 124 bytes per row and no XOR of columns removes all." in said
+    line = cure_line(diagonal.cure, python=True)
+    assert "lowers the conflicts of the load: 32 -> 1 wavefronts per request, 1 without conflicts" in line
+    assert "but raises the store: 1 -> 2. No pad of up to 124 bytes per row and no XOR of columns removes all." in line
 
 
 def test_inactive_lanes_and_lists() -> None:

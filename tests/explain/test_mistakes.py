@@ -63,16 +63,16 @@ def mistakes(kernel: str, n: int, block: str | None = None, dtype: str | None = 
 
 @pytest.fixture
 def mistaken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """What is said of one of the kernels with a mistake, each with the source of its line."""
+    """The mistakes of one of the kernels that have some, a line for one, with the source of its line."""
     monkeypatch.setenv("SMEMBENCH_KERNELS", str(MISTAKEN))
     source = MISTAKEN.read_text(encoding="utf-8").splitlines()
 
-    def said(kernel: str, n: int = 64, block: str = "32x32") -> list[str]:
+    def described(kernel: str, n: int = 64, block: str = "32x32") -> list[str]:
         return [
             f"{result.kind}: {source[result.line - 1].strip()}: {result.text}" for result in mistakes(kernel, n, block)
         ]
 
-    return said
+    return described
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,15 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 def test_a_mistake_is_named_with_its_line_and_thread(
     mistaken: Callable[..., list[str]], kernel: str, words: tuple[str, ...]
 ) -> None:
-    said = mistaken(kernel)
-    assert all(word in said[0] for word in words), said
+    lines = mistaken(kernel)
+    assert all(word in lines[0] for word in words), lines
 
 
 def test_an_index_beyond_a_global_array_is_named_where_blocks_are_ragged(mistaken: Callable[..., list[str]]) -> None:
     assert mistaken("beyond_the_input", 64) == []
-    said = mistaken("beyond_the_input", 65)
-    assert all(line.startswith("outside: out[(nx - 1) * ny] = inp[y * nx + x]") for line in said)
-    assert "loads in[4225], and in has 4225 elements" in "".join(said)
+    lines = mistaken("beyond_the_input", 65)
+    assert all(line.startswith("outside: out[(nx - 1) * ny] = inp[y * nx + x]") for line in lines)
+    assert "loads in[4225], and in has 4225 elements" in "".join(lines)
 
 
 @pytest.mark.parametrize("kernel", ["ordered_lanes", "stored_again"])

@@ -102,9 +102,9 @@ def test_shared_atomics_are_traced_but_not_in_the_table() -> None:
     assert {access.site.kind for access in result.shared} == {"store", "load"}
     assert sites(result)["bins", "atomic"] == 4
     assert costs_dict(result)["shared_atomics_not_counted"] == ["counts"]
-    said = " ".join(sentences(result))
-    assert "Shared loads and stores are free of bank conflicts." in said
-    assert "Atomics on counts are not counted: no rule tells their wavefronts." in said
+    text = " ".join(sentences(result))
+    assert "Shared loads and stores are free of bank conflicts." in text
+    assert "Atomics on counts are not counted: no rule tells their wavefronts." in text
 
 
 def test_shuffles_local_and_constant_arrays_and_imported_names() -> None:

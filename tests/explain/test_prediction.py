@@ -250,9 +250,9 @@ def test_cases_are_traced_by_several_processes_as_they_are_alone(monkeypatch: py
     cases = [case("transposeSmemPad", n=n, block=block) for n in range(33, 42) for block in blocks]
     alone = [predict(entry, "9.0") for entry in cases]
     monkeypatch.setattr(prediction, "_traced", {})
-    told: list[tuple[int, int]] = []
-    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda entry, number, of: told.append((number, of)))
-    assert told in ([], [(number, 19) for number in range(1, 20)])  # none on a single core
+    progress: list[tuple[int, int]] = []
+    trace_together([*cases, *cases, case("copyGmem", n=8)], lambda entry, number, of: progress.append((number, of)))
+    assert progress in ([], [(number, 19) for number in range(1, 20)])  # none on a single core
     assert [predict(entry, "9.0") for entry in cases] == alone
 
 
@@ -316,5 +316,5 @@ def test_predictions_are_shown_where_there_is_room(measured: Measured, width: in
 
 
 def test_the_sentence_says_why_padding_helps(measured: Measured) -> None:
-    said = sentence(Run([row_of("run", item, {}) for item in ladder(measured, "16x16")]))
-    assert "8-way conflicts of loads become 2-way conflicts of loads and 2-way conflicts of stores" in said
+    text = sentence(Run([row_of("run", item, {}) for item in ladder(measured, "16x16")]))
+    assert "8-way conflicts of loads become 2-way conflicts of loads and 2-way conflicts of stores" in text

@@ -282,8 +282,8 @@ def test_tiles_are_readable_on_a_narrow_screen() -> None:
     assert max(map(len, lines)) <= 80
     (line,) = (line for line in lines if "copy of B" in line)
     assert line.split()[1:] == ["copy", "of", "B", "shared0", "64×64", "16.8", "MB", "8.39", "MB"]
-    said = " ".join(" ".join(lines).split())
-    assert "the TMA copies 25.2 MB from global memory (85.3 FLOP per byte; tiles of B to 2 blocks at once)" in said
+    text = " ".join(" ".join(lines).split())
+    assert "the TMA copies 25.2 MB from global memory (85.3 FLOP per byte; tiles of B to 2 blocks at once)" in text
 
 
 @pytest.mark.usefixtures("before_swapped_tiles")

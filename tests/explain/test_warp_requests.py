@@ -123,10 +123,10 @@ def test_only_what_contradicts_a_rule_of_explain_is_a_failure() -> None:
     result = counted(2)
     assert [item.request.family.entry for item in failures(result)] == ["load8", "load8"]
     first = failures(result)[0]
-    said = " ".join(as_text(sections(result, DEVICE, 7)).split())
-    assert f"{first.request.predicted} predicted, {first.count} counted, at addresses {first.request}" in said
+    text = " ".join(as_text(sections(result, DEVICE, 7)).split())
+    assert f"{first.request.predicted} predicted, {first.count} counted, at addresses {first.request}" in text
     predicted = sum(not item.request.family.guess for item in result)
-    assert f"{predicted - 2} of {predicted} requests are counted as explain predicts" in said
+    assert f"{predicted - 2} of {predicted} requests are counted as explain predicts" in text
 
 
 def test_requests_that_were_counted_before_ctrl_c_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,14 +138,14 @@ def test_requests_that_were_counted_before_ctrl_c_are_kept(monkeypatch: pytest.M
     monkeypatch.setattr("warp_requests.counting.watched", watched)
     monkeypatch.setattr("warp_requests.counting.installed", lambda: "ncu")
     monkeypatch.setattr(TOOLCHAIN, "unavailable", lambda: None)
-    told: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
     result: list[Counted] = []
     with pytest.raises(KeyboardInterrupt):
-        result.extend(compare(7, 60, "9.0", lambda *step: told.append(step)))
+        result.extend(compare(7, 60, "9.0", lambda *step: steps.append(step)))
     requests = drawn(7, 60, HOPPER)
     loads_and_stores = sum(request.family.kind in ("load", "store") for request in requests)
     assert [item.request for item in result] == requests[: loads_and_stores + 3]
-    assert [done for _, done, _ in told] == [0, loads_and_stores]
+    assert [done for _, done, _ in steps] == [0, loads_and_stores]
 
 
 def test_the_csv_is_that_of_the_requests_that_the_rule_was_found_on() -> None:

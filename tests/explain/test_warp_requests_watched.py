@@ -48,10 +48,10 @@ def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_launch_is_told_when_it_is_done(stop: Path) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     child = ["launches", "3", str(stop), "0"]
-    assert watched(child, ["m"], stop, told.append, launches=3) == ({"m": [1.0, 2.0, 3.0]}, False)
-    assert told == [1, 2, 3]
+    assert watched(child, ["m"], stop, reported.append, launches=3) == ({"m": [1.0, 2.0, 3.0]}, False)
+    assert reported == [1, 2, 3]
 
 
 def test_a_count_that_lacks_launches_is_an_error(stop: Path) -> None:

@@ -70,12 +70,12 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(ran: subprocess.CompletedProcess[str]) -> None:
     """It ended as it should: what it says is one line each, fit for a terminal."""
-    said = f"{[word[:200] for word in ran.args]}: {ran.returncode}\n{ran.stderr[-3000:]}"
-    assert ran.returncode in CODES, said
-    assert not re.search("Traceback|internal error|Exception ignored", ran.stderr), said
-    assert not RAW.search(ran.stderr), said
+    message = f"{[word[:200] for word in ran.args]}: {ran.returncode}\n{ran.stderr[-3000:]}"
+    assert ran.returncode in CODES, message
+    assert not re.search("Traceback|internal error|Exception ignored", ran.stderr), message
+    assert not RAW.search(ran.stderr), message
     if ran.returncode == 2:
-        assert len([line for line in ran.stderr.splitlines() if line.startswith("smembench: ")]) == 1, said
+        assert len([line for line in ran.stderr.splitlines() if line.startswith("smembench: ")]) == 1, message
 
 
 def arguments(rng: random.Random) -> list[str]:

@@ -127,13 +127,13 @@ def runs(tmp_path: Path) -> dict[str, Path]:
 
 def check(arguments: Sequence[object]) -> None:
     """The command works or is refused in one line."""
-    said = None
+    refusal = None
     try:
         app(list(map(str, arguments)), standalone_mode=False)
     except SmembenchError as error:
-        said = error
+        refusal = error
     # 4 when the journal is fine and there is no GPU to go on with.
-    assert said is None or (said.exit_code in (2, 4) and len(str(said).splitlines()) == 1), said
+    assert refusal is None or (refusal.exit_code in (2, 4) and len(str(refusal).splitlines()) == 1), refusal
 
 
 @pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")

@@ -34,8 +34,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def told(*, if_: bool, match: str = "") -> Iterator[None]:
-    """Something is left out and told, if so expected."""
+def expect_dropped(*, if_: bool, match: str = "") -> Iterator[None]:
+    """A warning says what is left out of a journal, if so expected."""
     if not if_:
         yield
         return
@@ -54,7 +54,7 @@ def test_a_journal_cut_at_every_byte_gives_back_every_whole_trial(path: Path) ->
             with pytest.raises(UsageError, match="nothing to resume"):
                 journal.read(path)
             continue
-        with told(if_=length not in ends, match=f"line {whole + 1}: cut off"):
+        with expect_dropped(if_=length not in ends, match=f"line {whole + 1}: cut off"):
             writer, contents = Journal.reopen(path)
         assert contents.trials == TRIALS[: whole - 1]
         if length % 50 == 0 or length in ends:

@@ -87,24 +87,24 @@ class Child:
     """A forked process that does some of a run; ``acknowledged`` has the rounds that it said were on disk."""
 
     def __init__(self, work: Callable[[Callable[[int], object]], None]) -> None:
-        self._said, said = os.pipe()
+        self._reader, writer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             code = 0
             try:
-                work(lambda round_: os.write(said, bytes([round_])))
+                work(lambda round_: os.write(writer, bytes([round_])))
             except UsageError:
                 code = 2
             except BaseException:
                 code = 3
             finally:
                 os._exit(code)
-        os.close(said)
+        os.close(writer)
 
     def wait(self) -> int:
         """Its exit code, or minus the signal that ended it."""
         _, status = os.waitpid(self.pid, 0)
-        with os.fdopen(self._said, "rb") as stream:
+        with os.fdopen(self._reader, "rb") as stream:
             self.acknowledged = set(stream.read())
         return os.waitstatus_to_exitcode(status)
 

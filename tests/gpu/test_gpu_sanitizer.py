@@ -84,5 +84,5 @@ def test_no_kernel_has_a_fault(gpu: CudaDevice, tool: str) -> None:
 @pytest.mark.parametrize(("tool", "kernel"), [("memcheck", "beyond_the_input"), ("racecheck", "no_barrier")])
 def test_a_fault_is_found(tool: str, kernel: str) -> None:
     case = Case("transpose", kernel, "cuda:0", "float32", 8, 8)
-    said = sanitized(tool, [case]).stdout
-    assert FAULTY.search(said), said
+    output = sanitized(tool, [case]).stdout
+    assert FAULTY.search(output), output

@@ -41,17 +41,17 @@ def carried(case: Case, values: np.ndarray[Any, Any], sets: LayoutOf, reads: Lay
     out = []
     for first in range(0, case.n, threads):
         mine = values[first : first + threads].tolist()
-        held = [[value] * count for value in mine + [0] * (threads - len(mine))]
+        registers = [[value] * count for value in mine + [0] * (threads - len(mine))]
         for _ in range(case.m):
             tile: list[dict[int, int]] = [{} for _ in range(count)]
             for thread in range(threads):
                 for number in range(count):
-                    tile[number][element(sets(case), thread)] = held[thread][number]
+                    tile[number][element(sets(case), thread)] = registers[thread][number]
             for thread in range(threads):
                 at = element(reads(case), thread)
-                held[thread] = [tile[(number + 1) % count][at] for number in range(count)]
-                held[thread][0] += 1
-        out += [sum(values) for values in held[: len(mine)]]
+                registers[thread] = [tile[(number + 1) % count][at] for number in range(count)]
+                registers[thread][0] += 1
+        out += [sum(values) for values in registers[: len(mine)]]
     return out
 
 

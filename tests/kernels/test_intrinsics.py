@@ -97,13 +97,13 @@ def test_rows_are_multiplied_at_the_addresses_of_the_ir_and_beyond_k_it_loads_th
     def operands(arrays: dict[str, Recorded], lane: int) -> tuple[Recorded, Matrix, Matrix, Place]:
         A = Matrix(arrays["A"], uint32(rows), uint32(k), uint32(lda))
         B = Matrix(arrays["B"], uint32(k), uint32(columns), uint32(ldb))
-        return arrays["held"], A, B, Place(uint32(row), uint32(min(lane, columns - 1)))
+        return arrays["sums"], A, B, Place(uint32(row), uint32(min(lane, columns - 1)))
 
     for at in range(apart):
         positions = [at + i * apart for i in range(AT_ONCE)]
         if (max(positions) if within else at) >= k:
             continue
-        both, loaded = Both(dtype, held=SIDE, A=rows * lda, B=k * ldb), Both(dtype, held=SIDE, A=rows * lda, B=k * ldb)
+        both, loaded = Both(dtype, sums=SIDE, A=rows * lda, B=k * ldb), Both(dtype, sums=SIDE, A=rows * lda, B=k * ldb)
         for lane in range(SIDE):
             add(*operands(both.body, lane), uint64(at))
             execute(add, kinds, (*operands(both.ir, lane), at))

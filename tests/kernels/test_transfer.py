@@ -92,7 +92,7 @@ def test_the_config_of_the_concepts_has_the_documents_array_and_a_gigabyte() -> 
 
 
 @pytest.mark.parametrize(
-    ("problem", "times", "said"),
+    ("problem", "times", "phrases"),
     [
         ("transfer", {"h2dPageable": 4.0, "h2dPinned": 1.0}, ["page-locked", "4.000 times"]),
         ("transfer", {"d2hPageable": 2.0, "d2hPinned": 2.0}, ["page-locked", "as fast as", "within 0."]),
@@ -114,10 +114,10 @@ def test_the_config_of_the_concepts_has_the_documents_array_and_a_gigabyte() -> 
     ],
 )
 def test_the_sentence_compares_what_the_problem_is_about(
-    rows: Rows, problem: str, times: dict[str, float], said: list[str]
+    rows: Rows, problem: str, times: dict[str, float], phrases: list[str]
 ) -> None:
     result = rows({kernel: [ms] * 5 for kernel, ms in times.items()}, problem=problem, block=None)
     on_devices = [replace(row, device="cpu") if row.kernel == "addOne" else row for row in result]
     words = sentence(Run(on_devices))
-    assert bool(words) == bool(said)
-    assert [entry for entry in said if entry not in words] == []
+    assert bool(words) == bool(phrases)
+    assert [entry for entry in phrases if entry not in words] == []

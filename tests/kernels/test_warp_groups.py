@@ -179,12 +179,12 @@ def test_eight_rows_of_a_chunk_lie_in_all_banks() -> None:
 
 @pytest.mark.parametrize("columns", [64, 128, 192, 256])
 def test_the_threads_of_a_group_hold_every_result_once(columns: int) -> None:
-    held: Counter[tuple[int, int]] = Counter()
+    counts: Counter[tuple[int, int]] = Counter()
     for thread in range(GROUP):
         rows, pairs = places_of_sums(columns, thread)
-        held.update((row, col) for row in rows for col in pairs)
-    assert set(held.values()) == {1}
-    assert set(held) == {(row, col) for row in range(ROWS) for col in range(columns)}
+        counts.update((row, col) for row in rows for col in pairs)
+    assert set(counts.values()) == {1}
+    assert set(counts) == {(row, col) for row in range(ROWS) for col in range(columns)}
 
 
 @given(st.integers(1, 4), st.lists(st.integers(1, 2**20), max_size=4))

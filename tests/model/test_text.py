@@ -8,7 +8,7 @@ from smembench.model.text import capital, duration, number_of
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (0.0243, "0.024 s"),
         (4.25, "4.2 s"),
@@ -19,8 +19,8 @@ from smembench.model.text import capital, duration, number_of
         (36000, "10 h"),
     ],
 )
-def test_a_duration_has_two_units(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+def test_a_duration_has_two_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
 
 
 def test_a_capital() -> None:

@@ -163,7 +163,7 @@ def of_key(part: object, key: str) -> Iterator[Any]:
 
 def values(chart: Chart) -> set[str]:
     """What the marks of a chart say."""
-    return {said for said in of_key(json.loads(chart.json), "says") if isinstance(said, str)}
+    return {label for label in of_key(json.loads(chart.json), "says") if isinstance(label, str)}
 
 
 def kinds(runs: Sequence[Run]) -> set[str]:
@@ -328,7 +328,7 @@ def test_devices_stay_apart_in_charts_and_tables_on_a_narrow_screen_too(rows: Ro
     assert {line[on] for line in every.cells} == {*devices}
     for chart in report.charts:
         if chart.name.startswith("rate-"):
-            assert len({said.rpartition(": ")[0] for said in values(chart)}) == 4
+            assert len({label.rpartition(": ")[0] for label in values(chart)}) == 4
 
 
 def test_a_bare_csv_is_enough(stored: Run) -> None:
@@ -369,7 +369,7 @@ def test_a_ladder_says_the_gain_over_the_best_so_far(stored: Run, rows: Rows) ->
         "memcpy",
         "transposeSmemPad",
     ]
-    gains = {said.partition(" ")[0]: said.rpartition(", ")[2] for said in values(chart) if "±" in said}
+    gains = {label.partition(" ")[0]: label.rpartition(", ")[2] for label in values(chart) if "±" in label}
     assert gains == {
         "transposeSmem": "2.000 ±0.01 %",
         "transposeSmemPad": "0.800 ±0.01 %",
@@ -380,11 +380,11 @@ def test_a_ladder_says_the_gain_over_the_best_so_far(stored: Run, rows: Rows) ->
 
 
 def test_the_documents_gains_stand_beside_this_devices_without_its_ports(stored: Run) -> None:
-    said = values(charts([stored])["documents-transpose"])
-    assert {"transposeSmem on Tesla K40: 1.69× naiveGmem", "transposeSmem on NVIDIA H200: 2.00× naiveGmem"} <= said
+    labels = values(charts([stored])["documents-transpose"])
+    assert {"transposeSmem on Tesla K40: 1.69× naiveGmem", "transposeSmem on NVIDIA H200: 2.00× naiveGmem"} <= labels
     ports = [replace(row, compiler="nvrtc", elapsed_ms=9.0) for row in stored.rows if row.device == "cuda:0" and row.ok]
     both = replace(stored, rows=[*stored.rows, *ports])
-    assert values(charts([both])["documents-transpose"]) == said
+    assert values(charts([both])["documents-transpose"]) == labels
 
 
 def test_the_data_sheet_in_a_runs_folder_is_part_of_its_report(limits: Run, tmp_path: Path) -> None:
@@ -418,15 +418,15 @@ def test_aligned_and_ragged_sizes_are_apart_on_the_same_axes(limits: Run) -> Non
     assert {json.dumps(domain) for domain in scales[0]} == {json.dumps(domain) for domain in scales[1]}
 
 
-@pytest.mark.parametrize(("dtype", "said"), [("float32", ""), ("bfloat16", "inputs-uniform-")])
+@pytest.mark.parametrize(("dtype", "distribution"), [("float32", ""), ("bfloat16", "inputs-uniform-")])
 def test_kernels_over_sizes_say_how_inputs_are_distributed_unless_all_of_the_type_are_uniform(
-    stored: Run, rows: Rows, dtype: str, said: str
+    stored: Run, rows: Rows, dtype: str, distribution: str
 ) -> None:
     times = {"naive": [2.0] * 3, "tiled": [1.0] * 3}
     products = [row for n in (512, 1024) for row in rows(times, problem="matmul", n=n)]
     uniform = [replace(row, dtype=dtype, inputs="uniform", case_id=f"{row.case_id}/{dtype}") for row in products]
     names = charts([replace(stored, rows=uniform, samples={})])
-    assert f"sizes-matmul-{dtype}-{said}warm-cache-cuda-0-aligned" in names, [*names]
+    assert f"sizes-matmul-{dtype}-{distribution}warm-cache-cuda-0-aligned" in names, [*names]
 
 
 def test_products_of_few_rows_stand_beside_a_read_of_as_many_bytes_as_b_has() -> None:
@@ -558,8 +558,8 @@ def test_two_runs_are_compared(nights: list[Run]) -> None:
 
 def test_runs_that_cannot_be_compared_are_not_called_the_same(stored: Run) -> None:
     unnamed = [again(stored, day, devices=[{**H200, "uuid": None}]) for day in (1, 2)]
-    said = contents(unnamed).headline.sentences[0]
-    assert said == "Of 24 cases against day 1: 24 not comparable."
+    sentence = contents(unnamed).headline.sentences[0]
+    assert sentence == "Of 24 cases against day 1: 24 not comparable."
 
 
 def test_many_runs_have_a_history(nights: list[Run]) -> None:
@@ -568,9 +568,9 @@ def test_many_runs_have_a_history(nights: list[Run]) -> None:
     assert "since day 5" in report.headline.sentences[0]
     chart = report.headline.chart
     assert chart is not None
-    said = values(chart)
-    assert any(value.endswith("from day 5 on") and "+2" in value for value in said)
-    assert {value.partition(" ")[0] for value in said} == {"naiveGmem"}
+    labels = values(chart)
+    assert any(value.endswith("from day 5 on") and "+2" in value for value in labels)
+    assert {value.partition(" ")[0] for value in labels} == {"naiveGmem"}
     assert [line[0] for line in chart.data.cells] == [f"day {day}" for day in range(1, 9)]
 
 
@@ -681,8 +681,8 @@ def test_two_gpus_of_one_run_are_not_compared_with_each_other(stored: Run) -> No
     both = Run([*stored.rows, *twice], Description.model_validate(described))
     titles = [chart.title for chart in contents([both]).charts]
     assert [title for title in titles if titles.count(title) > 1] == []
-    said = next(section.sentence for section in sections(both) if "transpose" in section.heading)
-    one, other = said.removeprefix("On cuda:0: ").split(" On cuda:1: ")
+    sentence = next(section.sentence for section in sections(both) if "transpose" in section.heading)
+    one, other = sentence.removeprefix("On cuda:0: ").split(" On cuda:1: ")
     assert one == other
     (limit,) = (section for section in limits_of(both) if "transpose" in section.heading)
     on = [column.title for column in limit.columns].index("on")

@@ -122,18 +122,18 @@ def test_an_anonymous_run_tells_gpus_apart_and_names_none(tmp_path: Path, monkey
             "run", from_flags({"sweep": [{"problem": "transpose", "n": "8"}]}), 1, [info], anonymous=True, argv=[]
         )
 
-    def told(uuid: str) -> str:
+    def identity(uuid: str) -> str:
         return described(uuid).identity("cuda:0")
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "here"))
-    here = [told(f"GPU-{number}") for number in range(4)]
+    here = [identity(f"GPU-{number}") for number in range(4)]
     assert len({*here, ""}) == 5
-    assert told("GPU-1") == here[1]
+    assert identity("GPU-1") == here[1]
     assert "GPU-1" not in described("GPU-1").model_dump_json()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    assert told("GPU-1") not in here
+    assert identity("GPU-1") not in here
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/none")
-    assert told("GPU-1") == ""
+    assert identity("GPU-1") == ""
 
 
 def test_a_damaged_salt_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,7 @@ def test_with_pad_every_pattern_of_access_has_its_twin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sweep", "said"),
+    ("sweep", "message"),
     [
         ({"kernel": "copyGmem,naiveGmem", "pad": True}, "pad: copyGmem, naiveGmem have no padding; leave it out"),
         (
@@ -180,8 +180,8 @@ def test_with_pad_every_pattern_of_access_has_its_twin() -> None:
         ),
     ],
 )
-def test_padding_that_no_kernel_has_is_refused(sweep: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_padding_that_no_kernel_has_is_refused(sweep: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         planned(sweep)
 
 

@@ -9,6 +9,6 @@ from smembench.run.shipped import about, shipped
 
 @pytest.mark.parametrize("name", sorted(shipped()))
 def test_a_config_is_described_by_a_sentence(name: str) -> None:
-    said = about(shipped()[name])
-    assert said[0].isupper()
-    assert "schema" not in said
+    sentence = about(shipped()[name])
+    assert sentence[0].isupper()
+    assert "schema" not in sentence

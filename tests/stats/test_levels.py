@@ -53,8 +53,8 @@ def test_a_drift_is_part_of_the_level_however_few_nights_make_it(count: int) -> 
 def test_old_nights_tell_where_the_level_is_and_not_how_noisy_it_is() -> None:
     quiet = nights(60, cases=30)
     old = nights(100, cases=30, seed=2, noise=0.006)
-    told, alone = levels(np.hstack([old, quiet]), 7), levels(quiet, 7)
-    assert np.sqrt(told.variance) == pytest.approx(np.sqrt(alone.variance), rel=0.2)
+    pooled, alone = levels(np.hstack([old, quiet]), 7), levels(quiet, 7)
+    assert np.sqrt(pooled.variance) == pytest.approx(np.sqrt(alone.variance), rel=0.2)
 
 
 def test_a_bad_night_is_left_out_and_the_next_one_is_not() -> None:

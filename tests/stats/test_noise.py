@@ -78,8 +78,8 @@ def test_swapped_sides_and_other_units_change_only_the_sign(base: list[float], n
 def test_an_interval_leaves_one_out_when_the_p_value_says_so(
     pairs: list[tuple[list[float], list[float]]], confidence: float
 ) -> None:
-    told = [evidence for base, new in pairs if (evidence := weigh(base, new))]
-    noise = Noise(told)
+    weighed = [evidence for base, new in pairs if (evidence := weigh(base, new))]
+    noise = Noise(weighed)
     excluded = np.abs(noise.effects) > noise.half_widths(confidence)
     p = noise.p_values()
     clear = np.abs(p - (1 - confidence)) > 1e-4  # ends of intervals are known to within 0.01 %
@@ -146,8 +146,8 @@ def test_rounds_that_happen_to_agree_do_not_deny_what_the_clock_adds() -> None:
 
 def test_a_true_effect_of_the_threshold_is_called_beyond_it_as_seldom_as_said() -> None:
     rng = np.random.default_rng(2)
-    told = [Evidence(0.01 + 0.004 * rng.normal(), 0.004**2 * rng.chisquare(12) / 12, 12, 1.0) for _ in range(2000)]
-    beyond = Noise(told).p_values(least=0.01) < 0.05
+    evidence = [Evidence(0.01 + 0.004 * rng.normal(), 0.004**2 * rng.chisquare(12) / 12, 12, 1.0) for _ in range(2000)]
+    beyond = Noise(evidence).p_values(least=0.01) < 0.05
     assert 0.035 < beyond.mean() < 0.065
 
 

@@ -37,16 +37,16 @@ groups = st.builds(
 def test_one_slow_member_is_told_in_its_series(members: int) -> None:
     times = group(members, series=20)
     times[4, 3] += 0.05
-    told = outliers(times, noise(times), THRESHOLD, LEVEL).p <= LEVEL
-    assert np.argwhere(told).tolist() == [[4, 3]]
+    flagged = outliers(times, noise(times), THRESHOLD, LEVEL).p <= LEVEL
+    assert np.argwhere(flagged).tolist() == [[4, 3]]
 
 
 def test_a_fifth_of_slow_members_hides_none_of_them() -> None:
     times = group(60, series=20)
     times[:, :12] += 0.03
-    told = outliers(times, noise(times), THRESHOLD, LEVEL).p <= LEVEL
-    assert told[:, :12].all()
-    assert not told[:, 12:].any()
+    flagged = outliers(times, noise(times), THRESHOLD, LEVEL).p <= LEVEL
+    assert flagged[:, :12].all()
+    assert not flagged[:, 12:].any()
 
 
 def test_half_slow_is_two_groups_and_names_nobody() -> None:
@@ -84,14 +84,14 @@ def test_times_that_repeat_exactly_leave_the_clocks_resolution() -> None:
 def test_the_limit_is_where_a_member_is_told() -> None:
     times = group(24)
     result = outliers(times, noise(times), THRESHOLD, LEVEL)
-    for share, told in ((0.98, False), (1.02, True)):
+    for share, flagged in ((0.98, False), (1.02, True)):
         # The member in the middle, so that its own move does not change the others' median and scale by much.
         moved = result.distance[:, 0] * 0 + share * result.limit
         assert ((result.p[:, 0] <= LEVEL) == (result.distance[:, 0] >= result.limit)).all()
         again = times.copy()
         again[:, 0] = np.median(times, axis=1) + moved
         later = outliers(again, noise(times), THRESHOLD, LEVEL)
-        assert ((later.p[:, 0] <= LEVEL) == (later.distance[:, 0] >= later.limit)).all(), told
+        assert ((later.p[:, 0] <= LEVEL) == (later.distance[:, 0] >= later.limit)).all(), flagged
 
 
 @settings(max_examples=40, deadline=None)

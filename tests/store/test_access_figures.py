@@ -104,13 +104,13 @@ def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() ->
     assert [line["conflicts ld / st"] for line in cells] == ["1 / 1", "32 / 1", "1 / 1", "32 / 32"]
     assert [line["bytes/clk per SM"] for line in cells] == ["120.0", "7.50", "115.0", "4.00"]
     assert not next(column for column in section.columns if column.heading.startswith("conflicts")).wide
-    for said in (
+    for phrase in (
         "setRowReadRow 32x32, reaches 120.0 bytes per clock, 94 % of what the banks deliver",
         "serialAccess (32-way conflicts of loads and 32-way conflicts of stores) is slower",
         "it takes 30.00 times",
         "is 15.33 times as fast as setRowReadCol (32-way conflicts of loads become no conflicts)",
     ):
-        assert said in section.sentence
+        assert phrase in section.sentence
 
 
 def test_strides_are_rows_of_one_table() -> None:

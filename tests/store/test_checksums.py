@@ -37,7 +37,7 @@ def edit(path: Path) -> None:
     path.write_text(f"{text[:place]}{int(text[place]) - 1}{text[place + 1 :]}")
 
 
-def said(folder: Path) -> list[str]:
+def warnings_of(folder: Path) -> list[str]:
     """What reading a run warns of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -47,10 +47,10 @@ def said(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", [CASES, SAMPLES])
 def test_an_edited_file_is_named_with_what_was_used(runs: list[Path], name: str) -> None:
-    assert [said(run) for run in runs] == [[], []]
+    assert [warnings_of(run) for run in runs] == [[], []]
     before = load(runs[1]).rows
     edit(runs[1] / name)
-    assert said(runs[1]) == [f"{runs[1] / name}: was edited after the run; its figures are used as they are"]
+    assert warnings_of(runs[1]) == [f"{runs[1] / name}: was edited after the run; its figures are used as they are"]
     assert (load_silently(runs[1]) != before) == (name == CASES)
 
 
@@ -63,7 +63,7 @@ def load_silently(folder: Path) -> object:
 
 def test_samples_that_were_removed_are_named(runs: list[Path]) -> None:
     (runs[0] / SAMPLES).unlink()
-    assert said(runs[0]) == [f"{runs[0] / SAMPLES}: was removed after the run, which is read without samples"]
+    assert warnings_of(runs[0]) == [f"{runs[0] / SAMPLES}: was removed after the run, which is read without samples"]
 
 
 def test_a_run_that_is_resumed_has_checksums_of_what_it_wrote_last(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_run_that_is_resumed_has_checksums_of_what_it_wrote_last(tmp_path: Pat
         resumed.append(trial)
     resumed.finish(whole.measurements, complete=True)
     assert read_description(folder).checksums != first
-    assert said(folder) == []
+    assert warnings_of(folder) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -94,9 +94,9 @@ def test_a_median_of_an_older_run_that_its_samples_contradict_is_named(tmp_path:
     described = json.loads((folder / RUN).read_text())
     del described["checksums"]
     (folder / RUN).write_text(json.dumps(described))
-    assert said(folder) == []
+    assert warnings_of(folder) == []
     case, median = next((row.case_id, row.elapsed_ms) for row in load(folder).rows if row.elapsed_ms is not None)
     text = (folder / CASES).read_text()
     (folder / CASES).write_text(text.replace(f",{median!r},", f",{2 * median!r},", 1))
-    (line,) = said(folder)
+    (line,) = warnings_of(folder)
     assert f"1 of 139 medians differ from those of {SAMPLES}: {case} {2 * median:g} ms, its samples" in line

@@ -54,8 +54,10 @@ def cases(tmp_path: Path, rows: Rows) -> Path:
 
 @pytest.mark.parametrize("column", schema.COLUMNS)
 def test_a_column_has_a_line_that_says_what_it_is(column: str) -> None:
-    said = (Row.__doc__ or "").partition("Attributes:")[2].replace("elapsed_ms_…", "elapsed_ms_min q1 q3 max")
-    named = {name for line in said.splitlines() if ": " in line for name in re.findall(r"\w+", line.partition(":")[0])}
+    attributes = (Row.__doc__ or "").partition("Attributes:")[2].replace("elapsed_ms_…", "elapsed_ms_min q1 q3 max")
+    named = {
+        name for line in attributes.splitlines() if ": " in line for name in re.findall(r"\w+", line.partition(":")[0])
+    }
     assert column.removeprefix("elapsed_ms_") in named or column in named
 
 

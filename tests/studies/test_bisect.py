@@ -93,12 +93,12 @@ def test_without_a_slowdown_nothing_is_named_and_the_smallest_that_would_be_is_t
 
 
 def test_what_is_too_small_for_the_noise_is_left_open_or_right() -> None:
-    told = Counter[str]()
+    verdicts = Counter[str]()
     for seed in range(20):
         result, _, _ = searched(seed, {9: 0.012})
-        told["right" if list(result.culprits) == [(8, 9)] else "wrong" if result.culprits else "open"] += 1
-    assert told["wrong"] == 0
-    assert told["right"] > 5
+        verdicts["right" if list(result.culprits) == [(8, 9)] else "wrong" if result.culprits else "open"] += 1
+    assert verdicts["wrong"] == 0
+    assert verdicts["right"] > 5
 
 
 @pytest.mark.parametrize("jump_at", range(4, 40, 4))

@@ -200,8 +200,8 @@ def test_more_rounds_see_less() -> None:
     least = []
     for rounds in (3, 12):
         units = np.exp(0.01 * rng.normal(0, 1, (40, 2, rounds)))
-        told = [evidence for pair in units if (evidence := weigh(pair[0].tolist(), pair[1].tolist()))]
-        least.append(float(np.median(Noise(told).critical(0.01 / len(told)))))
+        weighed = [evidence for pair in units if (evidence := weigh(pair[0].tolist(), pair[1].tolist()))]
+        least.append(float(np.median(Noise(weighed).critical(0.01 / len(weighed)))))
     assert least[1] < 0.6 * least[0]
 
 

@@ -187,9 +187,9 @@ def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dic
     slower, same = result.cases
     assert ["; ".join(map(str, case.causes)) for case in (slower, same)] == [cause, ""]
     notes = comparison_sections(result)[-1].notes
-    said = cause or "nothing that is recorded changed"
+    reason = cause or "nothing that is recorded changed"
     assert [note for note in notes if "possible cause" in note] == [
-        f"possible cause of slower: memcpy 32x32 4096x4096: {said}"
+        f"possible cause of slower: memcpy 32x32 4096x4096: {reason}"
     ]
 
 
@@ -206,7 +206,7 @@ def test_of_the_same_machine_code_no_compiler_is_why(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "expected"),
     [
         ({"grid": "n//128"}, "not the same case: grid 16, then 32"),
         ({"grid": "cdiv(n, 256),2"}, "not the same case: grid 16, then 16x2"),
@@ -218,7 +218,7 @@ def test_of_the_same_machine_code_no_compiler_is_why(make: Make) -> None:
         ({"sizes": {"n": 64}, "grid": 1}, ""),  # another size's sweep
     ],
 )
-def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, Any], said: str) -> None:
+def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, Any], expected: str) -> None:
     sweep = {"problem": "time", "kernel": ["k.cu:mine"], "name": "memcpy", "sizes": {"n": [4096]}}
     sweep |= {"grid": "cdiv(n, 256)", "block": "32x8", "arg": ["float32[n]", "4"]}
     before, after = (
@@ -226,7 +226,7 @@ def test_launches_that_differ_are_not_one_case(make: Make, changed: dict[str, An
         for times, entry in ((QUIET, sweep), (scaled(2), sweep | changed))
     )
     verdict, reason = only(compare_runs([before], [after]))
-    assert (verdict is Verdict.SLOWER, reason) == (not said, said)
+    assert (verdict is Verdict.SLOWER, reason) == (not expected, expected)
 
 
 def test_a_throttled_run_is_left_out_where_others_are_not(make: Make) -> None:

@@ -105,10 +105,10 @@ def test_without_ncu_the_table_has_the_clocks_that_were_read(monkeypatch: pytest
     monkeypatch.setattr(timing, "why_missing", lambda: "")
     monkeypatch.setattr("shutil.which", lambda name: None)  # no ncu
     monkeypatch.setattr(timing, "sampled", lambda work: [0.001 if work.records else 0.002] * len(work.cases))
-    told: list[str] = []
-    (result,) = timing.compare(CASES[:1], told.append)
+    notes: list[str] = []
+    (result,) = timing.compare(CASES[:1], notes.append)
     assert result == Agreement(CASES[0], (2.0,) * 5, (), 1.0)
-    assert "ncu (Nsight Compute) is not on the PATH" in told[0]
+    assert "ncu (Nsight Compute) is not on the PATH" in notes[0]
     shown = section([result], DeviceInfo(name="cuda:0"), {})
     assert [column.title for column in shown.columns] == ["kernel", "size", "cache", "smembench µs", "CUPTI µs"]
     assert shown.sentence == "They are +1.00 to +1.00 µs beside CUPTI's kernel records."
@@ -119,10 +119,10 @@ def test_where_cupti_is_missing_a_line_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kernel_records, "find_spec", lambda name: None)
     monkeypatch.setattr(timing, "sampled", lambda work: [0.002] * len(work.cases))
     monkeypatch.setattr(timing, "profile", lambda work, *_, **__: [{METRIC: 1900.0}] * len(work.cases))
-    said: list[str] = []
-    (result,) = timing.compare(CASES[:1], said.append)
+    notes: list[str] = []
+    (result,) = timing.compare(CASES[:1], notes.append)
     assert result == Agreement(CASES[0], (2.0,) * 5, (1.9,) * 5)
-    assert said == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]
+    assert notes == ["no kernel records: cupti-python is missing (pip install 'smembench[cupti]')"]
 
 
 def test_both_clocks_have_arrays_at_the_same_five_places(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,16 +149,16 @@ def test_a_damaged_fleet_file_is_one_line_that_names_the_field(tmp_path: Path) -
 
 
 def test_lines_of_progress_come_now_and_then() -> None:
-    said: list[str] = []
+    output: list[str] = []
     now = 0.0
-    lines = Lines(said.append, lambda: now)
+    lines = Lines(output.append, lambda: now)
     entry = Entry(host="a", device="cuda:0", model="H200", state="running")
     lines.state(entry)
     for done in range(31):
         now += 1.0
         lines.progress(entry, done, 36, "naive")
     lines.state(entry.model_copy(update={"state": "failed", "reason": "it fell off the bus"}))
-    assert said == [
+    assert output == [
         "a cuda:0: begun (H200)",
         "a cuda:0: 9 of 36 trials",
         "a cuda:0: 19 of 36 trials",

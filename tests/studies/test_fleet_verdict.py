@@ -86,8 +86,8 @@ def test_a_member_whose_figures_do_not_count_is_told_why(stored: Run) -> None:
     rows = [replace(row, cpu_waiting=0.6) for row in crowded.run.rows]
     crowded = replace(crowded, run=replace(crowded.run, rows=rows))
     result = judge(fleet([*(member(stored, number) for number in range(8)), crowded]))
-    said = "node8 cuda:0: none of its figures can be used: measured on a busy host, where it waited for cores"
-    assert result.unknown[0] == said
+    reason = "node8 cuda:0: none of its figures can be used: measured on a busy host, where it waited for cores"
+    assert result.unknown[0] == reason
 
 
 def test_of_one_round_the_interval_of_its_samples_is_the_noise(stored: Run) -> None:
@@ -109,9 +109,9 @@ def test_of_two_that_differ_neither_is_named() -> None:
     result = judge(made_fleet(2, {1: Special(slow=0.04)}))
     assert not result.slow
     assert result.exit_code == 0
-    (said,) = result.unknown
-    assert said.startswith("node0 cuda:1 is 4.")
-    assert "earlier runs of both would show which is normal" in said
+    (sentence,) = result.unknown
+    assert sentence.startswith("node0 cuda:1 is 4.")
+    assert "earlier runs of both would show which is normal" in sentence
 
 
 def test_the_only_one_has_nothing_to_be_held_against() -> None:

@@ -323,14 +323,14 @@ def test_the_newest_value_stands_beside_the_level(tmp_path: Path, store: Store) 
     assert history_data([], [], [series])["series"][0]["newest_ms"] == 1.2
 
 
-@pytest.mark.parametrize(("runs", "told"), [(3, "3 of 6"), (5, "5 of 6"), (6, "")])
+@pytest.mark.parametrize(("runs", "count"), [(3, "3 of 6"), (5, "5 of 6"), (6, "")])
 def test_a_short_series_says_how_many_runs_it_has_of_those_it_takes(
-    tmp_path: Path, store: Store, runs: int, told: str
+    tmp_path: Path, store: Store, runs: int, count: str
 ) -> None:
     nights_of(store, [1.0] * runs)
     (section,) = history_sections(series_of(read(tmp_path)[0]))
-    assert section.cells[0][5] == told
-    assert any("6" in note for note in section.notes) == bool(told)
+    assert section.cells[0][5] == count
+    assert any("6" in note for note in section.notes) == bool(count)
 
 
 def test_one_run_is_no_plural(tmp_path: Path, store: Store) -> None:
@@ -345,14 +345,14 @@ def test_runs_that_do_not_say_which_gpu_are_in_no_series(tmp_path: Path, store: 
     nights, skipped = read_nights(tmp_path)
     (series,) = series_of(nights)
     assert len(series.times) == 4
-    (said,) = left_out(nights, skipped)
-    assert "left out of 4 runs, such as 20260101T020000Z-nightly" in said
+    (line,) = left_out(nights, skipped)
+    assert "left out of 4 runs, such as 20260101T020000Z-nightly" in line
 
 
 def test_many_skipped_folders_are_one_line() -> None:
     skipped = [Skipped(Path(f"run{number}"), f"not finished; go on with run{number}") for number in range(312)]
-    (said,) = left_out([], [*skipped, Skipped(Path("last"), "torn")])
-    assert "skipped 313 folders: 312 not finished, 1 torn" in said
+    (line,) = left_out([], [*skipped, Skipped(Path("last"), "torn")])
+    assert "skipped 313 folders: 312 not finished, 1 torn" in line
     assert len(left_out([], skipped[:2])) == 2
 
 

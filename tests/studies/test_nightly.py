@@ -209,9 +209,9 @@ def test_the_newest_runs_are_kept_and_nothing_else_is_touched(results: Path, nig
     (runs[3] / CASES).unlink()
     (runs[3] / CASES).symlink_to(outside)
     pin(runs[0])
-    said, failed = prune(results, run_of(runs[-1]), runs[-1], 2, baselines(results).values())
+    notes, failed = prune(results, run_of(runs[-1]), runs[-1], 2, baselines(results).values())
     assert not failed
-    assert said == [
+    assert notes == [
         f"kept {runs[1]}: it also holds notes.txt",
         f"removed {runs[2]}",
         f"removed {runs[3]}",
@@ -238,8 +238,8 @@ def test_a_run_that_cannot_be_removed_is_named(results: Path, night: Night, monk
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    said, failed = prune(results, run_of(new), new, 1, [])
-    assert (said, failed) == ([], [f"{old}: cannot be removed (Permission denied)"])
+    notes, failed = prune(results, run_of(new), new, 1, [])
+    assert (notes, failed) == ([], [f"{old}: cannot be removed (Permission denied)"])
     assert load(old).rows
 
 
@@ -267,8 +267,8 @@ def test_failed_and_slower_cases_are_both_told_whatever_the_exit_code(results: P
     assert code == 3  # a case that fails every night would hide it otherwise
     assert "1 failed, 1 case measured, 1 slower than the last run" in printed
     assert "LaunchError: out of luck" in printed
-    told = json.loads(lines.read_text())
-    assert (list(told["failed"].values()), len(told["compared"][0]["slower"])) == (["failed"], 1)
+    record = json.loads(lines.read_text())
+    assert (list(record["failed"].values()), len(record["compared"][0]["slower"])) == (["failed"], 1)
     gauges = metrics.read_text()
     assert 'smembench_failed_cases{config="nightly"} 1.0' in gauges
     gpu = 'device="cuda:0",uuid="GPU-1",model="NVIDIA H200"'
@@ -279,14 +279,14 @@ def test_failed_and_slower_cases_are_both_told_whatever_the_exit_code(results: P
     )
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("named", [True, False])
 def test_runs_that_do_not_say_which_gpu_are_not_pooled_and_it_is_said(
-    results: Path, night: Night, *, told: bool
+    results: Path, night: Night, *, named: bool
 ) -> None:
     unnamed = [{**H200, "uuid": None}]
     for day in range(1, 5):
         night(day, devices=unnamed)
-    newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if told else unnamed)
+    newest = night(5, {**TIMES, "copyGmem": 9.0}, devices=[H200] if named else unnamed)
     code, printed = finished(Nightly(compare_to="last:3", keep=1), results, newest)
     assert code == INCOMPARABLE
     assert "left out 4 runs without the device" in printed
@@ -398,11 +398,11 @@ def test_runs_that_are_kept_for_ever_are_no_level_of_the_newest(results: Path, n
 
 def test_a_night_names_what_a_history_does_and_at_the_edge_more() -> None:
     nights, _ = read_nights(SLOWDOWN)
-    told = {one.case_id for one in series_of(nights) if one.newest is Newest.SLOWER}
+    by_history = {one.case_id for one in series_of(nights) if one.newest is Newest.SLOWER}
     result = compare("last:7", SLOWDOWN, load(nights[-1].path), Rules())
     slower = {case.case.id for _, one in result.compared for case in one.regressions}
-    assert len(told) == 3
-    assert told < slower
+    assert len(by_history) == 3
+    assert by_history < slower
 
 
 def test_what_is_faster_for_sixty_nights_is_the_level(results: Path, night: Night) -> None:
@@ -426,8 +426,8 @@ def test_what_changed_before_and_cannot_be_judged_is_no_success(
     rows = [replace(row, throttle_reasons=why) if row.kernel == "copyGmem" else row for row in new.rows]
     result = compare("last:3", results, replace(new, rows=rows), Rules())
     case = new.rows[0].case_id
-    said = f"last:3: not compared, though changed before: {case}: new: the GPU throttled ({why})"
-    assert (result.problems, len(result.compared[0][1].regressions)) == (([said], 0) if throttled else ([], 1))
+    message = f"last:3: not compared, though changed before: {case}: new: the GPU throttled ({why})"
+    assert (result.problems, len(result.compared[0][1].regressions)) == (([message], 0) if throttled else ([], 1))
 
 
 def test_a_gpu_of_which_nothing_can_be_compared_is_not_hidden_by_the_cpu(results: Path, night: Night) -> None:
@@ -457,7 +457,7 @@ SWEPT: dict[str, Any] = {"sweep": SWEEPS, "code": "one"}
 
 
 @pytest.mark.parametrize(
-    ("described", "code", "said"),
+    ("described", "code", "prefix"),
     [
         pytest.param({}, 1, "without a result, although the config is unchanged", id="nothing explains it"),
         pytest.param(
@@ -492,7 +492,7 @@ SWEPT: dict[str, Any] = {"sweep": SWEEPS, "code": "one"}
     ],
 )
 def test_a_case_that_is_absent_is_named_and_a_failure_if_the_config_plans_it(
-    results: Path, night: Night, described: dict[str, Any], code: int, said: str
+    results: Path, night: Night, described: dict[str, Any], code: int, prefix: str
 ) -> None:
     cpu = {"name": "cpu", "uuid": "CPU-1"}
     for day in (1, 2, 3):
@@ -500,12 +500,12 @@ def test_a_case_that_is_absent_is_named_and_a_failure_if_the_config_plans_it(
     fewer = {**SWEPT, "devices": [H200, cpu], **described}
     new = night(4, {"transposeSmem": 2.0}, **fewer)
     result = compare("last:3", results, load(new), Rules())
-    (line,) = (line for line in (result.problems if code else result.notes) if line.startswith(said))
+    (line,) = (line for line in (result.problems if code else result.notes) if line.startswith(prefix))
     case = "transpose/copyGmem/cuda:0/numba/float32/4096x4096/b32x32/warm"
     assert line.endswith(f"{case}; to stop measuring a case, remove it from the config" if code == 1 else case)
     assert any("result" in line or "longer measured" in line for line in result.problems) == bool(code)
     again = compare("last:3", results, load(night(5, {"transposeSmem": 2.0}, **fewer)), Rules())
-    assert any(line.startswith(said) for line in (*again.problems, *again.notes)) == bool(code)  # a failure stands
+    assert any(line.startswith(prefix) for line in (*again.problems, *again.notes)) == bool(code)  # a failure stands
 
 
 @pytest.mark.parametrize(
@@ -709,12 +709,12 @@ def test_everything_is_removed_told_and_stored_in_one_night(results: Path, night
     kept = f"kept {first} and 2 later runs beyond --keep 1: a case is compared with runs before it changed"
     assert kept in (newest / SUMMARY).read_text()
     assert f"removed {old}" in (newest / SUMMARY).read_text()
-    told = json.loads(lines.read_text().splitlines()[1])
-    assert (told["exit_code"], told["run_id"], told["devices"]) == (3, newest.name, ["NVIDIA H200"])
-    ((case, ratio),) = told["compared"][0]["slower"].items()
+    record = json.loads(lines.read_text().splitlines()[1])
+    assert (record["exit_code"], record["run_id"], record["devices"]) == (3, newest.name, ["NVIDIA H200"])
+    ((case, ratio),) = record["compared"][0]["slower"].items()
     assert "copyGmem" in case
     assert ratio == pytest.approx(1.5)
-    assert len(told["elapsed_ms"]) == 2
+    assert len(record["elapsed_ms"]) == 2
     assert 'smembench_slower_cases{config="nightly",compared_with="last",' in metrics.read_text()
     assert finished(options, results, night(6, {**TIMES, "copyGmem": 1.5}))[0] == 3
 
@@ -945,7 +945,7 @@ def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Ni
 
 @pytest.mark.parametrize("nights_before", [1, 3])
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
+    ("was", "now", "change"),
     [
         pytest.param({"driver": "580"}, {"driver": "590"}, "driver was 580, is 590", id="driver"),
         pytest.param(
@@ -977,7 +977,7 @@ def test_a_lower_clock_does_not_hide_what_it_slows_down(results: Path, night: Ni
     ],
 )
 def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
-    results: Path, night: Night, was: dict[str, Any], now: dict[str, Any], said: str, nights_before: int
+    results: Path, night: Night, was: dict[str, Any], now: dict[str, Any], change: str, nights_before: int
 ) -> None:
     def described(facts: dict[str, Any]) -> dict[str, Any]:
         of_run: dict[str, Any] = {name: facts[name] for name in ("versions", "git", "code", "kernels") if name in facts}
@@ -991,11 +991,11 @@ def test_what_changed_is_named_beside_what_it_slowed_down_every_night(
         lines = results.parent / "night.jsonl"
         code, printed = finished(Nightly(compare_to=asked, json_lines=lines), results, slower)
         assert (code, "copyGmem 32x32 4096x4096; possible cause: " in printed) == (3, True), printed
-        assert said in " ".join(printed.split())
+        assert change in " ".join(printed.split())
         (line,) = (line for line in (slower / SUMMARY).read_text().splitlines() if "possible cause" in line)
-        assert said in line
+        assert change in line
         ((causes),) = json.loads(lines.read_text().splitlines()[-1])["compared"][0]["causes"].values()
-        assert any(cause.endswith(said) for cause in causes)
+        assert any(cause.endswith(change) for cause in causes)
 
 
 def test_only_what_no_run_at_the_level_had_is_a_cause(results: Path, night: Night) -> None:
@@ -1021,7 +1021,7 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
 
 @pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "message"),
     [
         pytest.param({"devices": [{**H200, "uuid": None}]}, "without the device", id="no identity"),
         pytest.param({"devices": [{**H200, "uuid": "GPU-2"}]}, "of other devices", id="another GPU"),
@@ -1033,7 +1033,7 @@ def test_a_lower_clock_limit_is_why_a_case_is_slower_and_no_reason_to_doubt_it(r
     ],
 )
 def test_earlier_runs_of_which_none_can_be_compared_are_no_success(
-    results: Path, night: Night, before: dict[str, Any] | str, said: str
+    results: Path, night: Night, before: dict[str, Any] | str, message: str
 ) -> None:
     described = dict(before) if isinstance(before, dict) else {}
     devices = described.pop("new", [H200])
@@ -1044,7 +1044,7 @@ def test_earlier_runs_of_which_none_can_be_compared_are_no_success(
     metrics = results.parent / "night.prom"
     options = Nightly(compare_to="last:3", openmetrics=metrics, keep=1)
     code, printed = finished(options, results, night(4, devices=devices))
-    assert (code, said in " ".join(printed.split()), f"removed {results}" in printed) == (5, True, False), printed
+    assert (code, message in " ".join(printed.split()), f"removed {results}" in printed) == (5, True, False), printed
     assert 'smembench_run_exit_code{config="nightly"} 5.0' in metrics.read_text()
     failed = night(5, {**TIMES, "copyGmem": None}, devices=devices)
     assert finished(options, results, failed)[0] == 1  # a failed case is not hidden

@@ -84,12 +84,12 @@ def test_the_slowdown_that_runs_compared_with_themselves_say_is_seen_is_seen() -
     base, new = made.next(), made.next()
     sizes = {case.case.id: case.seen for case in compare_with_itself(runs).cases if case.seen is not None}
     cases = sorted(sizes)[::8]
-    told: Counter[float] = Counter()
+    detected: Counter[float] = Counter()
     for few, share in product((cases[at : at + 3] for at in range(0, len(cases), 3)), (0.5, 1.0)):
         compared = compare_runs([base], [slowed(new, {case: share * sizes[case] for case in few})], beside=runs)
-        told[share] += sum(slower.case.id in few for slower in compared.regressions)
-    assert told[1.0] >= 0.85 * len(cases)
-    assert told[0.5] <= 0.2 * len(cases)
+        detected[share] += sum(slower.case.id in few for slower in compared.regressions)
+    assert detected[1.0] >= 0.85 * len(cases)
+    assert detected[0.5] <= 0.2 * len(cases)
 
 
 @pytest.mark.parametrize(("model", "least"), [("N0", 0.95), ("N1p", 0.9)])
@@ -162,8 +162,8 @@ def test_what_all_cases_share_is_taken_off_and_said() -> None:
     assert not result.regressions
     assert 0.003 < result.shared["cuda:0"] < 0.012
     by = f"{100 * result.shared['cuda:0']:.1g} % slower"
-    said = f"all cases on cuda:0 together were {by}, within nightly variation: no ratio includes it"
-    assert said in verdict_section(result, "nights").notes
+    note = f"all cases on cuda:0 together were {by}, within nightly variation: no ratio includes it"
+    assert note in verdict_section(result, "nights").notes
 
 
 def test_one_pair_alone_says_what_it_cannot_know() -> None:

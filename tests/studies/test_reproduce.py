@@ -58,7 +58,7 @@ def a_claim(**fields: object) -> Claim:
 
 
 @pytest.mark.parametrize(
-    ("slower", "faster", "held", "text"),
+    ("slower", "faster", "verdict", "text"),
     [
         (SLOW, FAST, Holds.YES, "2.00×"),
         (FAST, SLOW, Holds.NOT_ANY_MORE, "0.50×"),
@@ -68,18 +68,18 @@ def a_claim(**fields: object) -> Claim:
     ],
 )
 def test_claims_hold_only_where_intervals_are_apart(
-    measured: Measured, slower: list[float], faster: list[float], held: Holds, text: str
+    measured: Measured, slower: list[float], faster: list[float], verdict: Holds, text: str
 ) -> None:
     here = here_of(measured, slower, faster)
     ((judged),) = judge(here, [a_claim(published={"old": 1.1})])
     assert isinstance(judged.answer, Answer)
-    assert (judged.holds, judged.answer.text) == (held, text)
+    assert (judged.holds, judged.answer.text) == (verdict, text)
     assert judged.answer.low <= judged.answer.value <= judged.answer.high
     assert judged.answer.beside == "–".join(map(two_digits, (judged.answer.low, judged.answer.high)))
 
 
 @pytest.mark.parametrize(
-    ("bounds", "published", "on_gpu", "held"),
+    ("bounds", "published", "on_gpu", "verdict"),
     [
         (Bounds(20, 30), {}, True, Holds.YES),
         (Bounds(26, inf), {}, True, Holds.NO),
@@ -92,10 +92,10 @@ def test_claims_hold_only_where_intervals_are_apart(
     ],
 )
 def test_an_interval_decides_by_where_all_of_it_lies(
-    bounds: Bounds, published: dict[str, float], on_gpu: bool, held: Holds
+    bounds: Bounds, published: dict[str, float], on_gpu: bool, verdict: Holds
 ) -> None:
     result = Answer(25.0, 24.0, 25.5, "25×", "")
-    assert holds(a_claim(holds_in=bounds, published=published), result, on_gpu=on_gpu) is held
+    assert holds(a_claim(holds_in=bounds, published=published), result, on_gpu=on_gpu) is verdict
 
 
 def test_a_limit_that_never_was_one_and_a_ratio_beyond_the_claimed_are_told_apart() -> None:

@@ -33,7 +33,7 @@ def grade_of(name: str, folder: Path, text: str) -> Grade:
     return graded(EXERCISES[name], path)
 
 
-def said(grade: Grade) -> list[str]:
+def sentences(grade: Grade) -> list[str]:
     return [f"line {fault.line}: {fault.text}" if fault.line else fault.text for fault, _ in grade.faults]
 
 
@@ -71,7 +71,7 @@ def test_what_is_given_is_not_solved_for_its_reason(exercise: Exercise) -> None:
 @pytest.mark.parametrize("exercise", NAMED)
 def test_a_solution_is_solved_and_costs_what_is_demanded(exercise: Exercise) -> None:
     grade = graded(exercise, exercise.solution)
-    assert said(grade) == []
+    assert sentences(grade) == []
     assert all(grade.figures[demand.name] <= most for demand, most in exercise.demands.items())
     assert grade.figures["mistakes"] == 0
 
@@ -223,7 +223,7 @@ def test_a_wrong_answer_gets_a_teachers_verdict(
     name: str, edits: Edits, verdict: list[str | tuple[str, str]], tmp_path: Path
 ) -> None:
     text = edited(EXERCISES[name].solution.read_text(), edits)
-    result = said(grade_of(name, tmp_path, text))
+    result = sentences(grade_of(name, tmp_path, text))
     expected = [item if isinstance(item, str) else f"line {line_of(text, item[0])}: {item[1]}" for item in verdict]
     assert [sentence[: len(words)] for sentence, words in zip(result, expected, strict=False)] == expected, result
     assert len(result) == len(expected), result
@@ -232,7 +232,7 @@ def test_a_wrong_answer_gets_a_teachers_verdict(
 @pytest.mark.parametrize(("name", "edits"), RIGHT)
 def test_another_answer_is_solved(name: str, edits: Edits, tmp_path: Path) -> None:
     text = edited(EXERCISES[name].solution.read_text(), edits)
-    assert said(grade_of(name, tmp_path, text)) == []
+    assert sentences(grade_of(name, tmp_path, text)) == []
 
 
 BROKEN = [

@@ -81,7 +81,7 @@ def test_types_constants_and_multiples_are_triton_s(function: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("n", None, "n: is a number of type i64; give one"),
         ("s", ArrayArgument((1,), np.dtype("float16")), "s: is a number of type fp16; give one"),
@@ -91,7 +91,7 @@ def test_types_constants_and_multiples_are_triton_s(function: Any) -> None:
         ("BLOCK", ArrayArgument((1,), np.dtype("int8")), "BLOCK: is a constant, not"),
     ],
 )
-def test_what_no_kernel_takes_is_told(name: str, value: Any, said: str) -> None:
+def test_what_no_kernel_takes_is_told(name: str, value: Any, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         specialization(annotated, {"x": 1, "n": 1, "s": 1.0, "b": True, "opt": None, "BLOCK": 64, name: value})
-    assert said in str(raised.value)
+    assert message in str(raised.value)

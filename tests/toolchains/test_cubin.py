@@ -21,9 +21,9 @@ def test_a_file_says_what_ptxas_reported(problem: str, name: str) -> None:
         log, code = toolchain_of(program).machine_code(case, program, "9.0")
     except Exception as error:
         pytest.skip(str(error))
-    reported, told = parse(log, code), parse("", code)
-    assert told == reported
-    assert told
-    assert usage(code) == (told.registers, told.spilled_bytes)
+    reported, recorded = parse(log, code), parse("", code)
+    assert recorded == reported
+    assert recorded
+    assert usage(code) == (recorded.registers, recorded.spilled_bytes)
     assert entry(code) == name
     assert parse("no report of registers", code) is None

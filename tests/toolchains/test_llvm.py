@@ -59,8 +59,8 @@ def test_predictions_are_those_of_nvvms_ptx_and_functions_of_libdevice_are_refus
     refused, by_llvm = json.loads(ran.stdout)
     assert refused.startswith("sines: calls __nv_sin, which NVIDIA's compilers have: pip install")
     for kernel in ALIKE:
-        said, figures = predictions(kernel)
-        assert "The PTX is that of" not in said
+        text, figures = predictions(kernel)
+        assert "The PTX is that of" not in text
         assert by_llvm[kernel][1] == figures
         assert "The PTX is that of llvmlite" in by_llvm[kernel][0]
 

@@ -92,10 +92,10 @@ def test_a_file_that_switches_the_compiler_off_is_refused_and_shown_by_doctor(pr
 def test_numba_is_imported_only_where_a_setting_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker of NumPy's functions begins without it, in half the time."""
     asked = "import sys, smembench.toolchains.settings as s; print(s.unoptimised(), 'numba' in sys.modules)"
-    for value, said in (("3", "{} False"), ("1", "{} True")):
+    for value, output in (("3", "{} False"), ("1", "{} True")):
         monkeypatch.setenv("NUMBA_OPT", value)
         ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-        assert ran.stdout.strip() == said
+        assert ran.stdout.strip() == output
 
 
 def test_numbas_config_has_the_names_that_it_is_asked_for() -> None:

@@ -24,7 +24,7 @@ def trials(round_: int, seconds: float, cases: Sequence[Case] = CASES) -> list[T
     return [Trial(case, round_, Status.OK, "now", samples=(4321.5, 4400.0), seconds=seconds) for case in cases]
 
 
-def told(*rounds: list[Trial]) -> tuple[list[str], list[Section]]:
+def replay(*rounds: list[Trial]) -> tuple[list[str], list[Section]]:
     """The lines and the tables of a run of these rounds, each trial of which takes ten seconds."""
     lines: list[str] = []
     tables: list[Section] = []
@@ -40,7 +40,7 @@ def told(*rounds: list[Trial]) -> tuple[list[str], list[Section]]:
 
 
 def test_the_times_of_a_slow_first_round_are_shown_once_before_the_others() -> None:
-    lines, tables = told(trials(0, 6), trials(1, 6), trials(2, 6, CASES[1:]))
+    lines, tables = replay(trials(0, 6), trials(1, 6), trials(2, 6, CASES[1:]))
     assert lines == ["round 1 done after 20 s", "round 2 done after 40 s"]
     (shown,) = tables
     assert shown.heading.startswith("times of the first round, after 20 s; their intervals come")
@@ -49,7 +49,7 @@ def test_the_times_of_a_slow_first_round_are_shown_once_before_the_others() -> N
 
 
 def test_rounds_of_a_run_that_was_resumed_within_one_are_over_once() -> None:
-    lines, _ = told(trials(1, 6, CASES[:1]), trials(2, 6, CASES[::-1]), trials(3, 6))
+    lines, _ = replay(trials(1, 6, CASES[:1]), trials(2, 6, CASES[::-1]), trials(3, 6))
     assert [line.split(" after ")[0] for line in lines] == ["round 2 done", "round 3 done"]
 
 
@@ -64,7 +64,7 @@ def test_rounds_of_a_run_that_was_resumed_within_one_are_over_once() -> None:
     ids=["short", "resumed", "only", "many"],
 )
 def test_other_rounds_have_no_table_before_the_last(rounds: list[list[Trial]]) -> None:
-    assert told(*rounds)[1] == []
+    assert replay(*rounds)[1] == []
 
 
 def test_a_case_without_samples_says_why_in_the_table_of_the_first_round() -> None:

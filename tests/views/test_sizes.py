@@ -77,7 +77,7 @@ def test_with_its_copies_a_gpu_adds_one_to_a_hundred_thousand_numbers_slower_tha
 
 
 @pytest.mark.parametrize(
-    ("sizes", "told"),
+    ("sizes", "beginning"),
     [
         ({1024: 4.0, 1000: 1.0}, "cpu: 3.7 times as long per operation as at 1000×1000×1000"),
         ({1024: 4.0, 1000: 1.0, 1010: 2.0}, "cpu: 1.9 times as long per operation as at 1010×1010×1010"),
@@ -88,9 +88,9 @@ def test_with_its_copies_a_gpu_adds_one_to_a_hundred_thousand_numbers_slower_tha
     ],
 )
 def test_a_stride_that_slows_the_cpus_baseline_is_told_from_two_measured_rows(
-    measured: Measured, sizes: dict[int, float], told: str
+    measured: Measured, sizes: dict[int, float], beginning: str
 ) -> None:
     shown = sections(run_of([product(measured, "cpu", n, ms) for n, ms in sizes.items()]))
     notes = [note for section in shown for note in section.notes if "per operation" in note]
-    assert [note.partition(":")[0] + ":" + note.split(":")[1] for note in notes] == ([told] if told else [])
+    assert [note.partition(":")[0] + ":" + note.split(":")[1] for note in notes] == ([beginning] if beginning else [])
     assert notes == [note for note in shown[0].notes if "4096 bytes apart" in note]

@@ -166,29 +166,29 @@ def test_numbers(show: Callable[[float | None], str], value: float | None, text:
 def test_a_difference_is_claimed_only_where_noise_would_not_make_it(
     rows: Rows, naive: list[float], shared: list[float], claim: str
 ) -> None:
-    said = sentence(Run(rows({"naiveGmem": naive, "transposeSmem": shared})))
-    assert said.endswith(claim)
-    assert bool(said) == bool(claim)
+    text = sentence(Run(rows({"naiveGmem": naive, "transposeSmem": shared})))
+    assert text.endswith(claim)
+    assert bool(text) == bool(claim)
 
 
 def test_the_whole_ladder_in_words(rows: Rows) -> None:
     transposes, products = sentence(Run(rows(TRANSPOSES))), sentence(Run(rows(PRODUCTS, problem="matmul")))
-    for said in (
+    for phrase in (
         "1.600 times (±0.01 %) as fast as naiveGmem",
         "2.000 times (±0.01 %) as fast as trans",
         "80 % of the fastest copyGmem",
     ):
-        assert said in transposes
-    for said in ("2.000 times (±0.01 %) as fast as naive", "500000 times (±0.01 %) as fast as the triple loop"):
-        assert said in products
+        assert phrase in transposes
+    for phrase in ("2.000 times (±0.01 %) as fast as naive", "500000 times (±0.01 %) as fast as the triple loop"):
+        assert phrase in products
     assert sentence(Run(rows({"copyGmem": []}))) == ""
 
 
 def test_the_programming_guides_kernels_are_compared_with_tiled_and_with_the_cpu(rows: Rows) -> None:
     guide = {**PRODUCTS, "MatMulKernel": [1.25] * 3, "MatMul": [1000.0] * 3}
-    said = sentence(Run(rows(guide, problem="matmul")))
-    assert "MatMulKernel 32x32 is slower than tiled: it takes 1.250 times (±0.01 %) as long" in said
-    assert said.endswith("MatMul is 500.0 times (±0.01 %) as fast as the triple loop on one CPU thread.")
+    text = sentence(Run(rows(guide, problem="matmul")))
+    assert "MatMulKernel 32x32 is slower than tiled: it takes 1.250 times (±0.01 %) as long" in text
+    assert text.endswith("MatMul is 500.0 times (±0.01 %) as fast as the triple loop on one CPU thread.")
 
 
 def test_markdown_keeps_every_cell_in_its_place() -> None:
@@ -331,10 +331,10 @@ def test_without_a_gpu_the_answers_of_a_stored_run_stand_beside(rows: Rows) -> N
     assert claims["shared memory's bandwidth is more than 10 times DRAM's"]["here"] == "needs a GPU"
     assert claims["transposeSmem is faster than naiveGmem"]["here"] == "needs a GPU"
     assert claims["transposeSmem is faster than naiveGmem"]["NVIDIA H200"].startswith("yes\n1.8")
-    told = [(one["device"], one["holds"], one["found"]) for one in records([Here(run, "cpu")], gpu)]
-    assert told[0] == ("EPYC", None, "needs a GPU")
-    assert ("NVIDIA H200", Holds.NO, "8.18×") in told
-    assert len(told) == 2 * sum(map(len, CLAIMS.values()))
+    answers = [(one["device"], one["holds"], one["found"]) for one in records([Here(run, "cpu")], gpu)]
+    assert answers[0] == ("EPYC", None, "needs a GPU")
+    assert ("NVIDIA H200", Holds.NO, "8.18×") in answers
+    assert len(answers) == 2 * sum(map(len, CLAIMS.values()))
     assert {one["device"] for one in records([Here(run, "cpu")])} == {"EPYC"}
     assert slides.notes[-1] == f"what needs a GPU is answered by the stored run {gpu.run.id}, on NVIDIA H200"
     assert alone.notes[-1] == "H200 answers for the GPU-only claims: results/reference/documents.md in the repository"
@@ -402,19 +402,19 @@ def test_the_interval_covers_what_differs_between_rounds(rows: Rows) -> None:
     assert interval(replace(row, precision=0.001, uncertainty=None)) == "±0.1 %"  # stored before the column
 
 
-@pytest.mark.parametrize(("rounds", "said"), [(1, True), (2, True), (3, False)])
-def test_an_interval_of_few_rounds_is_noted(rows: Rows, rounds: int, said: bool) -> None:
+@pytest.mark.parametrize(("rounds", "noted"), [(1, True), (2, True), (3, False)])
+def test_an_interval_of_few_rounds_is_noted(rows: Rows, rounds: int, noted: bool) -> None:
     (row,) = rows({"memcpy": [1.0] * 9})
     result = notes([replace(row, rounds=rounds, within_cache=None)])
-    assert any("fewer than three rounds" in note for note in result) == said
+    assert any("fewer than three rounds" in note for note in result) == noted
 
 
 def test_an_interval_from_before_it_covered_rounds_is_noted(rows: Rows) -> None:
     """A CSV by itself, without the samples that would tell."""
     (row,) = rows({"memcpy": [1.0] * 9})
-    for uncertainty, said in ((None, True), (0.02, False)):
+    for uncertainty, noted in ((None, True), (0.02, False)):
         result = notes([replace(row, rounds=3, uncertainty=uncertainty, within_cache=None)])
-        assert any("that of samples alone" in note for note in result) == said
+        assert any("that of samples alone" in note for note in result) == noted
 
 
 def test_a_column_that_says_nothing_is_left_out(rows: Rows) -> None:
@@ -543,15 +543,15 @@ def test_products_whose_b_lies_otherwise_have_tables_of_their_own(rows: Rows) ->
 
 
 @pytest.mark.parametrize(
-    ("dtype", "inputs", "said"),
+    ("dtype", "inputs", "distribution"),
     [("float32", "uniform", ""), ("float32", "zeros", ", inputs zeros")]
     + [("bfloat16", inputs, f", inputs {inputs}") for inputs in ("normal", "uniform", "zeros")],
 )
 def test_a_table_says_how_inputs_are_distributed_unless_all_of_the_type_are_uniform(
-    rows: Rows, dtype: str, inputs: str, said: str
+    rows: Rows, dtype: str, inputs: str, distribution: str
 ) -> None:
     row = replace(rows(PRODUCTS, problem="matmul", n=512)[0], dtype=dtype, inputs=inputs)
-    assert subject(row) == f"matrix product 512×512×512 {dtype}{said} · warm cache"
+    assert subject(row) == f"matrix product 512×512×512 {dtype}{distribution} · warm cache"
 
 
 def test_no_records_are_an_empty_csv() -> None:

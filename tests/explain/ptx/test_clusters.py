@@ -443,7 +443,7 @@ def test_an_address_mapped_to_the_own_block_is_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "said"),
+    ("name", "kind", "pattern"),
     [
         (
             "without_barrier",
@@ -456,10 +456,10 @@ def test_an_address_mapped_to_the_own_block_is_one_of_its_own() -> None:
         ("one_is_missing", "barrier", "64 of the cluster's 128 threads reach this barrier"),
     ],
 )
-def test_mistakes_between_blocks(name: str, kind: str, said: str) -> None:
+def test_mistakes_between_blocks(name: str, kind: str, pattern: str) -> None:
     count = 1 if name in ("unwritten", "one_is_missing") else 2
     mistake = explained(name, ["int32[256]"] * count).trace.mistakes[0]
-    assert (mistake.kind, re.search(said, mistake.text) is not None) == (kind, True), mistake.text
+    assert (mistake.kind, re.search(pattern, mistake.text) is not None) == (kind, True), mistake.text
 
 
 def test_a_barrier_of_one_block_waits_for_that_block_alone() -> None:
@@ -467,19 +467,19 @@ def test_a_barrier_of_one_block_waits_for_that_block_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rank", "element", "said"),
+    ("rank", "element", "text"),
     [
         (1, 1, "thread 63 loads 4 bytes at byte 256 of shared memory of block 1 of the cluster, which has 256 bytes"),
         (5, 0, "thread 0 loads 4 bytes at byte 0 of shared memory of block 5 of the cluster, which has 0 bytes"),
     ],
 )
-def test_an_access_outside_of_another_blocks_memory(rank: int, element: int, said: str) -> None:
+def test_an_access_outside_of_another_blocks_memory(rank: int, element: int, text: str) -> None:
     (mistake,) = (
         item
         for item in explained("too_far", ["int32[256]", str(rank), str(element)]).trace.mistakes
         if item.kind == "outside"
     )
-    assert mistake.text == said
+    assert mistake.text == text
 
 
 def test_a_kernels_own_cluster_is_taken_by_itself() -> None:
@@ -487,7 +487,7 @@ def test_a_kernels_own_cluster_is_taken_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "blocks", "cluster", "threads", "said"),
+    ("name", "blocks", "cluster", "threads", "message"),
     [
         ("pairs", 4, 4, 32, "cluster 4: pairs is compiled for clusters of 2x1x1; leave it out"),
         ("pairs", 5, None, 32, "cluster 2x1x1: does not divide the grid's 5 blocks along x"),
@@ -497,9 +497,9 @@ def test_a_kernels_own_cluster_is_taken_by_itself() -> None:
         ("ring", 4, 0, 64, "cluster 0: give 1 to 3 dimensions of at least 1"),
     ],
 )
-def test_clusters_that_a_launch_cannot_have(name: str, blocks: int, cluster: int, threads: int, said: str) -> None:
+def test_clusters_that_a_launch_cannot_have(name: str, blocks: int, cluster: int, threads: int, message: str) -> None:
     arguments = ["int32[256]"] * (1 if name == "pairs" else 2)
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(message)):
         explained(name, arguments, blocks=blocks, cluster=cluster, threads=threads)
 
 

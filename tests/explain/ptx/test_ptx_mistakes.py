@@ -203,8 +203,8 @@ def test_threads_that_have_returned_need_not_reach_a_barrier(module: Module) -> 
 def test_threads_that_go_on_without_a_barrier_are_a_mistake(module: Module, name: str, n: int, reach: int) -> None:
     arrays = [ArrayArgument((128,), np.dtype("float32"))] * 2
     texts = [item.text for item in run(module, name, [*arrays, n]).trace.mistakes if item.kind == "barrier"]
-    said = f"{reach} of the block's 64 threads reach this barrier; all must that have not returned"
-    assert texts == [said] * bool(reach)
+    message = f"{reach} of the block's 64 threads reach this barrier; all must that have not returned"
+    assert texts == [message] * bool(reach)
 
 
 @pytest.mark.parametrize("n", [40, 64])
@@ -296,7 +296,7 @@ def test_a_loop_without_an_end_is_told(module: Module, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([FLOATS], "summed: takes .* not 1 argument"),
         ([FLOATS, FLOATS, FLOATS, 1.0], "is no pointer"),
@@ -305,6 +305,6 @@ def test_a_loop_without_an_end_is_told(module: Module, monkeypatch: pytest.Monke
         ([FLOATS, FLOATS, 1j, 1.0], "is not taken for it"),
     ],
 )
-def test_arguments_that_a_kernel_does_not_take(module: Module, arguments: Sequence[Argument], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_arguments_that_a_kernel_does_not_take(module: Module, arguments: Sequence[Argument], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         run(module, "summed", arguments)
