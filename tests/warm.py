@@ -156,6 +156,7 @@ def _serve() -> None:
     for result in walk_packages(smembench.__path__, "smembench."):
         if not result.name.endswith("__main__"):
             import_module(result.name)
+    _ready_compilers()
     gc.collect()
     gc.freeze()  # or a child's first collection would touch, and so copy, all of it
     running: dict[int, int] = {}  # by what becomes readable when a process ends
@@ -173,6 +174,17 @@ def _serve() -> None:
                 os.close(ready)
                 child, status = os.waitpid(running.pop(ready), 0)
                 print(child, os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _ready_compilers() -> None:
+    """Have Numba import what it compiles with, for processors and for GPUs: it does when it first compiles."""
+    from numba.core.registry import cpu_target
+
+    from smembench.toolchains.nvvm import ready_context
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    ready_context().typing_context.refresh()
 
 
 def _become(
