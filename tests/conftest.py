@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from smembench.devices.cuda import CudaDevice
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
+Begin = Callable[..., Forked]
 Measured = Callable[..., Measurement]
 Rows = Callable[..., list[Row]]
 Ptx = Callable[[Case], str]
@@ -146,15 +147,23 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def program(_own_state: None) -> Generator[Program]:
-    """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
-
-    In an environment that imports ask for, a Python of its own is started for it.
-    """
+def _warm(_own_state: None) -> Generator[tuple[WarmPython, dict[str, str]]]:
+    """The Python that forks for commands, and their environment: without a GPU, in 80 columns."""
     hidden = {"NUMBA_ENABLE_CUDASIM", "PYTHONIOENCODING", "FORCE_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     env = kept | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
     warm = WarmPython(env)
+    yield warm, env
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def program(_warm: tuple[WarmPython, dict[str, str]]) -> Program:
+    """Run ``smembench`` with these arguments as a user would, on a machine without a GPU, in 80 columns.
+
+    In an environment that imports ask for, a Python of its own is started for it.
+    """
+    warm, env = _warm
 
     def run(*arguments: object, cwd: Path = ROOT, **variables: object) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
@@ -171,8 +180,22 @@ def program(_own_state: None) -> Generator[Program]:
             env=env | environment,
         )
 
-    yield run
-    warm.close()
+    return run
+
+
+@pytest.fixture(scope="session")
+def begin(_warm: tuple[WarmPython, dict[str, str]]) -> Begin:
+    """Begin ``smembench`` with these arguments in a session of its own, as a terminal does; it is to be cut off.
+
+    With ``deaf`` it ignores Ctrl-C.
+    """
+    warm, env = _warm
+
+    def start(*arguments: object, deaf: bool = False, **variables: object) -> Forked:
+        environment = env | {name: str(value) for name, value in variables.items()}
+        return warm.start(list(map(str, arguments)), ROOT, environment, session=True, deaf=deaf)
+
+    return start
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -33,12 +34,27 @@ class WarmPython:
         self._codes: dict[int, int] = {}
         self._begun = b""
 
-    def start(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Forked:
-        """Begin what ``python -m smembench`` does with these arguments; it is killed after LIMIT_S."""
+    def start(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        *,
+        session: bool = False,
+        deaf: bool = False,
+    ) -> Forked:
+        """Begin what ``python -m smembench`` does with these arguments; it is killed after LIMIT_S.
+
+        Args:
+            arguments, cwd, env: of the command.
+            session: it has a session, and so a process group, of its own.
+            deaf: it ignores Ctrl-C, as a shell's background jobs do.
+        """
         assert self._server.stdin is not None
         folder = tempfile.mkdtemp()
         outputs = [str(Path(folder, name)) for name in ("out", "err")]
-        request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "outputs": outputs}
+        how = {"session": session, "deaf": deaf}
+        request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "outputs": outputs, **how}
         self._server.stdin.write(json.dumps(request).encode() + b"\n")
         while not (begun := self._next(LIMIT_S)):
             assert begun is not None, "the warm Python does not answer"
@@ -101,6 +117,11 @@ class Forked:
         self._folder.rmdir()
         return out, err
 
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        self.returncode = self._warm.code(self.pid, 0)
+        return self.returncode
+
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if self._warm.code(self.pid, 0) is None:
@@ -119,6 +140,7 @@ def _serve() -> None:
     for result in walk_packages(smembench.__path__, "smembench."):
         if not result.name.endswith("__main__"):
             import_module(result.name)
+    _ready_compilers()
     gc.collect()
     gc.freeze()  # or a child's first collection would touch, and so copy, all of it
     running: dict[int, int] = {}  # by what becomes readable when a process ends
@@ -138,17 +160,39 @@ def _serve() -> None:
                 print(child, os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _become(arguments: list[str], cwd: str, env: dict[str, str], outputs: list[str]) -> None:
+def _ready_compilers() -> None:
+    """Have Numba import what it compiles with, for processors and for GPUs: it does when it first compiles."""
+    from numba.core.registry import cpu_target
+
+    from smembench.toolchains.nvvm import ready_context
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    with suppress(ImportError):  # without numba-cuda
+        ready_context().typing_context.refresh()
+
+
+def _become(
+    arguments: list[str],
+    cwd: str,
+    env: dict[str, str],
+    outputs: list[str],
+    *,
+    session: bool,
+    deaf: bool,
+) -> None:
     """Be the program, and end without what Python tears down at its end: that takes longer than most commands."""
     for descriptor, path in enumerate([os.devnull, *outputs]):
         opened = os.open(path, os.O_RDWR | os.O_CREAT)
         os.dup2(opened, descriptor)
         os.close(opened)
+    if session:
+        os.setsid()
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
     signal.alarm(LIMIT_S)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    signal.signal(signal.SIGINT, signal.SIG_IGN if deaf else signal.default_int_handler)  # whatever the tests do
     if encoding := env.get("PYTHONIOENCODING"):
         sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
         sys.stderr.reconfigure(encoding=encoding)  # type: ignore[union-attr]

@@ -12,17 +12,19 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from campaign import CAMPAIGN, chance
-from conftest import ROOT, Program, heed_ctrl_c, records
+from conftest import ROOT, Begin, Program, records
 from smembench.model.measurement import Trial
 from smembench.store import journal
 from smembench.store.journal import Journal
 from smembench.store.run_folder import JOURNAL
 from smembench.store.run_json import Description
+from warm import Forked
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 CONFIG = """
@@ -39,6 +41,7 @@ device = "cpu"
 CASES = 4
 """memcpy and sleepy at two sizes."""
 Resume = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., Forked]
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run whose process was killed; its worker ended with it."""
     folder = tmp_path_factory.mktemp("killed")
     config = folder / "cut.toml"
@@ -78,17 +81,10 @@ def resume(program: Program) -> Resume:
     return lambda folder, *others: program("run", *others, "--resume", folder, SMEMBENCH_KERNELS=FAULTS)
 
 
-def start(*arguments: object, limit: Callable[[], None] = heed_ctrl_c, **more: str) -> subprocess.Popen[str]:
-    """Start a run in a process group of its own, as a terminal does, with ``more`` in its environment."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "smembench", "run", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SMEMBENCH_KERNELS": str(FAULTS), **more},
-        preexec_fn=limit,
-        start_new_session=True,
-    )
+@pytest.fixture(scope="module")
+def start(begin: Begin) -> Start:
+    """Start a run whose kernels include the faulty ones; one that ignores Ctrl-C if it is to be ``deaf``."""
+    return partial(begin, "run", SMEMBENCH_KERNELS=FAULTS)
 
 
 def run_folder(root: Path) -> Path:
@@ -107,8 +103,9 @@ def wait_for_trials(root: Path, count: int) -> Path:
 
 
 def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in tasks]
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
 
 
 def described(folder: Path) -> Description:
@@ -119,7 +116,7 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
     return records((folder / name).read_text())
 
 
-def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path, resume: Resume) -> None:
+def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path, start: Start, resume: Resume) -> None:
     root = tmp_path / "my results"
     process = start(config, "--output", root)
     wait_for_trials(root, 3)
@@ -142,16 +139,10 @@ def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path
     assert [int(row["samples"]) >= 4 for row in table(folder, "cases.csv")] == [True] * CASES
 
 
-def in_the_background() -> None:
-    """As a script starts what ends with ``&``."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@pytest.mark.parametrize("limit", [heed_ctrl_c, in_the_background])
-def test_sigterm_keeps_everything_as_ctrl_c_does(config: Path, tmp_path: Path, limit: Callable[[], None]) -> None:
+@pytest.mark.parametrize("deaf", [False, True], ids=["on a terminal", "in the background"])
+def test_sigterm_keeps_everything_as_ctrl_c_does(config: Path, tmp_path: Path, start: Start, deaf: bool) -> None:
     root = tmp_path / "results"
-    # Python would leave half a compiled module behind for later processes.
-    process = start(config, "--output", root, limit=limit, PYTHONDONTWRITEBYTECODE="1")
+    process = start(config, "--output", root, deaf=deaf)
     wait_for_trials(root, 3)
     for pid in (*children(process.pid), process.pid):  # as systemd does: every process of the service
         os.kill(pid, signal.SIGTERM)
@@ -182,7 +173,7 @@ def test_kill_9_of_the_parent_loses_no_trial(folder: Path, program: Program, res
     assert kept >= {(trial.case.id, trial.round, value) for trial in before for value in trial.samples}
 
 
-def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> None:
+def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path, start: Start) -> None:
     root = tmp_path / "results"
     process = start(config, "--output", root)
     wait_for_trials(root, 1)
@@ -195,7 +186,7 @@ def test_kill_9_of_the_worker_is_a_failed_case(config: Path, tmp_path: Path) -> 
     assert [row["reason"] for row in rows if row["status"] != "ok"] == ["the worker process was killed by SIGKILL"]
 
 
-def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_path: Path) -> None:
+def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_path: Path, start: Start) -> None:
     """As by Slurm's suspend, a frozen container or a machine that is moved."""
     config.write_text(f"timeout = 2\nmax_seconds = 1\n{CONFIG.replace('samples = 4', 'samples = 20')}")
     root = tmp_path / "results"
@@ -213,7 +204,7 @@ def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_p
     assert {row["status"] for row in table(run_folder(root), "cases.csv")} == {"ok"}
 
 
-def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_path: Path, start: Start) -> None:
     root = tmp_path / "results"
     process = start(config, "--output", root)
     folder = wait_for_trials(root, 1).parent
@@ -287,7 +278,15 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path, space: int, 
         resource.setrlimit(resource.RLIMIT_FSIZE, (space, space))
 
     # Python would leave half a compiled module behind for later processes.
-    process = start(config, "--output", root, limit=limit, PYTHONDONTWRITEBYTECODE="1")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "smembench", "run", config, "--output", root],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SMEMBENCH_KERNELS": str(FAULTS), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=limit,
+        start_new_session=True,
+    )
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err
@@ -304,7 +303,9 @@ def test_a_full_disk_ends_in_one_line(config: Path, tmp_path: Path, space: int, 
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_loses_nothing_and_the_run_is_resumed(config: Path, tmp_path: Path, resume: Resume) -> None:
+def test_a_disk_that_fills_loses_nothing_and_the_run_is_resumed(
+    config: Path, tmp_path: Path, start: Start, resume: Resume
+) -> None:
     disk, rng, full = tmp_path / "disk", chance("disk"), set[int]()
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", disk], capture_output=True).returncode:
@@ -340,7 +341,7 @@ def test_a_run_that_another_process_writes_is_refused_in_one_line(folder: Path, 
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path) -> None:
+def test_kills_at_random_moments_lose_nothing_that_was_finished(config: Path, tmp_path: Path, start: Start) -> None:
     """Kill the run, its worker, both, or the run while it finishes, again and again."""
     rng, root, kills = chance("runs"), tmp_path / "results", 0
     kept: list[Trial] = []

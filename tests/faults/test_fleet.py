@@ -10,16 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from campaign import CAMPAIGN, chance
-from conftest import Program, heed_ctrl_c, records
+from conftest import Begin, Program, records
 from smembench.store import journal
 from smembench.store.fleet_json import read_fleet_file
 from smembench.store.run_folder import JOURNAL
+from warm import Forked
 
 FAULTS = Path(__file__).parent / "kernels" / "cpu_faults.py"
 CONFIG = """
@@ -35,6 +37,7 @@ n = [16, 17]
 CASES = 4
 FEW = CONFIG.replace("samples = 12", "samples = 3")
 """Of a fleet that nothing cuts off."""
+Start = Callable[..., Forked]
 CHILD = b"smembench.studies.fleet.child"
 ENV = {**os.environ, "SMEMBENCH_KERNELS": str(FAULTS), "CUDA_VISIBLE_DEVICES": ""}
 
@@ -46,17 +49,10 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    """Start a fleet in a process group of its own, as a terminal does."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "smembench", "fleet", "run", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENV,
-        preexec_fn=heed_ctrl_c,
-        start_new_session=True,
-    )
+@pytest.fixture(scope="module")
+def start(begin: Begin) -> Start:
+    """Start a fleet."""
+    return partial(begin, "fleet", "run", SMEMBENCH_KERNELS=FAULTS)
 
 
 @pytest.fixture
@@ -71,7 +67,7 @@ def resume(program: Program) -> Callable[[Path], None]:
     return run
 
 
-def ended(process: subprocess.Popen[str], code: int, seconds: float = 120) -> tuple[str, str]:
+def ended(process: Forked, code: int, seconds: float = 120) -> tuple[str, str]:
     out, err = process.communicate(timeout=seconds)
     assert process.returncode == code, err
     assert "Traceback" not in err
@@ -109,7 +105,7 @@ def measuring(pid: int) -> dict[str, int]:
     return {Path(said[said.index(CHILD) + 1].decode()).name: one for one, said in result.items() if CHILD in said}
 
 
-def reached(process: subprocess.Popen[Any], root: Path, ends: str) -> int:
+def reached(process: Forked, root: Path, ends: str) -> int:
     """The process that measures the device whose folder ends so, once a trial of it is stored."""
     until(lambda: any(name.endswith(ends) for name in trials(root)))
     (result,) = (pid for name, pid in measuring(process.pid).items() if name.endswith(ends))
@@ -159,7 +155,7 @@ def reasons(folder: Path) -> list[str]:
 
 
 def test_a_killed_process_and_one_that_hangs_are_rows_and_the_others_finish(
-    config: Path, tmp_path: Path, resume: Callable[[Path], None]
+    config: Path, tmp_path: Path, start: Start, resume: Callable[[Path], None]
 ) -> None:
     root = tmp_path / "results"
     process = start(config, "--device", "cpu", "--workers", 3, "--output", root, "--stall-timeout", "12s")
@@ -196,7 +192,7 @@ def listening(pid: int) -> set[str]:
 
 
 def test_ctrl_c_keeps_what_was_measured_and_a_resume_goes_on(
-    config: Path, tmp_path: Path, resume: Callable[[Path], None]
+    config: Path, tmp_path: Path, start: Start, resume: Callable[[Path], None]
 ) -> None:
     root = tmp_path / "my results"
     process = start(config, "--device", "cpu", "--output", root)
@@ -259,7 +255,9 @@ def cluster(
 
 
 @pytest.mark.slow
-def test_a_dask_worker_that_is_killed_comes_back_and_its_devices_go_on(config: Path, tmp_path: Path) -> None:
+def test_a_dask_worker_that_is_killed_comes_back_and_its_devices_go_on(
+    config: Path, tmp_path: Path, start: Start
+) -> None:
     root, count = tmp_path / "results", min(CAMPAIGN, 2)
     with cluster(tmp_path, 1) as (file, (_, nanny)):
         process = start(config, "--device", "cpu", "--workers", count, "--output", root, "--scheduler", file)
@@ -278,7 +276,9 @@ def parent(pid: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CAMPAIGN == 1, reason="half a minute: SMEMBENCH_CAMPAIGN=2 runs it")
-def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(config: Path, tmp_path: Path) -> None:
+def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(
+    config: Path, tmp_path: Path, start: Start
+) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1) as (file, _):
         process = start(config, "--device", "cpu", "--output", root, "--scheduler", file)
@@ -296,7 +296,7 @@ def test_ctrl_c_reaches_the_workers_of_a_cluster_and_they_take_the_fleet_again(c
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(
-    config: Path, tmp_path: Path, resume: Callable[[Path], None]
+    config: Path, tmp_path: Path, start: Start, resume: Callable[[Path], None]
 ) -> None:
     root = tmp_path / "results"
     with cluster(tmp_path, 1, "--no-nanny") as (file, (scheduler, *_)):
@@ -312,7 +312,7 @@ def test_a_scheduler_that_is_lost_is_one_line_and_a_resume_goes_on(
     assert_whole(folder, 1, before)
 
 
-def test_a_host_that_does_not_answer_is_a_row(config: Path, tmp_path: Path) -> None:
+def test_a_host_that_does_not_answer_is_a_row(config: Path, tmp_path: Path, start: Start) -> None:
     with cluster(tmp_path, 1, "--no-nanny") as (file, (_, worker)):
         until(lambda: listening(worker.pid) == {"127.0.0.1"})
         time.sleep(1.0)  # it registers
@@ -324,7 +324,9 @@ def test_a_host_that_does_not_answer_is_a_row(config: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.skipif(CAMPAIGN == 1, reason="half a minute: SMEMBENCH_CAMPAIGN=2 runs it")
-def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_nothing(config: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_nothing(
+    config: Path, tmp_path: Path, start: Start
+) -> None:
     _, err = ended(start(config, "--scheduler", "tcp://127.0.0.1:1", "--output", tmp_path / "results"), 2)
     (line,) = err.splitlines()
     assert "--scheduler tcp://127.0.0.1:1: no scheduler answers" in line
@@ -333,7 +335,7 @@ def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_nothing(config: Pa
 
 @pytest.mark.slow
 @pytest.mark.skipif(CAMPAIGN == 1, reason="half a minute: SMEMBENCH_CAMPAIGN=2 runs it")
-def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, tmp_path: Path) -> None:
+def test_a_cluster_with_tls_is_joined_with_its_certificates_alone(config: Path, tmp_path: Path, start: Start) -> None:
     openssl = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=fleet -keyout key.pem -out cert.pem"
     subprocess.run(openssl.split(), cwd=tmp_path, check=True, capture_output=True)
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
@@ -388,7 +390,7 @@ def test_a_job_of_slurm_is_measured_by_its_hosts(program: Program, config: Path,
 
 @pytest.mark.slow
 @pytest.mark.skipif(CAMPAIGN == 1, reason="half a minute: SMEMBENCH_CAMPAIGN=2 runs it")
-def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: Path) -> None:
+def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: Path, start: Start) -> None:
     """Four workers; kill or stop any process, or interrupt or kill the fleet itself, until it is complete."""
     rng, root, faults = chance("fleet"), tmp_path / "results", 0
     for _ in range(CAMPAIGN):
