@@ -65,7 +65,7 @@ def test_a_sheet_that_is_exported_is_read_again(program: Program, tmp_path: Path
 def test_what_cannot_be_probed_is_one_line(program: Program, tmp_path: Path) -> None:
     damaged = tmp_path / "sheet.json"
     damaged.write_text(json.dumps(SHEET | {"figures": 3}))
-    for code, said, arguments in (
+    for code, message, arguments in (
         (2, "figures", ["--run", damaged]),
         (2, "there is no such file", ["--run", tmp_path / "none.json"]),
         (2, "cpu", ["--device", "cpu"]),
@@ -74,7 +74,7 @@ def test_what_cannot_be_probed_is_one_line(program: Program, tmp_path: Path) -> 
     ):
         failed = program("probe", *arguments)
         assert failed.returncode == code
-        assert said in failed.stderr
+        assert message in failed.stderr
         assert failed.stdout == ""
         assert len(failed.stderr.splitlines()) == 1
 

@@ -132,9 +132,9 @@ def browse(path: Path, profile: Path, *arguments: str) -> subprocess.CompletedPr
     """Open a page without a window, and without anything that a browser does for itself; give it time to draw."""
     quiet = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
     alone = ("--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}")
-    said = ("--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom")
+    output = ("--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", "--dump-dom")
     return subprocess.run(
-        [str(BROWSER), *quiet, *alone, *said, *arguments, path.as_uri()],
+        [str(BROWSER), *quiet, *alone, *output, *arguments, path.as_uri()],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -313,10 +313,10 @@ def test_the_wavefronts_of_a_page_are_those_of_the_figures(program: Program, exp
     text = explanation.read_text(encoding="utf-8")
     (data,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', text)
     drawn = json.loads(data)["pads"][str(pad)]
-    said = program("explain", "transposeSmemPad", "--block", "32x32", "--pad-width", pad, "--json")
+    explained = program("explain", "transposeSmemPad", "--block", "32x32", "--pad-width", pad, "--json")
     figures = ("kind", "source", "wavefronts_per_request", "ideal_wavefronts_per_request")
     assert [(access["kind"], access["source"], len(access["waves"]), access["ideal"]) for access in drawn] == [
-        tuple(access[figure] for figure in figures) for access in json.loads(said.stdout)["shared"]
+        tuple(access[figure] for figure in figures) for access in json.loads(explained.stdout)["shared"]
     ]
     for access in drawn:
         assert sorted(lane for lanes in access["waves"] for lane in lanes) == list(range(32))

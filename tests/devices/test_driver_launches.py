@@ -328,12 +328,12 @@ def test_kernel_and_reference_write_the_same_arrays(rows: Rows, folder: Path) ->
     assert two == f"argument 1 is written, and not by --check {folder}/scale.cu:scale"
     assert names.startswith(f"--check {folder}/add.cu:add: argument 'out': is no array of the kernel; it has 0 (total)")
     ways = "return the outputs, or write them to its arguments"
-    said = {
+    endings = {
         "nothing is returned": f"nothing: returns and writes nothing; {ways}",
         "reference raises": "raises: ValueError: line after line",
         "reference takes one": "one: TypeError: one() takes 1 positional argument but 3 were given",
     }
-    for name, ending in said.items():
+    for name, ending in endings.items():
         assert rows[name]["reason"] == f"--check {folder}/mine.py:{ending}"
     assert rows["text is returned"]["reason"] == "argument 0: the reference is of type <U4, the output float32"
     assert three == f"--check {folder}/mine.py:three: returns 3 arrays; the kernel writes 1"

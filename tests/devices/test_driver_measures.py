@@ -307,18 +307,18 @@ def test_random_requests_are_counted(fake_driver: FakeDriver, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reasons"),
     [
         ({"throttled_from": 2, "throttled_to": 2}, "none"),  # once, after the first batch of samples
         ({}, "hw_slowdown"),
     ],
 )
 def test_samples_under_throttling_are_taken_again_or_the_row_says_so(
-    fake_driver: FakeDriver, settings: dict[str, int], told: str
+    fake_driver: FakeDriver, settings: dict[str, int], reasons: str
 ) -> None:
     out, _ = ended(fake_driver(*MEMCPY, "--n", "40", throttled=0x8, **settings))
     (row,) = records(out)
-    assert (row["status"], row["throttle_reasons"]) == ("ok", told)
+    assert (row["status"], row["throttle_reasons"]) == ("ok", reasons)
     assert int(row["samples"]) >= 3
     assert int(row["samples_discarded"]) > 0
 

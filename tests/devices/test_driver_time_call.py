@@ -138,17 +138,17 @@ def test_what_is_not_compared_is_told_and_mistakes_fail_without_a_traceback(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("-n", "2", "--smembench-output", "runs"), "--smembench-output: goes without processes of pytest-xdist"),
         (("--smembench-output", __file__), "test_driver_time_call.py: is no folder; give one"),
         (("--smembench-compare", "nowhere"), "--smembench-compare nowhere: there is no such run"),
     ],
 )
-def test_options_that_cannot_be_met_are_refused_at_once(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+def test_options_that_cannot_be_met_are_refused_at_once(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
-    assert (ran.returncode, said in ran.stderr) == (4, True), ran.stderr
+    assert (ran.returncode, message in ran.stderr) == (4, True), ran.stderr
 
 
 def test_without_a_gpu_tests_are_skipped_and_the_plugin_imports_nothing_heavy(tmp_path: Path) -> None:

@@ -55,15 +55,15 @@ def test_neither_infinities_nor_large_numbers_hide_a_difference(wanted: list[flo
 
 
 @pytest.mark.parametrize(
-    ("wanted", "result", "said"),
+    ("wanted", "result", "text"),
     [
         (np.array([1 + 5j, 1]), np.ones(2, np.float32), "the reference is of type complex128, the output float32"),
         (np.array([None, None]), np.ones(2, np.float32), "the reference is of type object"),
         (np.zeros(2, "i4,f4"), np.zeros(2, "i4,f4"), "its elements are structures"),
     ],
 )
-def test_types_that_do_not_compare_are_told(wanted: Any, result: Any, said: str) -> None:
-    assert why_wrong(wanted, result).startswith(f"argument 0: {said}")
+def test_types_that_do_not_compare_are_told(wanted: Any, result: Any, text: str) -> None:
+    assert why_wrong(wanted, result).startswith(f"argument 0: {text}")
 
 
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "float32", "complex64"])
@@ -126,7 +126,7 @@ def test_a_reference_finds_what_launches_find() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "argument", "said"),
+    ("kind", "size", "argument", "text"),
     [
         ("f32", 4, np.int32(3), "is of type f32, not int32; write float32 3"),
         ("bf16", 2, 1.5, "x: is of type bf16; give a whole number, or float16 1.5 or bfloat16 1.5 if it is a float"),
@@ -136,13 +136,13 @@ def test_a_reference_finds_what_launches_find() -> None:
         ("u32", 4, np.int64(3), "has 4 bytes; int64 has 8"),
     ],
 )
-def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: Any, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
         scalar_bytes(Parameter("x", kind, size), argument)
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "argument", "said"),
+    ("kind", "size", "argument", "text"),
     [
         ("b32", 4, 2, "2 is passed as int32: if it is a float to the kernel, write 'float32 2'"),
         ("b64", 8, -1, "-1 is passed as int64: if it is a float to the kernel, write 'float64 -1'"),
@@ -155,9 +155,9 @@ def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: 
     ],
 )
 def test_of_a_number_without_a_type_it_is_told_what_it_is_passed_as(
-    kind: str, size: int, argument: Any, said: str
+    kind: str, size: int, argument: Any, text: str
 ) -> None:
-    assert untyped(Parameter("x", kind, size), argument) == said
+    assert untyped(Parameter("x", kind, size), argument) == text
 
 
 def test_a_half_is_two_bytes() -> None:

@@ -43,12 +43,12 @@ def test_waiting_says_for_whom_and_gets_it_in_the_end(uuid: str) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
 def test_all_users_of_a_host_share_it_and_a_killed_holder_loses_it(uuid: str) -> None:
-    ready, told = os.pipe()
+    ready, signalled = os.pipe()
     holder = os.fork()
     if holder == 0:
         os.setuid(pwd.getpwnam("nobody").pw_uid)
         with device_lock(uuid):
-            os.write(told, b"held")
+            os.write(signalled, b"held")
             signal.pause()
     try:
         assert os.read(ready, 4) == b"held"
@@ -76,8 +76,8 @@ def test_in_a_container_wait_says_that_other_containers_are_not_waited_for(
 ) -> None:
     new_network = "import ctypes\nassert ctypes.CDLL(None).unshare(0x40000000) == 0\n"
     (tmp_path / "sitecustomize.py").write_text(new_network)
-    said = "runs outside of this container are neither seen nor waited for"
+    note = "runs outside of this container are neither seen nor waited for"
     command = ["smembench", "transpose", "--device", "cuda", "--n", "16", "--kernel", "memcpy", *FEW]
     for options, lines in ((["--wait"], 1), ([], 0)):
         _, err = ended(fake_driver(*command, *options, site=tmp_path))
-        assert err.count(said) == lines
+        assert err.count(note) == lines

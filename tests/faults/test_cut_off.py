@@ -199,8 +199,8 @@ def test_time_in_which_the_program_was_stopped_is_no_timeout(config: Path, tmp_p
     time.sleep(4)
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
     assert {row["status"] for row in table(run_folder(root), "cases.csv")} == {"ok"}
 
 
@@ -209,10 +209,10 @@ def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_
     process = start(config, "--output", root)
     folder = wait_for_trials(root, 1).parent
     shutil.rmtree(folder)
-    _, said = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert f"{folder} was removed meanwhile, with what was measured" in said.splitlines()[-1]
-    assert "resume" not in said
+    assert f"{folder} was removed meanwhile, with what was measured" in err.splitlines()[-1]
+    assert "resume" not in err
 
 
 def test_without_a_working_directory_nothing_is_measured_and_one_line_says_so(tmp_path: Path) -> None:

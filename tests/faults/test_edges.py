@@ -69,7 +69,7 @@ def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: st
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "said"),
+    ("command", "code", "message"),
     [
         ("list >&-", 1, LOST),
         ("--version >&-", 1, LOST),
@@ -78,11 +78,11 @@ def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: st
         ("list | true", 0, ""),
     ],
 )
-def test_what_a_closed_stdout_loses_is_one_line_and_a_closed_pipe_none(command: str, code: int, said: str) -> None:
+def test_what_a_closed_stdout_loses_is_one_line_and_a_closed_pipe_none(command: str, code: int, message: str) -> None:
     arguments, pipe, reader = command.partition(" | ")
     line = f"set -o pipefail; {sys.executable} -m smembench {arguments}{pipe}{reader}"
     ran = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, cwd=ROOT)
-    assert (ran.returncode, ran.stderr) == (code, said)
+    assert (ran.returncode, ran.stderr) == (code, message)
 
 
 BEGINS = "import os, smembench.__main__; os.kill(os.getpid(), 2)"
@@ -170,9 +170,9 @@ def test_a_night_whose_stdout_is_full_or_not_read_is_compared(tmp_path: Path, pr
         ran = subprocess.run(
             ["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
         )
-        told = (tmp_path / "told").read_text().splitlines()
-        assert len(told) == count
-        verdict = json.loads(told[-1])["exit_code"]  # a busy host may make the second night slower
+        lines = (tmp_path / "told").read_text().splitlines()
+        assert len(lines) == count
+        verdict = json.loads(lines[-1])["exit_code"]  # a busy host may make the second night slower
         assert ran.returncode == (verdict or lost), ran.stderr
         assert ran.stderr.endswith(FULL) is (verdict < lost)
         assert len(list(tmp_path.glob("results/*/summary.md"))) == count

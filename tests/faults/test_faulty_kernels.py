@@ -40,10 +40,10 @@ def test_every_fault_is_a_row_and_the_others_are_measured(program: Program) -> N
     flags = ("--kernel", kernels, "--timeout", 5, "--csv", "-")
     run = program("transpose", *QUICK, *flags, SMEMBENCH_KERNELS=FAULTS)
     rows = {row["kernel"]: row for row in records(run.stdout)}
-    said = " ".join(run.stderr.split())
+    screen = " ".join(run.stderr.split())
     assert run.returncode == 1
     assert_failed(rows, EXPECTED)
-    assert [fault for fault, (status, _) in EXPECTED.items() if f"{fault}: {status}" not in said] == []
+    assert [fault for fault, (status, _) in EXPECTED.items() if f"{fault}: {status}" not in screen] == []
     assert {name for name, row in rows.items() if row["status"] == "ok"} == {"memcpy", "declares"}
     assert int(rows["declares"]["rounds"]) >= 2
     assert "Traceback" not in run.stderr

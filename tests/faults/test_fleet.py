@@ -102,7 +102,7 @@ def below(pid: int) -> list[int]:
 def measuring(pid: int) -> dict[str, int]:
     """The processes below one that measure a device each, by its folder's name."""
     result = {one: words(one).split(b"\0") for one in below(pid)}
-    return {Path(said[said.index(CHILD) + 1].decode()).name: one for one, said in result.items() if CHILD in said}
+    return {Path(line[line.index(CHILD) + 1].decode()).name: one for one, line in result.items() if CHILD in line}
 
 
 def reached(process: Forked, root: Path, ends: str) -> int:
@@ -427,4 +427,4 @@ def test_kills_and_hangs_at_random_moments_lose_nothing(config: Path, tmp_path: 
 def orphans(root: Path) -> list[int]:
     """Processes that measure into a folder whose fleet is gone."""
     result = ((int(path.name), words(int(path.name))) for path in Path("/proc").glob("[0-9]*"))
-    return [pid for pid, said in result if CHILD in said and bytes(root) in said]
+    return [pid for pid, command in result if CHILD in command and bytes(root) in command]
