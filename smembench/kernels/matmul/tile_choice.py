@@ -39,13 +39,13 @@ OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
 SLOWDOWN = 1.08
 """Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
-PAIR_CYCLES, CLUSTER_CYCLES, SENT = 1500, 500, 11
+PAIR_CYCLES, CLUSTER_CYCLES, EXCHANGE_BYTES = 1500, 500, 11
 """Cycles that sharing adds to a launch of wgmmaClustered, and a cluster to a wave of fewRowsClustered; bytes of sums
 that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
-AGAIN = 0.3
-"""Share of B that comes from memory again for each tile of fewRowsClustered below the first."""
+REREAD = 0.3
+"""Share of B that is read from memory again for each tile of fewRowsClustered below the first."""
 
 ALL_ROWS = 224 * 1024 // ROW_BYTES
 """Of stages and buffers."""
@@ -154,9 +154,9 @@ class Form(NamedTuple):
 
     def cycles(self, case: Case) -> float:
         """Estimated cycles, with those that a cluster adds to a wave, and those of reading B for more than one tile."""
-        added = CLUSTER_CYCLES + self.sent / SENT if self.cluster > 1 else 0
-        again = AGAIN * (self.tile.grid(case)[1] - 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
-        return cycles(self.tile, case, self.split) + self.waves(case) * added + again
+        added = CLUSTER_CYCLES + self.sent / EXCHANGE_BYTES if self.cluster > 1 else 0
+        reread = REREAD * (self.tile.grid(case)[1] - 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
+        return cycles(self.tile, case, self.split) + self.waves(case) * added + reread
 
 
 def fewest(tiles: int, most: int) -> int:

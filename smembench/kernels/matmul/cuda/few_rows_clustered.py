@@ -1,6 +1,6 @@
 """fewRowsClustered: wgmmaSpecialized for products of few rows, in tiles that occupy nearly all multiprocessors at once.
 
-What takes time is to read B, and to hand out A, which each block needs whole.
+Reading B takes the time, and so does copying A, which every block needs whole.
 
 1. A tile has any multiple of 8 columns, so that one wave of blocks takes all of them, and as many rows as A needs: the
    rows up to 64 that ``wgmma`` multiplies beside them are whatever follows in shared memory, and are not written.
@@ -83,7 +83,7 @@ def form_of(case: Case) -> Form:
 def _forms(case: Case) -> Iterator[Form]:
     most = ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
     for split, shared in ((1, 1),) if SIMULATED else CLUSTERS:
-        heights = {_multiple(ceil_div(case.m, shared * down), EIGHT) for down in _counts(case.m, shared)}
+        heights = {EIGHT * ceil_div(case.m, EIGHT * shared * down) for down in _counts(case.m, shared)}
         for rows in heights if split <= most else ():
             down = ceil_div(case.m, shared * rows)
             least = max(-rows % ROWS, ROWS if split * shared == 1 else EIGHT)  # narrow tiles are better split
@@ -97,7 +97,7 @@ def _forms(case: Case) -> Iterator[Form]:
 
 
 def _counts(m: int, shared: int) -> set[int]:
-    """Of tiles, or pairs of them, below each other: the fewest, and for lower tiles up to four times as many."""
+    """Numbers of tiles, or pairs of them, below each other: the fewest, and up to four times as many."""
     fewest = ceil_div(m, shared * MOST_ROWS)
     return {fewest * factor for factor in (1, 2, 4)}
 
@@ -106,12 +106,8 @@ def _widths(case: Case, least: int, at_once: int, shared: int) -> set[int]:
     """Columns of a tile, ``least`` or more: as many as one wave or two call for, and others."""
     step = PIECE_BYTES // ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else EIGHT * shared
     fitting = (ceil_div(case.n, waves * at_once) for waves in (1, 2) if at_once)
-    widths = {_multiple(max(columns, least), step) for columns in (*fitting, *WIDTHS)}
+    widths = {step * ceil_div(max(columns, least), step) for columns in (*fitting, *WIDTHS)}
     return {columns for columns in widths if columns <= MOST_COLUMNS}
-
-
-def _multiple(number: int, step: int) -> int:
-    return ceil_div(number, step) * step
 
 
 def filled(tile: Tile, split: int, memory: int = SHARED_BYTES) -> Form:
@@ -129,9 +125,9 @@ def build(case: Case) -> NumbaKernel:
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     shared, consumers, elements = tile.shared, tile.consumers, tile.elements
     copy, multiply, after = copying(tile), products_of(tile), next_state(stage_count)
-    parts, others, adding = sums // PART, split - 1, consumers * GROUP
+    parts, others, workers = sums // PART, split - 1, consumers * GROUP
     own_parts = ceil_div(parts, split)
-    own_sums, part_bytes = own_parts * PART, others * adding * PART * 4
+    own_sums, part_bytes = own_parts * PART, others * workers * PART * 4
     received = max(1, form.sent // 4)
     store = store_pair(produced(case.dtype))
 
@@ -216,7 +212,7 @@ def build(case: Case) -> NumbaKernel:
                     to = i % split
                     if to != rank:
                         block = (rank + (others - to)) % split  # this one, among those that send there
-                        at = ((block * own_parts + uint32(i // split)) * adding + worker) * PART
+                        at = ((block * own_parts + uint32(i // split)) * workers + worker) * PART
                         send_vector(accumulators, i * PART, of_others, at, complete, 0, uint32(to))
             for i in range(parts):
                 if i % split == share:
@@ -226,7 +222,7 @@ def build(case: Case) -> NumbaKernel:
                 wait_for_phase(complete, 0, uint32(0))
                 for block in range(others):
                     for i in range(own_parts):
-                        added = load_vector(of_others, ((block * own_parts + i) * adding + worker) * PART)
+                        added = load_vector(of_others, ((block * own_parts + i) * workers + worker) * PART)
                         for j in range(PART):
                             own[i * PART + j] += added[j]
             lane = thread % WARP
