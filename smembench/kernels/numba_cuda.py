@@ -173,6 +173,14 @@ PRIVATE: tuple[Private, ...] = (
         )
     ),
     *(Private(f"{_CONTEXT}.{method}", *_EMITS) for method in ("get_value_type", "get_data_type", "get_dummy_value")),
+    *(
+        Private(f"numba.cuda.{name}", "tensor maps as parameters", "no kernel that copies by the TMA compiles")
+        for name in (
+            "extending.models.PrimitiveModel",
+            "extending.register_model",
+            "cgutils.get_or_insert_named_metadata",
+        )
+    ),
     Private("numba.cuda.typing.templates.CallableTemplate", "types of intrinsics", "no intrinsic compiles"),
     Private("numba.cuda.typing.typeof.typeof_impl", "a function's type is its _numba_type_", "no intrinsic compiles"),
     Private("numba.cuda.typing.templates.AbstractTemplate", *_RULE),

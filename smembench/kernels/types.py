@@ -5,7 +5,7 @@ A NamedTuple compiles to the same instructions as its fields.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeAlias, overload
+from typing import Any, NamedTuple, Protocol, TypeAlias, overload
 
 Index: TypeAlias = int
 """A position, a length or a thread's number: ``uint32`` in a kernel, ``uint64`` where it says so (see unsigned.py)."""
@@ -15,6 +15,9 @@ Scalar: TypeAlias = float
 
 Vector: TypeAlias = tuple[Scalar, ...]
 """Elements that one access loads or stores."""
+
+Map: TypeAlias = Any
+"""A tensor map among a launch's parameters, by which the TMA copies tiles of a matrix (intrinsics/bulk_copy.py)."""
 
 
 class Array(Protocol):

@@ -89,6 +89,8 @@ class Loaded(Compiled[G]):
         """A launch with the arrays, then the scalars, then the tensor maps."""
         from cuda.core import LaunchConfig, Stream, launch
 
+        if program.tensor_maps:
+            return self._mapped(program, stream, scalars)
         queue, kernel, passed = Stream.from_handle(stream), self._kernel, self._passed
         dynamic_bytes = program.dynamic_bytes + self._dynamic_bytes
         self._allow(dynamic_bytes)
@@ -96,8 +98,26 @@ class Loaded(Compiled[G]):
 
         def enqueue(*arrays: Any) -> None:
             addresses = (argument for array in arrays for argument in passed(array))
-            maps = self._maps.addresses(program.tensor_maps, arrays)
-            launch(queue, config, kernel, *addresses, *scalars, *maps, *self._last)
+            launch(queue, config, kernel, *addresses, *scalars, *self._last)
+
+        return enqueue
+
+    def _mapped(self, program: G, stream: int, scalars: Sequence[np.uint32]) -> Callable[..., Any]:
+        """The same by the bytes of all parameters, made once per arrays: cuda.core's launch takes no tensor map."""
+        ready: dict[tuple[int, ...], Callable[[], Any]] = {}
+
+        def enqueue(*arrays: Any) -> None:
+            places = tuple(int(array.address) for array in arrays)
+            if places not in ready:
+                words = [word.to_bytes(8, "little") for array in arrays for word in self._passed(array)]
+                ready[places] = self.with_bytes(
+                    stream,
+                    (program.grid, program.block, (program.cluster,) if program.cluster > 1 else ()),
+                    [*words, *(scalar.tobytes() for scalar in scalars), *self._maps.of(program.tensor_maps, arrays)],
+                    shared_bytes=program.dynamic_bytes,
+                    cooperative=False,
+                )
+            ready[places]()
 
         return enqueue
 

@@ -130,12 +130,13 @@ def by_llvm_alone(kernel: str) -> bool:
 
 
 def _signature(case: Case, program: NumbaKernel) -> tuple[Any, ...]:
-    """Numba's types of a kernel's arguments: the problem's arrays, then its scalars."""
-    from smembench.kernels.numba_cuda import number, uint32, uint64
+    """Numba's types of a kernel's arguments: the problem's arrays, its scalars, then its tensor maps."""
+    from smembench.kernels.intrinsics.declaration import TENSOR_MAP
+    from smembench.kernels.numba_cuda import number, uint32
 
     problem = PROBLEMS[case.problem]
     arrays = (number(dtype)[::1] for dtype in problem.array_types(case))
-    return (*arrays, *[uint32] * len(problem.scalars(case)), *[uint64] * len(program.tensor_maps))
+    return (*arrays, *[uint32] * len(problem.scalars(case)), *[TENSOR_MAP] * len(program.tensor_maps))
 
 
 def link(code: bytes, arch: str, *, at_link_time: bool, max_registers: int | None = None) -> tuple[str, bytes]:

@@ -60,8 +60,10 @@ def compiled(case: Case, program: NumbaKernel, capability: str) -> bytes:
     major, minor = capability.split(".")
     problem = PROBLEMS[case.problem]
     arrays = [getattr(types, carried(dtype))[::1] for dtype in problem.array_types(case)]
-    addresses = [types.uint64] * len(program.tensor_maps)
-    signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)), *addresses)
+    # Not types.CUTensorMap, since both functions change the type that they are given.
+    tensor_map = types.grid_constant(types.alignas(types.byval_ptr(types.CUTensorMapStorage), 64))
+    maps = [tensor_map] * len(program.tensor_maps)
+    signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)), *maps)
     compile_cubin = private("numba_cuda_mlir.compiler.compile_cubin")
     refusals = (
         private("numba_cuda_mlir.errors.InternalCompilerError"),

@@ -14,12 +14,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
+from smembench.launches.tensor_map_argument import MAP_BYTES
 from smembench.toolchains.llvm import in_a_fork, in_place_of_nvvm
+
+_MAP_ALIGNMENT = 64
+"""Bytes to whose multiples a tensor map is aligned (CUDA driver API, "CUtensorMap")."""
 
 
 def compiled(
@@ -82,6 +86,7 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
         cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
         lowerings = list(definitions())
         context.insert_func_defn(lowerings)
+        _maps_by_value()
         function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
         identity._unique_ids = count(function)
         usual = cudaimpl._generic_array
@@ -94,6 +99,45 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
             cudaimpl._generic_array = usual
             for _, function, _ in lowerings:
                 context._defns.pop(function, None)
+
+
+@cache
+def _maps_by_value() -> None:
+    """Let Numba compile parameters that are tensor maps as CUDA C does ``const __grid_constant__ CUtensorMap``.
+
+    The TMA then reads them where the launch put them; of maps in global memory each block would wait for a fence first.
+    """
+    from llvmlite import ir
+    from llvmlite.ir.values import ArgumentAttributes
+
+    from smembench.kernels.intrinsics.declaration import TensorMapType
+    from smembench.kernels.numba_cuda import private
+
+    models, cgutils = private("numba.cuda.extending.models"), private("numba.cuda.cgutils")
+
+    class Attributes(ArgumentAttributes):  # type: ignore[misc]
+        def _expand(self, name: str, kind: Any) -> Any:
+            """Leave the type out where pointers have types, as in LLVM 7, which NVVM reads."""
+            return name if ir.types.ir_layer_typed_pointers_enabled else super()._expand(name, kind)
+
+    class ByValue(models.PrimitiveModel):  # type: ignore[misc,name-defined]
+        def __init__(self, manager: Any, kind: Any) -> None:
+            super().__init__(manager, kind, ir.ArrayType(ir.IntType(64), MAP_BYTES // 8).as_pointer())
+
+        def from_argument(self, builder: Any, value: Any) -> Any:
+            """Mark a parameter; its value is its address."""
+            value.attributes = Attributes(("byval",))
+            value.attributes.align = _MAP_ALIGNMENT
+            function, module = value.parent, value.parent.module
+            # The first parameter is that of the result, which Numba takes away; NVVM counts the others from 1.
+            maps = [place for place, other in enumerate(function.args) if other.type == value.type]
+            if function.args[maps[0]] is value:
+                places = module.add_metadata([ir.Constant(ir.IntType(32), place) for place in maps])
+                marked = module.add_metadata((function, "grid_constant", places))
+                cgutils.get_or_insert_named_metadata(module, "nvvm.annotations").add(marked)
+            return value
+
+    private("numba.cuda.extending.register_model")(TensorMapType)(ByValue)
 
 
 def _named_by_shape(make: Callable[..., Any], context: Any, builder: Any, **array: Any) -> Any:

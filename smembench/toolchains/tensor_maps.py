@@ -14,26 +14,16 @@ _TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
 class Maps:
     """The tensor maps of a kernel's launches.
 
-    They lie in global memory, each encoded once per address of its array. Copies of arrays have memory there while
-    the kernel lives, one per array and size.
+    Copies of arrays have memory here while the kernel lives, one per array and size.
     """
 
     def __init__(self) -> None:
-        self._maps: dict[tuple[TensorMap, int], Any] = {}
         self._copies: dict[tuple[int, int], Any] = {}
 
-    def addresses(self, described: Sequence[TensorMap], arrays: Sequence[Any]) -> Sequence[int]:
-        """The addresses of the maps of these arrays; encodes and copies new ones, before any capture."""
-        from smembench.kernels.device_memory import to_device
-
-        places = []
-        for tensor_map in described:
-            array = self._copy(tensor_map, arrays[tensor_map.array]) if tensor_map.copied else arrays[tensor_map.array]
-            key = (tensor_map, int(array.address))
-            if key not in self._maps:
-                self._maps[key] = to_device(encoded(tensor_map, key[1], array.dtype.itemsize))
-            places.append(int(self._maps[key].address))
-        return places
+    def of(self, described: Sequence[TensorMap], arrays: Sequence[Any]) -> list[bytes]:
+        """The maps of these arrays, as parameters of a launch."""
+        pairs = [(one, self._copy(one, arrays[one.array]) if one.copied else arrays[one.array]) for one in described]
+        return [encoded(one, int(array.address), array.dtype.itemsize).tobytes() for one, array in pairs]
 
     def _copy(self, described: TensorMap, array: Any) -> Any:
         """Memory for a copy of an array with the map's rows and stride."""

@@ -367,7 +367,8 @@ static std::function<void()> host_form(CUfunction function, const CUlaunchConfig
         if (!named || kernel->block_x != launch.blockDimX || kernel->block_y != launch.blockDimY)
             continue;
         const Passed array = passed_to(*kernel, parameters_of(function->library->image, name));
-        std::vector<void *> arrays;  // and the maps
+        std::vector<void *> arrays;
+        std::vector<CUtensorMap> maps;
         std::vector<unsigned> scalars;
         for (unsigned i = 0; i < kernel->arrays; ++i)
             arrays.push_back(*(void **)parameters[i * array.parameters + array.data]);
@@ -375,11 +376,14 @@ static std::function<void()> host_form(CUfunction function, const CUlaunchConfig
         for (unsigned i = 0; i < kernel->scalars; ++i)
             scalars.push_back(*(unsigned *)behind[i]);
         for (unsigned i = 0; i < kernel->maps; ++i)
-            arrays.push_back(*(void **)behind[kernel->scalars + i]);
+            maps.push_back(*(CUtensorMap *)behind[kernel->scalars + i]);
         return [=, library = function->library]() mutable {
             for (const auto &[variable, bytes] : library->variables)  // such a module has the one
                 std::memcpy(kernel->constant, bytes.data(), std::min(bytes.size(), kernel->constant_bytes));
-            kernel->run(launch.gridDimX, launch.gridDimY, arrays.data(), scalars.data());
+            std::vector<void *> passed = arrays;
+            for (CUtensorMap &map : maps)
+                passed.push_back(&map);
+            kernel->run(launch.gridDimX, launch.gridDimY, passed.data(), scalars.data());
         };
     }
     return [] {};

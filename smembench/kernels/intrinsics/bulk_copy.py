@@ -20,7 +20,7 @@ import numpy as np
 from smembench.kernels.intrinsics.declaration import INTEGER, MAP, SHARED, Ptx
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device
 from smembench.kernels.program import MAPPED_ROW_BYTES
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,14 +47,9 @@ def publish_barriers() -> None:
     """``fence.mbarrier_init``: make new barriers visible to copies; before the block's next ``cuda.syncthreads``."""
 
 
-@Ptx("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", MAP)
-def acquire_map(source: Any) -> None:
-    """Make a tensor map that the host wrote visible to copies; for the thread that starts them, before the first."""
-
-
 @Ptx("prefetch.tensormap [$0];", MAP)
-def prefetch_map(source: Any) -> None:
-    """Fetch a tensor map before its first use; after ``acquire_map`` of others, which would wait for it."""
+def prefetch_map(source: Map) -> None:
+    """``prefetch.tensormap``: fetch a tensor map before its first use."""
 
 
 @Ptx("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", SHARED, INTEGER)
@@ -83,7 +78,7 @@ def wait_for_phase(barriers: Array, index: Index, phase: Index) -> None:
 
 
 @Ptx(COPY, *COPY_OPERANDS)
-def start_copy(tile: Any, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index) -> None:
+def start_copy(tile: Any, place: Index, source: Map, column: Index, row: Index, barriers: Array, index: Index) -> None:
     """``cp.async.bulk.tensor``: start to copy the tile at (row, column) of a tensor map's matrix to shared memory.
 
     Args:

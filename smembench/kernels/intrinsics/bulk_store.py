@@ -11,11 +11,10 @@ In the simulator a tile is written when its thread waits for that (``deferred``)
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from smembench.kernels.intrinsics.declaration import INTEGER, LITERAL, MAP, SHARED, Ptx
 from smembench.kernels.intrinsics.deferred import Groups
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Map
 
 _STORES = Groups("the TMA")
 
@@ -30,7 +29,7 @@ def publish_tile() -> None:
 
 
 @Ptx(STORE, *STORE_OPERANDS)
-def start_store(target: Any, column: Index, row: Index, tile: Array, place: Index) -> None:
+def start_store(target: Map, column: Index, row: Index, tile: Array, place: Index) -> None:
     """``cp.async.bulk.tensor``: start to write a tile in shared memory to (row, column) of a mapped matrix."""
     _STORES.start(lambda: (target.taken(tile[place:]),), partial(target.write, int(row), int(column)))
 

@@ -9,12 +9,10 @@ In the simulator, which runs one block after another, a cluster is a single bloc
 
 from __future__ import annotations
 
-from typing import Any
-
 from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, arrive, complete_bytes, start_copy
 from smembench.kernels.intrinsics.declaration import INTEGER, SHARED, Ptx, loaded
 from smembench.kernels.numba_cuda import cuda
-from smembench.kernels.types import Array, Index
+from smembench.kernels.types import Array, Index, Map
 
 _MASKED = COPY.replace("::bytes", "::bytes.multicast::cluster").replace("[$4]", "[$4], mask")
 _TO_ALL = (
@@ -39,7 +37,7 @@ def meet_cluster() -> None:
 
 @Ptx(_TO_ALL, *COPY_OPERANDS)
 def start_copy_to_all(
-    tile: Array, place: Index, source: Any, column: Index, row: Index, barriers: Array, index: Index
+    tile: Array, place: Index, source: Map, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:
     """Multicast: ``bulk_copy.start_copy`` to the same place in all blocks of the cluster, each with its own barrier."""
     start_copy(tile, place, source, column, row, barriers, index)

@@ -30,6 +30,13 @@ BYTES = 16
 """Bytes of a vector, the most per thread and instruction (PTX ISA, ``ld``)."""
 
 
+class TensorMapType(types.Type):  # type: ignore[misc]
+    """The type of a parameter that is a tensor map: 128 bytes, which a kernel has by their address."""
+
+
+TENSOR_MAP = TensorMapType("CUtensorMap")
+
+
 class Operand(NamedTuple):
     """The operand for a ``$n`` of PTX text, or for one per register.
 
@@ -62,7 +69,7 @@ ARRAY = Operand("pointer", (types.Array,))
 """The address of an array in global memory."""
 VALUE = Operand("unchanged", (types.Number,))
 """A number, in a register of its type."""
-MAP = Operand("unchanged", (types.Integer,))
+MAP = Operand("unchanged", (TensorMapType,))
 """The address of a tensor map."""
 INTEGER = Operand("narrow", (types.Integer,))
 """An integer, cut to 32 bits."""

@@ -46,7 +46,9 @@ GROUP_BARRIER = "syncgroup"
 """The name of a group's barrier in the simulator's ``cuda``."""
 
 _PRODUCTS, _SUMS = Groups("the tensor cores"), InFlight()
-_OWN_GROUP = f"{{ .reg .u32 g; mov.u32 g, %tid.x; div.u32 g, g, {GROUP}; shfl.sync.idx.b32 $0, g, 0, 31, -1; }}"
+_OWN_GROUP = (
+    f"{{ .reg .u32 g; mov.u32 g, %tid.x; shr.u32 g, g, {GROUP.bit_length() - 1}; shfl.sync.idx.b32 $0, g, 0, 31, -1; }}"
+)
 _FORMATS = {"float16": "f16", "bfloat16": "bf16", TF32: "tf32", FLOAT8: "e4m3"}
 
 

@@ -19,7 +19,7 @@ from smembench.kernels.intrinsics.rows_apart import copying_rows, storing_rows
 from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
 from smembench.kernels.matmul.warp_groups import BUFFERS, Member, Stages, Tile, placing
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, int64, uint32
-from smembench.kernels.types import Array, Index, Place
+from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import BY_ROWS
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
@@ -62,7 +62,7 @@ def copying(tile: Tile) -> DeviceFunction:
     part_bytes = part_columns * ROW_BYTES
     start_part, start_rows = start_copy_to_all if cluster > 1 else start_copy, copying_rows(tile.apart)
 
-    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, end: Place) -> None:
+    def copy(stages: Stages, stage: Index, a_map: Map, b_map: Map, place: Place, k0: Index, end: Place) -> None:
         at, width = stage * elements, min(uint32(columns), end.col - place.col)
         of_a = uint32(bytes_of_a) if place.row < end.row else uint32(0)
         of_b = (width + (part_columns - 1)) // part_columns * part_bytes
@@ -97,7 +97,7 @@ def storing(tile: Tile) -> DeviceFunction:
     fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
 
     def half(first: int) -> DeviceFunction:
-        def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+        def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
             for part in range(first, first + down):
                 at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
                 fill(shared, at, accumulators, part * (height // 2), member.thread)
@@ -116,7 +116,7 @@ def storing(tile: Tile) -> DeviceFunction:
 
     left, right, halves = half(0), half(down), tile.column_parts
 
-    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         col = place.col + member.group * (halves * ROWS)
         left(shared, accumulators, c_map, Place(place.row, col), member)
         if halves > 1:

@@ -16,7 +16,7 @@ from smembench.kernels.intrinsics.operands import depth_of
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, products
 from smembench.kernels.numba_cuda import DeviceFunction, device, uint32
 from smembench.kernels.program import TensorMap
-from smembench.kernels.types import Array, Index, Place
+from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS
@@ -160,7 +160,7 @@ def copies(tile: Tile) -> DeviceFunction:
     rows, by_rows = tile.rows, tile.b_layout == BY_ROWS
     piece = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns
 
-    def copy(stages: Stages, stage: Index, a_map: Index, b_map: Index, place: Place, k0: Index, n: Index) -> None:
+    def copy(stages: Stages, stage: Index, a_map: Map, b_map: Map, place: Place, k0: Index, n: Index) -> None:
         at, width = stage * elements, min(uint32(columns), n - place.col) if piece < columns else uint32(columns)
         expect_bytes(stages.full, stage, (rows + (width + (piece - 1)) // piece * piece) * ROW_BYTES)
         start_copy(stages.tiles, at, a_map, k0, place.row, stages.full, stage)

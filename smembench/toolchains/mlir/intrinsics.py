@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from smembench.kernels.intrinsics.declaration import Intrinsic, types
+from smembench.kernels.intrinsics.declaration import TENSOR_MAP, Intrinsic, types
 from smembench.kernels.intrinsics.lowering import lower
 from smembench.kernels.numba_cuda import private
 
@@ -70,10 +70,12 @@ def lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> N
 
 
 def ours(kind: Any) -> Any:
-    """Numba's type of the same name; an undefined one, which no intrinsic takes, for others."""
+    """Numba's type of the same name, or of a tensor map; an undefined one, which no intrinsic takes, for others."""
     if hasattr(kind, "literal_value"):
         return types.literal(kind.literal_value)
     name = type(kind).__name__
+    if name == "ByValPointerType":
+        return TENSOR_MAP
     if name == "Array":
         return types.Array(ours(kind.dtype), kind.ndim, kind.layout)
     if name == "UniTuple":
@@ -94,9 +96,11 @@ def _theirs(kind: Any) -> Any:
 
 
 def value_of(kind: Any, given: Any) -> Any:
-    """An argument for the builder: arrays and literals as they are, numbers in registers of their type."""
+    """An argument for the builder: arrays and literals as they are, numbers in registers, tensor maps by address."""
     if isinstance(kind, types.Array | types.Literal):
         return given
+    if kind == TENSOR_MAP:
+        return Value(given, ir.PointerType())
     if isinstance(kind, types.BaseTuple):
         elements = [*map(value_of, kind, given)]
         return Value(elements, elements)

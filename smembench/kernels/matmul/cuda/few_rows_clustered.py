@@ -23,9 +23,9 @@ from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
-    acquire_map,
     arrive,
     expect_bytes,
+    prefetch_map,
     publish_barriers,
     set_barrier,
     wait_for_phase,
@@ -53,7 +53,7 @@ from smembench.kernels.matmul.tile_choice import AT_ONCE, Form, unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, next_state, products_of
 from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index, Place
+from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
 from smembench.model.hardware import WARP
@@ -142,7 +142,7 @@ def build(case: Case) -> NumbaKernel:
 
     def few_rows_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index,
+        a_map: Map, b_map: Map,
     ) -> None:  # fmt: skip
         # (stages, rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -158,6 +158,8 @@ def build(case: Case) -> NumbaKernel:
         place = Place((cuda.blockIdx.y * shared + rank % shared) * rows, cuda.blockIdx.x // cluster * columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)
                 set_barrier(empty, stage, shared * consumers)
@@ -165,8 +167,6 @@ def build(case: Case) -> NumbaKernel:
                 set_barrier(complete, 0, 1)
                 expect_bytes(complete, 0, (parts + others - rank) // split * part_bytes)
             publish_barriers()
-            acquire_map(b_map)
-            acquire_map(a_map)
         if shared > 1:
             meet_cluster()
         else:
@@ -220,11 +220,12 @@ def build(case: Case) -> NumbaKernel:
                         own[i // split * PART + j] = accumulators[i * PART + j]
             if others > 0:
                 wait_for_phase(complete, 0, uint32(0))
-                for block in range(others):
-                    for i in range(own_parts):
-                        added = load_vector(of_others, ((block * own_parts + i) * workers + worker) * PART)
-                        for j in range(PART):
-                            own[i * PART + j] += added[j]
+                for i in range(own_parts):
+                    if uint32(i * split) + share < parts:
+                        for block in range(others):
+                            added = load_vector(of_others, ((block * own_parts + i) * workers + worker) * PART)
+                            for j in range(PART):
+                                own[i * PART + j] += added[j]
             lane = thread % WARP
             row, col = place.row + worker // WARP * 16 + lane // 4, place.col + lane % 4 * 2
             end_row = min(m, place.row + rows)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from smembench.kernels.intrinsics.bulk_copy import (
     TILE_ALIGNMENT,
-    acquire_map,
+    prefetch_map,
     publish_barriers,
     set_barrier,
     wait_for_phase,
@@ -34,7 +34,7 @@ from smembench.kernels.matmul.tile_choice import unsupported
 from smembench.kernels.matmul.warp_groups import Stages, Tile, copies
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index, Matrix, Place
+from smembench.kernels.types import Array, Index, Map, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
 from smembench.model.hardware import WARP
@@ -63,7 +63,7 @@ def build(case: Case) -> NumbaKernel:
 
     def wgmma(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index,
+        a_map: Map, b_map: Map,
     ) -> None:  # fmt: skip
         # (128 rows of A and then 128 columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -74,10 +74,10 @@ def build(case: Case) -> NumbaKernel:
         thread = cuda.threadIdx.x
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
         if thread == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
             set_barrier(full, 0, 1)  # one thread announces the bytes of a copy; the phase ends when they have come
             publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
         cuda.syncthreads()
         for i in range(sums):
             upper[i] = lower[i] = 0

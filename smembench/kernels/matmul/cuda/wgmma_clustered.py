@@ -17,7 +17,6 @@ from dataclasses import replace
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
-    acquire_map,
     place_in_tile,
     prefetch_map,
     publish_barriers,
@@ -52,7 +51,7 @@ from smembench.kernels.matmul.warp_groups import (
 )
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index, Place
+from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
@@ -104,7 +103,7 @@ def build(case: Case) -> NumbaKernel:
             arrive_at(empty, stage, thread)
 
     @device
-    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         """Start to write a thread's results, as in wgmmaStored; ``shared``: shared memory as elements of C."""
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
         if parts % BUFFERS and lane == 0:
@@ -128,7 +127,7 @@ def build(case: Case) -> NumbaKernel:
 
     def wgmma_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index, c_map: Index,
+        a_map: Map, b_map: Map, c_map: Map,
     ) -> None:  # fmt: skip
         # (stages, rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -141,13 +140,13 @@ def build(case: Case) -> NumbaKernel:
         tiles_down = apart * ((m // apart + (cluster * rows - 1)) // (cluster * rows))
         tiles_across = (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
+            prefetch_map(c_map)
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)
                 set_barrier(empty, stage, cluster * consumers)
             publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
-            prefetch_map(c_map)
         meet_cluster()
         state, pair_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // cluster
         if group == 0:

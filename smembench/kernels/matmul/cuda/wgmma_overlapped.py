@@ -21,7 +21,6 @@ from math import lcm, prod
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
-    acquire_map,
     arrive,
     place_in_tile,
     prefetch_map,
@@ -60,7 +59,7 @@ from smembench.kernels.matmul.warp_groups import (
 )
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index, Place
+from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
@@ -121,7 +120,7 @@ def build(case: Case) -> NumbaKernel:
     def writing(half: int) -> DeviceFunction:
         """Start to write half of a thread's results; ``shared``: shared memory as elements of C."""
 
-        def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+        def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
             lane, warp = member.thread % WARP, member.thread // WARP
             for part in range(half * half_parts, (half + 1) * half_parts):
                 at = begin + (member.group * BUFFERS + part % BUFFERS) * buffer_elements
@@ -145,7 +144,7 @@ def build(case: Case) -> NumbaKernel:
 
     def wgmma_overlapped(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index, c_map: Index,
+        a_map: Map, b_map: Map, c_map: Map,
     ) -> None:  # fmt: skip
         # (stages, 128 rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -157,13 +156,13 @@ def build(case: Case) -> NumbaKernel:
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
+            prefetch_map(c_map)
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)
                 set_barrier(empty, stage, CONSUMERS)
             publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
-            prefetch_map(c_map)
         cuda.syncthreads()
         state, tile_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x
         k = max(k, uint32(least))  # beyond k tiles are zeros

@@ -18,9 +18,9 @@ from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
-    acquire_map,
     arrive,
     place_in_tile,
+    prefetch_map,
     publish_barriers,
     row_bytes_of,
     set_barrier,
@@ -54,7 +54,7 @@ from smembench.kernels.matmul.warp_groups import (
 )
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index, Matrix, Place
+from smembench.kernels.types import Array, Index, Map, Matrix, Place
 from smembench.model.case import BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import WARP
@@ -132,7 +132,7 @@ def build(case: Case) -> NumbaKernel:
 
     def wgmma_packed(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index, a_copy: Index, b_copy: Index,
+        a_map: Map, b_map: Map, a_copy: Map, b_copy: Map,
     ) -> None:  # fmt: skip
         # (stages, 128 rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -150,12 +150,12 @@ def build(case: Case) -> NumbaKernel:
             pack(tiles, Matrix(b, k, n, ldb) if by_rows else Matrix(b, n, k, ldb), b_copy)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
                 set_barrier(empty, stage, CONSUMERS)
             publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
             meet(counts(), cuda.gridDim.x)
         cuda.syncthreads()
         # Stages go round without a break from tile to tile: the producer is ahead while consumers still write.

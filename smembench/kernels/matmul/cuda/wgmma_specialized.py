@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from smembench.kernels.intrinsics.bulk_copy import (
     TILE_ALIGNMENT,
-    acquire_map,
     arrive,
+    prefetch_map,
     publish_barriers,
     set_barrier,
     wait_for_phase,
@@ -36,7 +36,7 @@ from smembench.kernels.matmul.tile_choice import unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, copies, next_state, products_of
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel
-from smembench.kernels.types import Array, Index, Matrix, Place
+from smembench.kernels.types import Array, Index, Map, Matrix, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import NARROW, produced
 from smembench.model.hardware import WARP
@@ -81,7 +81,7 @@ def build(case: Case) -> NumbaKernel:
 
     def wgmma_specialized(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index,
+        a_map: Map, b_map: Map,
     ) -> None:  # fmt: skip
         # (4 stages, 128 rows of A and then 256 columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -92,12 +92,12 @@ def build(case: Case) -> NumbaKernel:
         place = Place(cuda.blockIdx.y * rows, cuda.blockIdx.x * columns)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
                 set_barrier(empty, stage, CONSUMERS)
             publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
         cuda.syncthreads()
         state = PipelineState(uint32(0), uint32(0))
         if group == 0:

@@ -18,7 +18,6 @@ from math import lcm, prod
 
 from smembench.kernels.intrinsics.bulk_copy import (
     TILE_ALIGNMENT,
-    acquire_map,
     arrive,
     place_in_tile,
     prefetch_map,
@@ -55,7 +54,7 @@ from smembench.kernels.matmul.warp_groups import (
 )
 from smembench.kernels.numba_cuda import cuda, device, number, uint32
 from smembench.kernels.program import NumbaKernel, TensorMap
-from smembench.kernels.types import Array, Index, Place
+from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import Case
 from smembench.model.formats import produced
 from smembench.model.hardware import WARP
@@ -103,7 +102,7 @@ def build(case: Case) -> NumbaKernel:
             arrive(empty, stage)
 
     @device
-    def write(shared: Array, accumulators: Array, c_map: Index, place: Place, member: Member) -> None:
+    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         """Start to write a thread's results of the tile at ``place``; ``shared``: shared memory as elements of C."""
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
         if parts % BUFFERS and lane == 0:
@@ -125,7 +124,7 @@ def build(case: Case) -> NumbaKernel:
 
     def wgmma_stored(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,
-        a_map: Index, b_map: Index, c_map: Index,
+        a_map: Map, b_map: Map, c_map: Map,
     ) -> None:  # fmt: skip
         # (stages, 128 rows of A and then columns of B, 128 bytes along k)
         tiles = cuda.shared.array(0, element, alignment=TILE_ALIGNMENT)
@@ -137,13 +136,13 @@ def build(case: Case) -> NumbaKernel:
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         tiles_down, tiles_across = (m + (rows - 1)) // rows, (n + (columns - 1)) // columns
         if cuda.threadIdx.x == 0:
+            prefetch_map(a_map)
+            prefetch_map(b_map)
+            prefetch_map(c_map)
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)  # the thread that copies; the bytes are counted beside
                 set_barrier(empty, stage, CONSUMERS)
             publish_barriers()
-            acquire_map(a_map)
-            acquire_map(b_map)
-            prefetch_map(c_map)
         cuda.syncthreads()
         # Stages go round without a break from tile to tile: the producer is ahead while consumers still write.
         state, tile_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x
