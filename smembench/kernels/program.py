@@ -27,6 +27,8 @@ class _OnGpu:
         return self.inputs == self.output == "device"
 
 
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
+"""Bytes of a tensor map, and to whose multiples it is aligned (CUDA driver API, "CUtensorMap")."""
 MAPPED_ROW_BYTES = 128
 """Bytes of a row of a tile that a tensor map describes, at most."""
 

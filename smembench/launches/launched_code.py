@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smembench.kernels.program import MAP_BYTES
 from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.cuda_file import Named, parameter_names
@@ -17,7 +18,7 @@ from smembench.launches.launch import Launch
 from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes, untyped
 from smembench.launches.ptx_entry import TYPES, entries, entry_named
 from smembench.launches.subject import Arrays, Enqueue, Subject
-from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
+from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.launches.triton_launch import compiled_launch
 from smembench.model.errors import UsageError
 from smembench.model.measurement import Resources

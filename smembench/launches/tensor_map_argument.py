@@ -13,8 +13,6 @@ import numpy as np
 from smembench.model.errors import UsageError
 from smembench.model.formats import element_type
 
-MAP_BYTES = 128
-"""Bytes of a ``CUtensorMap``."""
 _TEXT = re.compile(r"tensormap\(\s*(\w+)\[([\d\s,]+)\]\s*,\s*box\s+([\dxX]+)\s*(?:,\s*swizzle\s+(\d+)\s*)?\)", re.ASCII)
 _FORM = "write tensormap(float16[4096,4096], box 64x128, swizzle 128): the box from the innermost dimension on"
 _MOST_DIMENSIONS, _MOST_IN_BOX, _ALIGNMENT = 5, 256, 16

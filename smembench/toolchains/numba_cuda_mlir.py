@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from smembench.kernels.problems import PROBLEMS
-from smembench.kernels.program import NumbaKernel
+from smembench.kernels.program import MAP_ALIGNMENT, NumbaKernel
 from smembench.model.case import Case
 from smembench.model.formats import carried
 from smembench.model.text import visible
@@ -61,7 +61,7 @@ def compiled(case: Case, program: NumbaKernel, capability: str) -> bytes:
     problem = PROBLEMS[case.problem]
     arrays = [getattr(types, carried(dtype))[::1] for dtype in problem.array_types(case)]
     # Not types.CUTensorMap, since both functions change the type that they are given.
-    tensor_map = types.grid_constant(types.alignas(types.byval_ptr(types.CUTensorMapStorage), 64))
+    tensor_map = types.grid_constant(types.alignas(types.byval_ptr(types.CUTensorMapStorage), MAP_ALIGNMENT))
     maps = [tensor_map] * len(program.tensor_maps)
     signature = types.void(*arrays, *[types.uint32] * len(problem.scalars(case)), *maps)
     compile_cubin = private("numba_cuda_mlir.compiler.compile_cubin")

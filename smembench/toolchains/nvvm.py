@@ -19,11 +19,8 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-from smembench.launches.tensor_map_argument import MAP_BYTES
+from smembench.kernels.program import MAP_ALIGNMENT, MAP_BYTES
 from smembench.toolchains.llvm import in_a_fork, in_place_of_nvvm
-
-_MAP_ALIGNMENT = 64
-"""Bytes to whose multiples a tensor map is aligned (CUDA driver API, "CUtensorMap")."""
 
 
 def compiled(
@@ -127,7 +124,7 @@ def _maps_by_value() -> None:
         def from_argument(self, builder: Any, value: Any) -> Any:
             """Mark a parameter; its value is its address."""
             value.attributes = Attributes(("byval",))
-            value.attributes.align = _MAP_ALIGNMENT
+            value.attributes.align = MAP_ALIGNMENT
             function, module = value.parent, value.parent.module
             # The first parameter is that of the result, which Numba takes away; NVVM counts the others from 1.
             maps = [place for place, other in enumerate(function.args) if other.type == value.type]

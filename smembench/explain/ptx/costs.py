@@ -24,12 +24,13 @@ from smembench.explain.requests import Request, distinct
 from smembench.explain.tiles import tile_traffic
 from smembench.explain.trace import Trace
 from smembench.explain.traffic import traffic
+from smembench.kernels.program import MAP_BYTES
 from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.launches.parameters import scalar_bytes, structure_bytes
 from smembench.launches.ptx_entry import TYPES
-from smembench.launches.tensor_map_argument import MAP_BYTES, TensorMapArgument
+from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
 from smembench.toolchains.loaded import Parameter

@@ -27,7 +27,7 @@ AT_ONCE = {1: SM90_MULTIPROCESSORS, 2: SM90_MULTIPROCESSORS // 2, 3: 39, 4: 30}
 COPY_CYCLES, ALL_COPY_CYCLES = 1.68, 2.7
 """Cycles per row of up to 128 bytes that a multiprocessor copies, alone and while all copy; fitted to times of an H200,
 as all that follow."""
-ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.12, 32: 1.36}, 1.79
+ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.06, 32: 1.2}, 1.79
 """Factors of both: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
 HALF_ROW = 0.62
 """The same for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
@@ -153,8 +153,12 @@ class Form(NamedTuple):
         return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.cluster])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles, with those that a cluster adds to a wave, and those of reading B for more than one tile."""
+        """Estimated cycles, with those of a wave's end, and those of reading B for more than one tile.
+
+        At the end sums are exchanged, and threads write results by themselves, not through buffers.
+        """
         added = CLUSTER_CYCLES + self.sent / EXCHANGE_BYTES if self.cluster > 1 else 0
+        added += min(self.tile.rows, case.m) * self.tile.columns / self.split / WRITTEN
         reread = REREAD * (self.tile.grid(case)[1] - 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
         return cycles(self.tile, case, self.split) + self.waves(case) * added + reread
 
