@@ -45,7 +45,7 @@ that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 REREAD = 0.3
-"""Share of B that is read from memory again for each tile of fewRowsClustered below the first."""
+"""Share of B that fewRowsClustered reads from memory again where its tiles lie below each other."""
 
 ALL_ROWS = 224 * 1024 // ROW_BYTES
 """Of stages and buffers."""
@@ -120,8 +120,8 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     rows = min(min(down, AT_ONCE[blocks]) * tile.rows, case.m)
     in_flight = (rows + beside * tile.columns) * tile.stages * ROW_BYTES
     read = (case.m + case.n) * case.depth * itemsize / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
-    # Of equals, the one that has least to do beside.
-    return max(own, of_all, read) + (own + of_all) / 100
+    # Of equals, the one that has least to do beside, or most in flight.
+    return max(own, of_all, read) + (own + of_all + read) / 100
 
 
 def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
@@ -159,7 +159,7 @@ class Form(NamedTuple):
         """
         added = CLUSTER_CYCLES + self.sent / EXCHANGE_BYTES if self.cluster > 1 else 0
         added += min(self.tile.rows, case.m) * self.tile.columns / self.split / WRITTEN
-        reread = REREAD * (self.tile.grid(case)[1] - 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
+        reread = REREAD * (self.tile.grid(case)[1] > 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
         return cycles(self.tile, case, self.split) + self.waves(case) * added + reread
 
 
