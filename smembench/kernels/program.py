@@ -78,7 +78,7 @@ class GpuKernel(_OnGpu):
             allocates its own, by cudaFree and cudaMalloc; for arrays in host memory.
         persistent_blocks: for a persistent grid, how many blocks to launch on so many multiprocessors. Any grid
             computes all of the output then, and ``grid`` has a block per tile of it.
-        tensor_maps: matrices that it copies tile by tile; their addresses follow the scalars. Such a kernel is compiled
+        tensor_maps: matrices that it copies tile by tile; their maps follow the scalars. Such a kernel is compiled
             for one architecture, whose own instructions it has, and may take all of a block's shared memory.
     """
 
