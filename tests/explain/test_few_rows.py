@@ -8,6 +8,7 @@ import pytest
 
 from programs import case_of, cuda_kernel
 from smembench.explain.analysis import explain
+from smembench.kernels.matmul.cuda.few_rows_clustered import form_of
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
 
 
@@ -46,3 +47,11 @@ def test_two_blocks_split_k_where_tiles_leave_multiprocessors_idle(n: int, block
     explained = explain(case, quick=True)
     assert explained.worst() == 1
     assert bool(explained.distributed) == (blocks > 1)
+
+
+def test_a_block_without_sums_of_its_own_reads_none() -> None:
+    """Tiles of eight columns are one part of the sums, which two blocks cannot share out."""
+    case = replace(case_of(cuda_kernel("matmul", "fewRowsClustered"), 64, 512, 512, "bfloat16"), b_layout=BY_COLUMNS)
+    form = form_of(case)
+    assert (form.split > 1, form.tile.columns) == (True, 8)
+    assert explain(case).trace.mistakes == ()

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from programs import case_of, cuda_kernel, planned
 from smembench.kernels.matmul.cuda.few_rows_clustered import LEAST_STAGES, SHARED_BYTES, form_of
 from smembench.kernels.matmul.cuda.heuristic import choice_of
+from smembench.kernels.matmul.cuda.wgmma_clustered import tile_of
+from smembench.kernels.matmul.tile_choice import SHARED
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
 
 HEURISTIC = cuda_kernel("matmul", "heuristic")
@@ -23,6 +25,7 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
         ("bfloat16", (16, 14336, 4096), "fewRowsClustered"),
         ("bfloat16", (32, 8192, 8192), "fewRowsClustered"),
         ("bfloat16", (128, 8192, 8192), "fewRowsClustered"),
+        ("bfloat16", (1560, 496, 6816), "fewRowsClustered"),  # 52 tiles, each of two blocks
         ("bfloat16", (4096, 4096, 4096), "wgmmaOverlapped"),
         ("bfloat16", (6000, 6000, 6000), "wgmmaClustered"),
         ("bfloat16", (1536, 1536, 1536), "wgmmaStored"),
@@ -59,6 +62,14 @@ def test_the_reason_of_the_last_kernel_for_what_none_takes() -> None:
 def test_products_on_tensor_cores_show_it_unless_kernels_are_named() -> None:
     sweep = {"problem": "matmul", "dtype": "bfloat16", "m": 16, "n": 8192, "k": 8192, "device": "cuda:0"}
     assert "heuristic" in {item.case.kernel for item in planned(sweep)}
+
+
+def test_of_tiles_that_take_as_long_the_one_with_more_stages() -> None:
+    case = replace(case_of(HEURISTIC, 256, 8192, 8192, "bfloat16"), b_layout=BY_COLUMNS)
+    taken = tile_of(case)
+    others = [tile for tile in SHARED if (tile.rows, tile.columns) == (taken.rows, taken.columns)]
+    assert len(others) > 1
+    assert taken.stages == max(tile.stages for tile in others)
 
 
 @given(

@@ -1,16 +1,19 @@
-"""Line information in machine code: it is there, and the code is what a launch by Numba has without it."""
+"""What this package has Numba compile otherwise: lines in machine code, which change nothing else, and tensor maps."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from programs import numba_kernel
+from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.numba_cuda import cuda
+from smembench.model.case import BY_COLUMNS
 from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions
-from smembench.toolchains.numba import by_nvvm, link
+from smembench.toolchains.numba import by_nvvm, link, linked_ptx
 from smembench.toolchains.source_lines import source_lines
 from traces import case
 
@@ -45,3 +48,17 @@ def test_code_with_lines_is_the_code_of_a_launch(
     words = instructions(plain)
     assert instructions(lined) == words
     assert len({*source_lines(lined, len(words))}) > len({*source_lines(plain, len(words))})
+
+
+@pytest.mark.parametrize("by_llvm", [False, True])
+def test_tensor_maps_are_parameters_that_no_thread_copies(by_llvm: bool) -> None:
+    """The TMA reads them where the launch puts them."""
+    product = replace(case_of(cuda_kernel("matmul", "wgmmaStored"), 256, 256, 256, "bfloat16"), b_layout=BY_COLUMNS)
+    try:
+        code = by_nvvm(product, numba_kernel(product), "9.0", by_llvm=by_llvm)
+        ptx = code.decode() if by_llvm else linked_ptx(code, "90a")
+    except Exception as error:
+        pytest.skip(f"no PTX without NVIDIA's compiler libraries: {error}")
+    maps = re.findall(r"\.param \.align 64 \.b8 (\w+)\[128\]", ptx)
+    assert len(maps) == 3
+    assert not re.search(rf"ld\.param\S*\s[^;]*\[(?:{'|'.join(maps)})\b", ptx)
