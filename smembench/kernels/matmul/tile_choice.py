@@ -27,10 +27,12 @@ AT_ONCE = {1: SM90_MULTIPROCESSORS, 2: SM90_MULTIPROCESSORS // 2, 3: 39, 4: 30}
 COPY_CYCLES, ALL_COPY_CYCLES = 1.68, 2.7
 """Cycles per row of up to 128 bytes that a multiprocessor copies, alone and while all copy; fitted to times of an H200,
 as all that follow."""
+TWO_LINES = 1.85
+"""Factor of the former for rows that begin within a line of 128 bytes, and so touch two."""
 ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.06, 32: 1.2}, 1.79
-"""Factors of both: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
+"""Factors of the latter: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
 HALF_ROW = 0.62
-"""The same for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
+"""Factor of both for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 ZERO_ROW = 4
 """Factor of both for rows of zeros, below A's last row."""
 WRITTEN = 18
@@ -106,15 +108,15 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     steps, waves = ceil_div(ceil_div(case.depth, tile.depth), split), ceil_div(clusters, AT_ONCE[blocks])
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
     zeros = max(0, tile.rows - case.m)  # rows below C's
-    of_a = (tile.rows - zeros + ZERO_ROW * zeros) * _row_cost(itemsize * tile.apart * case.depth)
-    of_column = (
-        _row_cost(itemsize * (case.n if by_rows else case.depth), row_bytes) * ROW_BYTES / row_bytes / tile.shared
-    )
+    own_row, row = _row_costs(itemsize * tile.apart * case.depth)
+    own_column, column = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
+    rows_of_a, rows_per_column = tile.rows - zeros + ZERO_ROW * zeros, ROW_BYTES / row_bytes / tile.shared
     products = steps * (SLOWDOWN if tile.stages < 4 or not tile.buffers else 1) * step_cycles(tile)
     products = OVERLAPPED * products if overlapped else products + tile.rows * tile.columns / WRITTEN
-    own = waves * max(products, steps * COPY_CYCLES * (of_a + tile.columns * of_column))
-    copied = clusters * blocks * steps * (of_a + case.n / across * of_column)  # nothing beyond the last column
-    of_all = ALL_COPY_CYCLES * copied / SM90_MULTIPROCESSORS
+    own_copies = rows_of_a * own_row + tile.columns * rows_per_column * own_column
+    own = waves * max(products, steps * COPY_CYCLES * own_copies)
+    copies = rows_of_a * row + case.n / across * rows_per_column * column  # nothing beyond the last column
+    of_all = ALL_COPY_CYCLES * clusters * blocks * steps * copies / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
     beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split
     rows = min(min(down, AT_ONCE[blocks]) * tile.rows, case.m)
@@ -124,11 +126,13 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     return max(own, of_all, read) + (own + of_all + read) / 100
 
 
-def _row_cost(apart: int, length: int = ROW_BYTES) -> float:
-    """Of rows of ``length`` bytes that are ``apart`` bytes apart."""
+def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
+    """Of rows of ``length`` bytes that are ``apart`` bytes apart: of a multiprocessor's own copies, and of all."""
     if length < ROW_BYTES:
-        return 1.0 if apart % length else HALF_ROW
-    return ROW_COST.get(gcd(ROW_BYTES, apart), WITHIN_SECTOR)
+        cost = 1.0 if apart % length else HALF_ROW
+        return cost, cost
+    begin = gcd(ROW_BYTES, apart)
+    return 1.0 if begin == ROW_BYTES else TWO_LINES, ROW_COST.get(begin, WITHIN_SECTOR)
 
 
 def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
