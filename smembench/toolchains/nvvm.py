@@ -114,7 +114,7 @@ def _maps_by_value() -> None:
 
     class Attributes(ArgumentAttributes):  # type: ignore[misc]
         def _expand(self, name: str, kind: Any) -> Any:
-            """Leave the type out where pointers have types, as in LLVM 7, which NVVM reads."""
+            """Leave the type out where pointers have types: up to capability 9.0, NVVM reads what LLVM 7 wrote."""
             return name if ir.types.ir_layer_typed_pointers_enabled else super()._expand(name, kind)
 
     class ByValue(models.PrimitiveModel):  # type: ignore[misc,name-defined]
