@@ -28,7 +28,7 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
         ("bfloat16", (1560, 496, 6816), "fewRowsClustered"),  # few tiles, long rows
         ("bfloat16", (4096, 4096, 4096), "wgmmaOverlapped"),
         ("bfloat16", (6000, 6000, 6000), "wgmmaClustered"),
-        ("bfloat16", (1536, 1536, 1536), "wgmmaStored"),
+        ("bfloat16", (1536, 1536, 1536), "wgmmaClustered"),
         ("bfloat16", (1025, 1025, 1025), "wgmmaPacked"),
         ("float32", (1, 4096, 4096), "oneRow"),
         ("float32", (16, 512, 512), "oneRow"),

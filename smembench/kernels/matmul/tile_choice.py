@@ -39,6 +39,8 @@ WRITTEN = 18
 """Results per cycle that a multiprocessor writes, while products wait and copies go on."""
 OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
+THREE_CONSUMERS = 0.88
+"""Factor of the lines that shared memory reads and writes for three consumers, of which two multiply meanwhile."""
 SLOWDOWN = 1.08
 """Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
 PAIR_CYCLES, CLUSTER_CYCLES, EXCHANGE_BYTES = 1500, 500, 11
@@ -82,7 +84,7 @@ CLUSTER = 1 if SIMULATED else 2
 SHARED = tuple(replace(tile, shared=CLUSTER) for tile in (*TILES, *SWAPPED))
 
 
-def step_cycles(tile: Tile) -> int:
+def step_cycles(tile: Tile) -> float:
     """Counted cycles of a step along k.
 
     The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
@@ -91,7 +93,7 @@ def step_cycles(tile: Tile) -> int:
     """
     width = tile.rows if tile.swapped else tile.columns // tile.column_parts
     lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
-    return max(tile.consumers * GROUP * tile.sums // 32, lines)
+    return max(tile.consumers * GROUP * tile.sums // 32, lines * (THREE_CONSUMERS if tile.consumers == 3 else 1))
 
 
 def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
