@@ -161,6 +161,7 @@ PRIVATE: tuple[Private, ...] = (
     Private(f"{_CONTEXT}.refresh", "Numba's own rules come before this package's", "no kernel compiles"),
     Private(f"{_CONTEXT}.insert_func_defn", "lowerings of intrinsics", "no intrinsic compiles"),
     Private(f"{_CONTEXT}._defns", "taking the lowerings back", "users' kernels compile with this package's rules"),
+    Private(f"{_CONTEXT}.data_model_manager._handlers", "taking the model of tensor maps back", "no kernel compiles"),
     *(
         Private(f"{_CONTEXT}.{method}", *_EMITS)
         for method in (
@@ -177,7 +178,6 @@ PRIVATE: tuple[Private, ...] = (
         Private(f"numba.cuda.{name}", "tensor maps as parameters", "no kernel that copies by the TMA compiles")
         for name in (
             "extending.models.PrimitiveModel",
-            "extending.register_model",
             "cgutils.get_or_insert_named_metadata",
         )
     ),

@@ -74,6 +74,7 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     Functions and shared arrays are numbered as if what is compiled here had not been: the numbers are in PTX, where the
     names of shared arrays also have the bytes of an element and the sides: ``_cudapy_smem_1_4_32_33``.
     """
+    from smembench.kernels.intrinsics.declaration import TensorMapType
     from smembench.kernels.intrinsics.lowering import definitions
     from smembench.kernels.intrinsics.unsigned import applied
     from smembench.kernels.numba_cuda import private
@@ -81,9 +82,9 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
     with private("numba.cuda.core.compiler_lock.global_compiler_lock"):
         context = ready_context()
         cudaimpl, identity = private("numba.cuda.cudaimpl"), private("numba.cuda.core.bytecode.FunctionIdentity")
-        lowerings = list(definitions())
+        lowerings, models = list(definitions()), context.data_model_manager
         context.insert_func_defn(lowerings)
-        _maps_by_value()
+        models.register(TensorMapType, _by_value())
         function, array = next(identity._unique_ids), cudaimpl._unique_smem_id
         identity._unique_ids = count(function)
         usual = cudaimpl._generic_array
@@ -96,18 +97,18 @@ def compiling(unsigned: Callable[..., Any] | None = None) -> Iterator[None]:
             cudaimpl._generic_array = usual
             for _, function, _ in lowerings:
                 context._defns.pop(function, None)
+            models._handlers.pop(TensorMapType, None)
 
 
 @cache
-def _maps_by_value() -> None:
-    """Let Numba compile parameters that are tensor maps as CUDA C does ``const __grid_constant__ CUtensorMap``.
+def _by_value() -> Any:
+    """The data model of parameters that are tensor maps: in CUDA C ``const __grid_constant__ CUtensorMap``.
 
-    The TMA then reads them where the launch put them; of maps in global memory each block would wait for a fence first.
+    The TMA reads them where the launch puts them. For maps in global memory each block would wait for a fence first.
     """
     from llvmlite import ir
     from llvmlite.ir.values import ArgumentAttributes
 
-    from smembench.kernels.intrinsics.declaration import TensorMapType
     from smembench.kernels.numba_cuda import private
 
     models, cgutils = private("numba.cuda.extending.models"), private("numba.cuda.cgutils")
@@ -122,7 +123,7 @@ def _maps_by_value() -> None:
             super().__init__(manager, kind, ir.ArrayType(ir.IntType(64), MAP_BYTES // 8).as_pointer())
 
         def from_argument(self, builder: Any, value: Any) -> Any:
-            """Mark a parameter; its value is its address."""
+            """Mark a parameter as passed by value; kernels use its address."""
             value.attributes = Attributes(("byval",))
             value.attributes.align = MAP_ALIGNMENT
             function, module = value.parent, value.parent.module
@@ -134,7 +135,7 @@ def _maps_by_value() -> None:
                 cgutils.get_or_insert_named_metadata(module, "nvvm.annotations").add(marked)
             return value
 
-    private("numba.cuda.extending.register_model")(TensorMapType)(ByValue)
+    return ByValue
 
 
 def _named_by_shape(make: Callable[..., Any], context: Any, builder: Any, **array: Any) -> Any:

@@ -75,7 +75,7 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
     [
         (1024, 1024, BY_ROWS, 128, 64),  # 64 clusters for 66 pairs of multiprocessors
         (4096, 4096, BY_ROWS, 128, 256),
-        (8192, 8192, BY_ROWS, 160, 192),  # 17 rounds, those of 128 × 256 16 longer ones
+        (8192, 8192, BY_ROWS, 160, 192),  # 17 rounds; of 128 × 256 16 longer ones
         (16384, 16384, BY_ROWS, 128, 256),
         (4000, 4000, BY_ROWS, 128, 256),
         (3072, 3072, BY_ROWS, 192, 192),  # 128 clusters in two rounds; of 128 × 256 144 in three

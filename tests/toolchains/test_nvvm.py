@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from programs import case_of, cuda_kernel, numba_kernel
+from smembench.kernels.intrinsics.declaration import TensorMapType
 from smembench.kernels.numba_cuda import cuda
 from smembench.model.case import BY_COLUMNS
 from smembench.toolchains import numba
 from smembench.toolchains.machine_code import instructions
 from smembench.toolchains.numba import by_nvvm, link, linked_ptx
+from smembench.toolchains.nvvm import ready_context
 from smembench.toolchains.source_lines import source_lines
 from traces import case
 
@@ -61,4 +63,5 @@ def test_tensor_maps_are_parameters_that_no_thread_copies(by_llvm: bool) -> None
         pytest.skip(f"no PTX without NVIDIA's compiler libraries: {error}")
     maps = re.findall(r"\.param \.align 64 \.b8 (\w+)\[128\]", ptx)
     assert len(maps) == 3
+    assert TensorMapType not in ready_context().data_model_manager._handlers
     assert not re.search(rf"ld\.param\S*\s[^;]*\[(?:{'|'.join(maps)})\b", ptx)

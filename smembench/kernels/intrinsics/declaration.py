@@ -31,7 +31,7 @@ BYTES = 16
 
 
 class TensorMapType(types.Type):  # type: ignore[misc]
-    """The type of a parameter that is a tensor map: 128 bytes, which a kernel has by their address."""
+    """The type of a parameter that is a tensor map, passed by value; kernels use its address."""
 
 
 TENSOR_MAP = TensorMapType("CUtensorMap")

@@ -28,9 +28,9 @@ COPY_CYCLES, ALL_COPY_CYCLES = 1.68, 2.7
 """Cycles per row of up to 128 bytes that a multiprocessor copies, alone and while all copy; fitted to times of an H200,
 as all that follow."""
 TWO_LINES = 1.85
-"""Factor of the former for rows that begin within a line of 128 bytes, and so touch two."""
+"""Factor of COPY_CYCLES for rows that begin within a line of 128 bytes, and so touch two."""
 ROW_COST, WITHIN_SECTOR = {128: 1.0, 64: 1.06, 32: 1.2}, 1.79
-"""Factors of the latter: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
+"""Factors of ALL_COPY_CYCLES: for rows that begin at multiples of 128, 64 or 32 bytes, and within a sector."""
 HALF_ROW = 0.62
 """Factor of both for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 ZERO_ROW = 4
@@ -40,7 +40,7 @@ WRITTEN = 18
 OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
 THREE_CONSUMERS = 0.88
-"""Factor of the lines that shared memory reads and writes for three consumers, of which two multiply meanwhile."""
+"""Factor of the lines that shared memory reads and writes for tiles of three consumers."""
 SLOWDOWN = 1.08
 """Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
 PAIR_CYCLES, CLUSTER_CYCLES, EXCHANGE_BYTES = 1500, 500, 11
@@ -110,26 +110,28 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     steps, waves = ceil_div(ceil_div(case.depth, tile.depth), split), ceil_div(clusters, AT_ONCE[blocks])
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
     zeros = max(0, tile.rows - case.m)  # rows below C's
-    own_row, row = _row_costs(itemsize * tile.apart * case.depth)
-    own_column, column = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
+    # Rows to copy, of A and per column of B, and the factors of their cycles.
     rows_of_a, rows_per_column = tile.rows - zeros + ZERO_ROW * zeros, ROW_BYTES / row_bytes / tile.shared
+    own_a, all_a = _row_costs(itemsize * tile.apart * case.depth)
+    own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
     products = steps * (SLOWDOWN if tile.stages < 4 or not tile.buffers else 1) * step_cycles(tile)
     products = OVERLAPPED * products if overlapped else products + tile.rows * tile.columns / WRITTEN
-    own_copies = rows_of_a * own_row + tile.columns * rows_per_column * own_column
-    own = waves * max(products, steps * COPY_CYCLES * own_copies)
-    copies = rows_of_a * row + case.n / across * rows_per_column * column  # nothing beyond the last column
-    of_all = ALL_COPY_CYCLES * clusters * blocks * steps * copies / SM90_MULTIPROCESSORS
+    own_copies = steps * (rows_of_a * own_a + tile.columns * rows_per_column * own_b)
+    own = waves * max(products, COPY_CYCLES * own_copies)
+    # Nothing beyond the last column is copied.
+    copies = clusters * blocks * steps * (rows_of_a * all_a + case.n / across * rows_per_column * all_b)
+    of_all = ALL_COPY_CYCLES * copies / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
     beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split
     rows = min(min(down, AT_ONCE[blocks]) * tile.rows, case.m)
     in_flight = (rows + beside * tile.columns) * tile.stages * ROW_BYTES
     read = (case.m + case.n) * case.depth * itemsize / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
-    # Of equals, the one that has least to do beside, or most in flight.
+    # The sum decides between tiles of the same maximum.
     return max(own, of_all, read) + (own + of_all + read) / 100
 
 
 def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
-    """Of rows of ``length`` bytes that are ``apart`` bytes apart: of a multiprocessor's own copies, and of all."""
+    """Factors of COPY_CYCLES and ALL_COPY_CYCLES for rows of ``length`` bytes that are ``apart`` bytes apart."""
     if length < ROW_BYTES:
         cost = 1.0 if apart % length else HALF_ROW
         return cost, cost
@@ -159,9 +161,9 @@ class Form(NamedTuple):
         return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.cluster])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles, with those of a wave's end, and those of reading B for more than one tile.
+        """Estimated cycles, with those at the end of each wave, and those of reading B again.
 
-        At the end sums are exchanged, and threads write results by themselves, not through buffers.
+        At the end the blocks exchange sums, and threads write results without buffers.
         """
         added = CLUSTER_CYCLES + self.sent / EXCHANGE_BYTES if self.cluster > 1 else 0
         added += min(self.tile.rows, case.m) * self.tile.columns / self.split / WRITTEN

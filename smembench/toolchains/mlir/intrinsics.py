@@ -70,19 +70,18 @@ def lowered_by(function: Callable[..., Any], lowering: Callable[..., None]) -> N
 
 
 def ours(kind: Any) -> Any:
-    """Numba's type of the same name, or of a tensor map; an undefined one, which no intrinsic takes, for others."""
+    """Numba's type of the same name, or that of a tensor map; for others an undefined one, which no intrinsic takes."""
     if hasattr(kind, "literal_value"):
         return types.literal(kind.literal_value)
     name = type(kind).__name__
-    if name == "ByValPointerType":
-        return TENSOR_MAP
     if name == "Array":
         return types.Array(ours(kind.dtype), kind.ndim, kind.layout)
     if name == "UniTuple":
         return types.UniTuple(ours(kind.dtype), kind.count)
     if name in ("NamedTuple", "NamedUniTuple"):
         return types.NamedTuple([*map(ours, kind)], kind.instance_class)
-    return getattr(types, {"bool": "boolean"}.get(kind.name, kind.name), types.undefined)
+    known = {"bool": types.boolean, "CUTensorMapStorage*": TENSOR_MAP}
+    return known.get(kind.name) or getattr(types, kind.name, types.undefined)
 
 
 def _theirs(kind: Any) -> Any:
