@@ -16,7 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import warp_groups
 from smembench.kernels.matmul.cuda import few_rows_clustered, wgmma_clustered, wgmma_overlapped, wgmma_stored
-from smembench.kernels.matmul.tile_choice import SHARED, Form
+from smembench.kernels.matmul.tile_choice import CLUSTERS, SHARED, Form
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -43,13 +43,16 @@ STRIDED = [
     ((100, 200, 300), 500),
 ]
 """Sizes and strides: rows apart by one element, to be aligned, not at all, by many, and between columns."""
+SIZES = len(SHARED) // len(CLUSTERS)
+IN_TURN = [SHARED[number + number % len(CLUSTERS) * SIZES] for number in range(SIZES)]
+"""Tiles of every size, in clusters of every kind by turns."""
 TILES = [
     *((wgmma_stored, tile) for tile in warp_groups.TILES),
     *((wgmma_overlapped, tile) for tile in wgmma_overlapped.HALVED),
-    *((wgmma_clustered, tile) for tile in SHARED),
+    *((wgmma_clustered, tile) for tile in IN_TURN),
 ]
-NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}" for module, tile in TILES]
-TALLEST = {(tile.columns, tile.swapped): tile for tile in SHARED}.values()
+NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}{tile.sharing}" for module, tile in TILES]
+TALLEST = {(tile.columns, tile.swapped): tile for tile in IN_TURN}.values()
 """Of each width, the tallest."""
 FORMS = [
     few_rows_clustered.filled(Tile(rows, columns, shared=shared), split)
@@ -57,6 +60,7 @@ FORMS = [
         *((rows, columns, 1, 1) for rows, columns in ((8, 56), (16, 64), (40, 32), (64, 32), (72, 96), (128, 224))),
         *((rows, columns, split, 1) for split in (2, 3, 4) for rows, columns in ((24, 64), (64, 96), (120, 32))),
         *((rows, columns, 1, 2) for rows, columns in ((8, 64), (48, 128), (64, 96), (128, 32), (64, 256))),
+        *((rows, columns, 1, 4) for rows, columns in ((24, 64), (64, 136), (128, 96))),
     )
 ]
 BLOCKS = [Block(32, 32), Block(16, 16), Block(32, 8), Block(8, 32), Block(64, 4)]
@@ -158,7 +162,7 @@ def test_tiles_of_every_size_are_right(
     gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, module: ModuleType, tile: Tile, dtype: str, b_layout: str
 ) -> None:
     """Of neighbouring rows; those of rows that lie apart are tested below."""
-    m, n = 7 * tile.rows - 46, 5 * tile.columns - 24
+    m, n = 19 * tile.rows - 46, 9 * tile.columns - 24  # more than the blocks at once
     case = Case("matmul", module.KERNEL.name, "cuda:0", dtype, m, n, 1008, b_layout=b_layout)
     if reason := module.KERNEL.refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)
@@ -189,7 +193,7 @@ def test_every_form_of_few_rows_is_right(
 @pytest.mark.parametrize("b_layout", [BY_ROWS, BY_COLUMNS])
 @pytest.mark.parametrize(("dtype", "k"), [("bfloat16", 1000), ("float16", 1048), (TF32, 516), (FLOAT8, 1040)])
 @pytest.mark.parametrize("apart", [2, 4, 8])
-@pytest.mark.parametrize("tile", TALLEST, ids=lambda tile: f"{tile.rows}x{tile.columns} {tile.swapped}")
+@pytest.mark.parametrize("tile", TALLEST, ids=lambda tile: f"{tile.rows}x{tile.columns} {tile.swapped}{tile.sharing}")
 def test_tiles_whose_rows_lie_apart_are_right(
     gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, tile: Tile, apart: int, dtype: str, k: int, b_layout: str
 ) -> None:

@@ -25,7 +25,7 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
         ("bfloat16", (16, 14336, 4096), "fewRowsClustered"),
         ("bfloat16", (32, 8192, 8192), "fewRowsClustered"),
         ("bfloat16", (128, 8192, 8192), "fewRowsClustered"),
-        ("bfloat16", (1560, 496, 6816), "fewRowsClustered"),  # few tiles, long rows
+        ("bfloat16", (1560, 496, 6816), "wgmmaClustered"),  # few tiles, long rows: four blocks share A
         ("bfloat16", (4096, 4096, 4096), "wgmmaOverlapped"),
         ("bfloat16", (6000, 6000, 6000), "wgmmaClustered"),
         ("bfloat16", (1536, 1536, 1536), "wgmmaClustered"),

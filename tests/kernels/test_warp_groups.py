@@ -19,6 +19,7 @@ from programs import case_of, cuda_kernel, numba_kernel
 from smembench.kernels.intrinsics import bulk_copy
 from smembench.kernels.intrinsics.bulk_copy import arrive, expect_bytes, places_in_tile, set_barrier, swizzled
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
+from smembench.kernels.matmul.cluster_tiles import inwards
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
 from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, step_cycles
@@ -71,38 +72,39 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "b_layout", "rows", "columns"),
+    ("m", "n", "b_layout", "rows", "columns", "share"),
     [
-        (1024, 1024, BY_ROWS, 128, 64),  # 64 clusters for 66 pairs of multiprocessors
-        (4096, 4096, BY_ROWS, 128, 256),
-        (8192, 8192, BY_ROWS, 160, 192),  # 17 rounds; of 128 × 256 16 longer ones
-        (16384, 16384, BY_ROWS, 128, 256),
-        (4000, 4000, BY_ROWS, 128, 256),
-        (3072, 3072, BY_ROWS, 192, 192),  # 128 clusters in two rounds; of 128 × 256 144 in three
-        (4104, 4104, BY_ROWS, 192, 192),  # 264 clusters in four rounds; of 128 × 256 289 in five
-        (5120, 5120, BY_ROWS, 128, 224),  # seven rounds, as many as of 128 × 256
-        (1480, 1480, BY_ROWS, 96, 192),  # 64 clusters in one round; of 128 × 256 36
-        (2048, 2200, BY_ROWS, 160, 256),  # 63 clusters in one round; of 128 × 256 72 in two
-        (5000, 5000, BY_ROWS, 128, 224),  # seven rounds, as many as of 128 × 256
-        (8200, 8200, BY_ROWS, 160, 192),
-        (8200, 8200, BY_COLUMNS, 160, 192),
+        (1024, 1024, BY_ROWS, 128, 64, "2 share A"),  # 64 clusters for 66 pairs of multiprocessors
+        (4096, 4096, BY_ROWS, 256, 128, "2 share A"),
+        (8192, 8192, BY_ROWS, 160, 192, "2 share B"),  # 17 rounds; of 256 × 128 16 longer ones
+        (3072, 3072, BY_ROWS, 192, 192, "2 share A"),  # 128 clusters in two rounds; of 256 × 128 144 in three
+        (4104, 4104, BY_ROWS, 176, 192, "2 share B"),  # 264 clusters in four rounds; of 256 × 128 289 in five
+        (5120, 5120, BY_ROWS, 224, 128, "2 share A"),  # seven rounds, as many as of 256 × 128
+        (1480, 1480, BY_ROWS, 96, 192, "2 share B"),  # 64 clusters in one round; of 256 × 128 36
+        (2048, 2200, BY_ROWS, 192, 192, "2 share A"),  # 66 clusters in one round; if two shared B, 72 in two
+        (1624, 1824, BY_ROWS, 128, 192, "2 share A"),  # 65 clusters in one round; if two shared B, 70 in two
+        (1160, 3056, BY_COLUMNS, 240, 128, "4 share A"),  # 30 clusters in one round
+        (800, 6008, BY_ROWS, 160, 256, "4 share A"),  # 30 clusters in one round; if four shared B, 48 in two
+        (8200, 8200, BY_ROWS, 160, 192, "2 share B"),
+        (8200, 8200, BY_COLUMNS, 160, 192, "2 share B"),
     ],
 )
-def test_tiles_of_clusters_fill_rounds(m: int, n: int, b_layout: str, rows: int, columns: int) -> None:
-    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, m, "bfloat16"), b_layout=b_layout)
+def test_tiles_of_clusters_fill_rounds(m: int, n: int, b_layout: str, rows: int, columns: int, share: str) -> None:
+    k = 5496 if m == 800 else m
+    case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
-    assert (tile.rows, tile.columns) == (rows, columns)
+    assert (tile.rows, tile.columns, tile.sharing) == (rows, columns, f", {share}")
 
 
 @pytest.mark.parametrize(
     ("m", "n", "k", "b_layout", "apart"),
     [
         (4096, 4096, 4096, BY_ROWS, 1),
-        (4000, 4000, 4000, BY_ROWS, 2),  # more rows begin at lines
-        (4104, 4104, 4104, BY_ROWS, 4),
+        (4000, 4000, 4000, BY_ROWS, 1),  # two blocks share A: too little is gained
+        (4104, 4104, 4104, BY_ROWS, 4),  # more rows begin at lines
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
-        (8192, 8192, 8200, BY_COLUMNS, 2),
+        (8192, 8192, 8200, BY_COLUMNS, 8),
         (8200, 8200, 8200, BY_ROWS, 2),
         (8200, 8200, 8200, BY_COLUMNS, 2),
     ],
@@ -266,6 +268,16 @@ def test_swapped_tiles_do_not_spill_either(
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
     hold("wgmmaClustered", instruction, report, code, alone=tile.consumers == 1)
     assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (dtype != TF32)
+
+
+@given(
+    length=st.integers(1, 600), side=st.integers(1, 40).map(lambda eights: 8 * eights), blocks=st.sampled_from([2, 4])
+)
+def test_tiles_moved_inwards_cover_a_side_and_copy_no_zeros(length: int, side: int, blocks: int) -> None:
+    begins = range(0, -(-length // (side * blocks)) * side * blocks, side)
+    moved = [int(inwards(begin, side, length)) for begin in begins]
+    assert {place for begin in moved for place in range(begin, begin + side)} >= set(range(length))
+    assert all(begin >= length or begin + side <= max(length, side) for begin in moved)
 
 
 @pytest.mark.parametrize("tile", SHARED, ids=lambda tile: f"{tile.rows}x{tile.columns}")

@@ -15,7 +15,7 @@ from smembench.kernels.numba_cuda import cuda
 from smembench.kernels.types import Array, Index, Map
 
 _MASKED = COPY.replace("::bytes", "::bytes.multicast::cluster").replace("[$4]", "[$4], mask")
-_TO_ALL = (
+COPY_TO_ALL = (
     "{ .reg .b32 blocks, all; .reg .b16 mask; mov.u32 blocks, %cluster_nctarank; shl.b32 all, 1, blocks; "
     f"sub.u32 all, all, 1; cvt.u16.u32 mask, all; {_MASKED} }}"
 )
@@ -35,7 +35,7 @@ def meet_cluster() -> None:
     cuda.syncthreads()
 
 
-@Ptx(_TO_ALL, *COPY_OPERANDS)
+@Ptx(COPY_TO_ALL, *COPY_OPERANDS)
 def start_copy_to_all(
     tile: Array, place: Index, source: Map, column: Index, row: Index, barriers: Array, index: Index
 ) -> None:

@@ -11,14 +11,19 @@ from types import FunctionType
 
 from smembench.kernels.intrinsics.bulk_copy import COPY, COPY_OPERANDS, start_copy
 from smembench.kernels.intrinsics.bulk_store import STORE, STORE_OPERANDS, start_store
+from smembench.kernels.intrinsics.clusters import COPY_TO_ALL, start_copy_to_all
 from smembench.kernels.intrinsics.declaration import Operand, Ptx
 from smembench.kernels.numba_cuda import DeviceFunction
 
 
 @cache
-def copying_rows(apart: int) -> DeviceFunction:
-    """``start_copy`` of tiles whose rows lie ``apart`` rows of the matrix from each other, a power of two."""
-    return _with_three_coordinates(start_copy, COPY, COPY_OPERANDS, "$3", apart)
+def copying_rows(apart: int, *, to_all: bool = False) -> DeviceFunction:
+    """``start_copy`` of tiles whose rows lie ``apart`` rows of the matrix from each other, a power of two.
+
+    ``to_all``: ``start_copy_to_all``.
+    """
+    start, text = (start_copy_to_all, COPY_TO_ALL) if to_all else (start_copy, COPY)
+    return _with_three_coordinates(start, text, COPY_OPERANDS, "$3", apart)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Tiles of clusters whose blocks share B, and those of wgmmaClustered for ragged sizes and unaligned rows.
+"""Tiles of clusters whose blocks share A or B, and those of wgmmaClustered for ragged sizes and unaligned rows.
 
 1. Swapped operands: a thread's neighbouring accumulators are of one column of C. A warp group has 64 columns at a time.
    It stores some of their rows in a buffer in shared memory, swizzled and so without bank conflicts; barrier. Then one
@@ -26,15 +26,27 @@ from smembench.model.hardware import WARP
 from smembench.model.problem import ITEMSIZE
 
 
-def placing_in_clusters(tile: Tile) -> DeviceFunction:
-    """``(number, tiles_down, tiles_across, k)``: this block's place. Clusters go by first row, then down."""
-    rows, apart, cluster, place_of_pair = tile.rows, tile.apart, tile.shared, placing(replace(tile, rows=1))
+@device
+def inwards(first: Index, size: Index, end: Index) -> Index:
+    """Where a side of a tile begins that would reach beyond ``end``: so that it ends there, if a matrix has room.
 
-    def place_of(pair: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
-        place = place_of_pair(pair, tiles_down, tiles_across, k)
+    Copies of zeros are slow. Some results are then of two tiles, alike to the bit.
+    """
+    return end - size if first < end and first + size > end and size <= end else first
+
+
+def placing_in_clusters(tile: Tile) -> DeviceFunction:
+    """``(number, tiles_down, tiles_across, k, end)``: this block's place. Clusters go by first row, then down."""
+    rows, columns, apart, shared, beside = tile.rows, tile.columns, tile.apart, tile.shared, tile.beside
+    place_of_cluster = placing(replace(tile, rows=1, columns=1))
+
+    def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index, end: Place) -> Place:
+        place = place_of_cluster(number, tiles_down, tiles_across, k)
         high = tiles_down // apart
-        first, rank = place.row // high, uint32(cuda.blockIdx.x % cluster)
-        return Place(first + apart * (rows * (cluster * (place.row - first * high) + rank)), place.col)
+        first, rank = place.row // high, uint32(cuda.blockIdx.x % (shared * beside))
+        row = inwards(rows * (shared * (place.row - first * high) + rank % shared), uint32(rows), end.row // apart)
+        column = inwards(columns * (beside * place.col + rank // shared), uint32(columns), end.col)
+        return Place(first + apart * row, column)
 
     return device(place_of)
 
@@ -50,31 +62,31 @@ def line_before(tile: Tile) -> DeviceFunction:
 
 
 def copying(tile: Tile) -> DeviceFunction:
-    """``(stages, stage, a_map, b_map, place, k0, end)``: copy a block's tile of A, and its part of the cluster's of B.
+    """``(stages, stage, a_map, b_map, place, k0, end)``: copy a block's tiles of A and of B.
 
-    The blocks of a cluster copy B's tile by turns, each its part to all: by rows pieces of up to 128 bytes of each row,
-    by columns equal parts. The bytes of both tiles arrive at this block's barrier. What lies wholly beyond the ``end``
-    of C is not copied, since copies of zeros are slow, and its results are not written.
+    Blocks of a cluster take turns to copy the tile that all of them need, step by step along k. The bytes of both tiles
+    arrive at this block's barrier. A tile wholly beyond the ``end`` of C is not copied, and its results are not
+    written.
     """
     columns, depth, at_b, elements = tile.columns, tile.depth, tile.a_elements, tile.elements
-    cluster, by_rows, bytes_of_a = tile.shared, tile.b_layout == BY_ROWS, tile.rows * ROW_BYTES
-    part_columns = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns // cluster
-    part_bytes = part_columns * ROW_BYTES
-    start_part, start_rows = start_copy_to_all if cluster > 1 else start_copy, copying_rows(tile.apart)
+    cluster, shared, beside, by_rows = tile.cluster, tile.shared, tile.beside, tile.b_layout == BY_ROWS
+    bytes_of_a, bytes_of_b = tile.rows * ROW_BYTES, columns * ROW_BYTES
+    piece = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns
+    start_a, start_b = copying_rows(tile.apart, to_all=beside > 1), start_copy_to_all if shared > 1 else start_copy
 
     def copy(stages: Stages, stage: Index, a_map: Map, b_map: Map, place: Place, k0: Index, end: Place) -> None:
-        at, width = stage * elements, min(uint32(columns), end.col - place.col)
+        at = stage * elements
         of_a = uint32(bytes_of_a) if place.row < end.row else uint32(0)
-        of_b = (width + (part_columns - 1)) // part_columns * part_bytes
+        of_b = uint32(bytes_of_b) if place.col < end.col else uint32(0)
         expect_bytes(stages.full, stage, of_a + of_b)
-        first = uint32(cuda.blockIdx.x % cluster) * part_columns
-        for part in range(0, columns, cluster * part_columns):
-            within = uint32(part) + first
-            if within < width:
-                column, row = (place.col + within, k0) if by_rows else (k0, place.col + within)
-                start_part(stages.tiles, at + at_b + within * depth, b_map, column, row, stages.full, stage)
-        if of_a > 0:
-            start_rows(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
+        own_turn = k0 // depth % cluster == cuda.blockIdx.x % cluster
+        if of_a > 0 and (beside == 1 or own_turn):
+            start_a(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
+        if of_b > 0 and (shared == 1 or own_turn):
+            for column in range(0, columns, piece):
+                to, col = at + at_b + uint32(column * depth), place.col + uint32(column)
+                across, down = (col, k0) if by_rows else (k0, col)
+                start_b(stages.tiles, to, b_map, across, down, stages.full, stage)
 
     return device(copy)
 
@@ -87,8 +99,7 @@ def box_rows(tile: Tile) -> int:
 def storing(tile: Tile) -> DeviceFunction:
     """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of a swapped tile.
 
-    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time. All take an even number of
-    buffers, so that the next tile goes on with the other one, too.
+    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time.
     """
     dtype, height, apart, begin = produced(tile.dtype), box_rows(tile), tile.apart, tile.after_stages
     across = ROWS * ITEMSIZE[dtype] // ROW_BYTES  # boxes of 128 bytes beside each other
@@ -117,6 +128,10 @@ def storing(tile: Tile) -> DeviceFunction:
     left, right, halves = half(0), half(down), tile.column_parts
 
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
+        if down * halves % BUFFERS:
+            if member.thread == 0:
+                finish_stores(0)  # the last tile ended with the buffer that this one begins with
+            meet_group(member.group + 1)
         col = place.col + member.group * (halves * ROWS)
         left(shared, accumulators, c_map, Place(place.row, col), member)
         if halves > 1:

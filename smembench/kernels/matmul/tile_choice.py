@@ -41,15 +41,17 @@ OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
 THREE_CONSUMERS = 0.88
 """Factor of the lines that shared memory reads and writes for tiles of three consumers."""
-SLOWDOWN = 1.08
-"""Factor of the products of tiles with fewer than four stages, and of those without buffers for results."""
-PAIR_CYCLES, CLUSTER_CYCLES, EXCHANGE_BYTES = 1500, 500, 11
-"""Cycles that sharing adds to a launch of wgmmaClustered, and a cluster to a wave of fewRowsClustered; bytes of sums
-that a block of the latter sends per cycle."""
+FEW_STAGES, UNBUFFERED = 1.08, 1.05
+"""Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
+ROWS_APART = 1.03
+"""Factor of all for tiles whose rows lie apart."""
+PAIR_CYCLES, MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 1500, 750, 500, 11
+"""Cycles that clusters add to a launch of wgmmaClustered, and to a wave of fewRowsClustered where their blocks share B
+or split k; bytes of sums that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 REREAD = 0.3
-"""Share of B that fewRowsClustered reads from memory again where its tiles lie below each other."""
+"""Share of B that is read from memory again where tiles that do not share it lie below each other."""
 
 ALL_ROWS = 224 * 1024 // ROW_BYTES
 """Of stages and buffers."""
@@ -58,38 +60,36 @@ ALL_ROWS = 224 * 1024 // ROW_BYTES
 def _swapped(rows: int, columns: int, consumers: int) -> Tile:
     """A tile of the most stages, and then the highest buffers, of which each takes 64 columns of the results.
 
-    A consumer fills an even number of buffers per tile, so that the next tile begins with the other one.
+    Where it can, a consumer fills an even number of buffers per tile: the next tile begins with the other one then.
     """
     parts = columns // (consumers * ROWS)
-    heights = (
-        16 * i for i in range(1, rows // 16 + 1) if rows % (16 * i) == 0 and rows // (16 * i) * parts % BUFFERS == 0
-    )
-    sizes = (consumers * BUFFERS * height for height in heights)
-    stages, buffers = max(((ALL_ROWS - size) // (rows + columns), size) for size in sizes)
+    heights = [16 * i for i in range(1, rows // 16 + 1) if rows % (16 * i) == 0]
+    choices = []
+    for height in heights:
+        size = consumers * BUFFERS * height
+        choices.append(((ALL_ROWS - size) // (rows + columns), rows // height * parts % BUFFERS == 0, size))
+    stages, _, buffers = max(choices)
     return Tile(rows, columns, stages, buffers, swapped=consumers)
 
 
 SWAPPED = tuple(
     _swapped(rows, columns, consumers)
-    for columns, consumers, heights in (
-        (64, 1, range(64, 257, 32)),
-        (128, 2, range(64, 257, 32)),
-        (192, 3, range(64, 193, 32)),
-        (256, 2, range(80, 193, 16)),
-    )
-    for rows in heights
+    for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
+    for rows in range(least, most + 1, 16)
 )
-CLUSTER = 1 if SIMULATED else 2
-"""Blocks that share a tile of B; the simulator runs one after another."""
-SHARED = tuple(replace(tile, shared=CLUSTER) for tile in (*TILES, *SWAPPED))
+CLUSTERS = ((1, 1),) if SIMULATED else ((2, 1), (4, 1), (1, 2), (1, 4))
+"""Blocks of a cluster that share a tile of B, and that share one of A; the simulator runs one after another."""
+SHARED = tuple(
+    replace(tile, shared=shared, beside=beside) for shared, beside in CLUSTERS for tile in (*TILES, *SWAPPED)
+)
 
 
 def step_cycles(tile: Tile) -> float:
     """Counted cycles of a step along k.
 
     The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
-    the columns of B once, and each instruction of a consumer reads 64 of those rows and its part of the columns, or of
-    a swapped tile 64 of the columns and all rows.
+    the columns of B once. Each instruction of a consumer reads 64 of those rows and its part of the columns, or of a
+    swapped tile 64 of the columns and all rows.
     """
     width = tile.rows if tile.swapped else tile.columns // tile.column_parts
     lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
@@ -104,30 +104,33 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     ``split``: blocks of a cluster that share the tile's steps. ``overlapped``: whether products go on while results are
     written.
     """
-    itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, tile.shared * split
+    itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, tile.cluster * split
     across, down = tile.grid(case)
     clusters = across * down
     steps, waves = ceil_div(ceil_div(case.depth, tile.depth), split), ceil_div(clusters, AT_ONCE[blocks])
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
     zeros = max(0, tile.rows - case.m)  # rows below C's
-    # Rows to copy, of A and per column of B, and the factors of their cycles.
-    rows_of_a, rows_per_column = tile.rows - zeros + ZERO_ROW * zeros, ROW_BYTES / row_bytes / tile.shared
+    # Rows that a block copies, of A and of B, and the factors of their cycles.
+    rows_of_a = (tile.rows - zeros + ZERO_ROW * zeros) / tile.beside
+    rows_of_b = tile.columns * ROW_BYTES / row_bytes / tile.shared
     own_a, all_a = _row_costs(itemsize * tile.apart * case.depth)
     own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
-    products = steps * (SLOWDOWN if tile.stages < 4 or not tile.buffers else 1) * step_cycles(tile)
+    slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
+    products = steps * slowdown * step_cycles(tile)
     products = OVERLAPPED * products if overlapped else products + tile.rows * tile.columns / WRITTEN
-    own_copies = steps * (rows_of_a * own_a + tile.columns * rows_per_column * own_b)
-    own = waves * max(products, COPY_CYCLES * own_copies)
-    # Nothing beyond the last column is copied.
-    copies = clusters * blocks * steps * (rows_of_a * all_a + case.n / across * rows_per_column * all_b)
-    of_all = ALL_COPY_CYCLES * copies / SM90_MULTIPROCESSORS
+    own = waves * max(products, COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b))
+    all_copies = clusters * blocks * steps * (rows_of_a * all_a + rows_of_b * all_b)
+    of_all = ALL_COPY_CYCLES * all_copies / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
-    beside = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split
+    across_at_once = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split * tile.beside
     rows = min(min(down, AT_ONCE[blocks]) * tile.rows, case.m)
-    in_flight = (rows + beside * tile.columns) * tile.stages * ROW_BYTES
-    read = (case.m + case.n) * case.depth * itemsize / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
+    in_flight = (rows + across_at_once * tile.columns) * tile.stages * ROW_BYTES
+    bytes_of_a, bytes_of_b = itemsize * case.depth * case.m, itemsize * case.depth * case.n
+    of_memory = (bytes_of_a + bytes_of_b) / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
+    reread = REREAD * (down > 1) * bytes_of_b / MEMORY_BYTES
     # The sum decides between tiles of the same maximum.
-    return max(own, of_all, read) + (own + of_all + read) / 100
+    longest = max(own, of_all, of_memory) + (own + of_all + of_memory) / 100
+    return longest * (ROWS_APART if tile.apart > 1 else 1) + reread
 
 
 def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
@@ -154,26 +157,31 @@ class Form(NamedTuple):
     @property
     def cluster(self) -> int:
         """Blocks of a cluster, which split k or share B."""
-        return self.split * self.tile.shared
+        return self.split * self.tile.cluster
 
     def waves(self, case: Case) -> int:
         """Rounds in which the multiprocessors take all tiles."""
         return ceil_div(prod(self.tile.grid(case)), AT_ONCE[self.cluster])
 
     def cycles(self, case: Case) -> float:
-        """Estimated cycles, with those at the end of each wave, and those of reading B again.
+        """Estimated cycles, with those at the end of each wave.
 
-        At the end the blocks exchange sums, and threads write results without buffers.
+        Then the blocks exchange sums, and threads write results without buffers.
         """
-        added = CLUSTER_CYCLES + self.sent / EXCHANGE_BYTES if self.cluster > 1 else 0
+        added = SPLIT_CYCLES + self.sent / EXCHANGE_BYTES if self.split > 1 else 0
+        added += MEETING_CYCLES if self.tile.shared > 1 else 0
         added += min(self.tile.rows, case.m) * self.tile.columns / self.split / WRITTEN
-        reread = REREAD * (self.tile.grid(case)[1] > 1) * case.n * case.depth * ITEMSIZE[case.dtype] / MEMORY_BYTES
-        return cycles(self.tile, case, self.split) + self.waves(case) * added + reread
+        return cycles(self.tile, case, self.split) + self.waves(case) * added
 
 
 def fewest(tiles: int, most: int) -> int:
     """The fewest blocks with which the tiles take as few waves as with ``most`` blocks."""
     return ceil_div(tiles, ceil_div(tiles, most))
+
+
+def clusters_at_once(multiprocessors: int, blocks: int) -> int:
+    """Clusters of ``blocks`` blocks, each of which takes a multiprocessor, that run at once."""
+    return max(1, multiprocessors * AT_ONCE[blocks] // SM90_MULTIPROCESSORS)
 
 
 def in_order(tile: Tile, case: Case) -> Callable[[int], tuple[int, int]]:

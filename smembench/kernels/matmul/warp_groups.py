@@ -64,6 +64,7 @@ class Tile:
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
         shared: blocks of a cluster, one below the other, that share the tile of B.
+        beside: blocks of a cluster, one beside the other, that share the tile of A.
     """
 
     rows: int
@@ -74,12 +75,23 @@ class Tile:
     halved: bool = False
     apart: int = 1
     shared: int = 1
+    beside: int = 1
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
     def of(self, case: Case) -> Self:
         """The tile of a case's matrices."""
         return replace(self, dtype=case.dtype, b_layout=case.b_layout)
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster that share tiles, of A or of B."""
+        return self.shared * self.beside
+
+    @property
+    def sharing(self) -> str:
+        """What the blocks of a cluster share, as part of a variant's name."""
+        return f", {self.cluster} share {'B' if self.shared > 1 else 'A'}" if self.cluster > 1 else ""
 
     @property
     def consumers(self) -> int:
@@ -132,14 +144,16 @@ class Tile:
         return self.shared_bytes // ITEMSIZE[case.dtype]
 
     def grid(self, case: Case) -> tuple[int, int]:
-        """Tiles across and down, a cluster for each."""
-        return -(-case.n // self.columns), self.apart * -(-(case.m // self.apart) // (self.shared * self.rows))
+        """Tiles across and down, or clusters of them."""
+        return -(-case.n // (self.beside * self.columns)), self.apart * -(
+            -(case.m // self.apart) // (self.shared * self.rows)
+        )
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """The tensor maps of A and B."""
         of_b = TensorMap(2, case.depth, case.n, case.n, self.depth, row_bytes=self.piece_bytes)
         if self.b_layout == BY_COLUMNS:
-            of_b = TensorMap(2, case.n, case.depth, case.depth, self.columns // self.shared)
+            of_b = TensorMap(2, case.n, case.depth, case.depth, self.columns)
         return TensorMap(1, case.m, case.depth, case.depth, self.rows, apart=self.apart), of_b
 
 
@@ -223,7 +237,7 @@ def placing(tile: Tile) -> DeviceFunction:
 
     Tiles are numbered down a band of rows of tiles, then to the right. Blocks that share one are numbered as one.
     """
-    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // tile.shared
+    rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // tile.cluster
     narrow, wide = NARROW_BAND // tile.shared, BAND // tile.shared
     long = LONG_BAND if tile.shared == 1 else wide
 

@@ -8,7 +8,8 @@ Reading B takes the time, and so does copying A, which every block needs whole.
    columns, four per part. Each block adds up some parts: the others send theirs there by ``st.async``, and they arrive
    at its barrier. In shared memory they lie by thread, as in registers, so neither side has bank conflicts, and no
    barrier of the cluster is waited for.
-3. Where rows are many, two blocks, one below the other, share a tile of B: each copies half of it to both by multicast.
+3. Where rows are many, two or four blocks, one below the other, share a tile of B: they take turns to copy it to all of
+   them by multicast.
 
 Findings: results/reference/notes/few_rows.md.
 """
@@ -48,7 +49,7 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cluster_tiles import copying
+from smembench.kernels.matmul.cluster_tiles import copying, inwards
 from smembench.kernels.matmul.tile_choice import AT_ONCE, Form, unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, next_state, products_of
 from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
@@ -70,7 +71,7 @@ EIGHT, PIECE_BYTES = 8, 64
 MOST_ROWS, MOST_COLUMNS = 128, 256
 WIDTHS = (64, 128)
 """Columns that are tried beside those that one wave or two call for."""
-CLUSTERS = ((1, 1), (2, 1), (3, 1), (4, 1), (1, 2))
+CLUSTERS = ((1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (1, 4))
 """Blocks of a cluster that split k, and that share B."""
 
 
@@ -84,10 +85,10 @@ def _forms(case: Case) -> Iterator[Form]:
     most = ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
     for split, shared in ((1, 1),) if SIMULATED else CLUSTERS:
         heights = {EIGHT * ceil_div(case.m, EIGHT * shared * down) for down in _counts(case.m, shared)}
-        for rows in heights if split <= most else ():
+        for rows in heights if split <= most and (shared == 1 or case.m > ROWS) else ():
             down = ceil_div(case.m, shared * rows)
             least = max(-rows % ROWS, ROWS if split * shared == 1 else EIGHT)  # narrow tiles are better split
-            for columns in _widths(case, least, AT_ONCE[split * shared] // down, shared):
+            for columns in _widths(case, least, AT_ONCE[split * shared] // down):
                 form = filled(Tile(rows, columns, shared=shared).of(case), split)
                 if form.waves(case) > 1:
                     half = filled(form.tile, split, SHARED_BYTES // 2)  # so that two blocks run on a multiprocessor
@@ -97,14 +98,14 @@ def _forms(case: Case) -> Iterator[Form]:
 
 
 def _counts(m: int, shared: int) -> set[int]:
-    """Numbers of tiles, or pairs of them, below each other: the fewest, and up to four times as many."""
+    """Numbers of tiles, or clusters of them, below each other: the fewest, and up to four times as many."""
     fewest = ceil_div(m, shared * MOST_ROWS)
     return {fewest * factor for factor in (1, 2, 4)}
 
 
-def _widths(case: Case, least: int, at_once: int, shared: int) -> set[int]:
+def _widths(case: Case, least: int, at_once: int) -> set[int]:
     """Columns of a tile, ``least`` or more: as many as one wave or two call for, and others."""
-    step = PIECE_BYTES // ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else EIGHT * shared
+    step = PIECE_BYTES // ITEMSIZE[case.dtype] if case.b_layout == BY_ROWS else EIGHT
     fitting = (ceil_div(case.n, waves * at_once) for waves in (1, 2) if at_once)
     widths = {step * ceil_div(max(columns, least), step) for columns in (*fitting, *WIDTHS)}
     return {columns for columns in widths if columns <= MOST_COLUMNS}
@@ -155,7 +156,8 @@ def build(case: Case) -> NumbaKernel:
         accumulators = cuda.local.array(sums, float32)  # of a consumer's thread: (columns / 8, 2, 2)
         own = cuda.local.array(own_sums, float32)  # (own parts, 2, 2)
         rank = cuda.blockIdx.x % cluster
-        place = Place((cuda.blockIdx.y * shared + rank % shared) * rows, cuda.blockIdx.x // cluster * columns)
+        row, column = (cuda.blockIdx.y * shared + rank % shared) * rows, cuda.blockIdx.x // cluster * columns
+        place = Place(inwards(row, uint32(rows), m), inwards(column, uint32(columns), n))
         group, thread = own_group(), cuda.threadIdx.x % GROUP
         if cuda.threadIdx.x == 0:
             prefetch_map(a_map)
@@ -247,7 +249,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=tile.maps(case),
         launch_bounds=(threads, 1),
-        variant=f"{rows}x{columns} by {split}{', shared' if shared > 1 else ''}, {stage_count} stages",
+        variant=f"{rows}x{columns} by {split}{tile.sharing}, {stage_count} stages",
     )
 
 
@@ -260,7 +262,7 @@ KERNEL = Kernel(
     problem="matmul",
     name="fewRowsClustered",
     kind="cuda",
-    summary="products of few rows: one wave of tiles, whose k or columns of B a cluster's blocks share",
+    summary="products of few rows: one wave of tiles, whose k or tiles of B a cluster's blocks share",
     build=build,
     blocks=False,
     results=(128, 4),
@@ -271,6 +273,6 @@ KERNEL = Kernel(
     unsupported=unsupported,
     needs="9.0a",
     standard=False,
-    ladder="one wave of tiles, whose k or columns of B a cluster's blocks share",
+    ladder="one wave of tiles, whose k or tiles of B a cluster's blocks share",
     few=128,
 )

@@ -1,18 +1,22 @@
-"""wgmmaClustered: wgmmaStored in clusters of two blocks, one below the other, which share their tiles of B.
+"""wgmmaClustered: wgmmaStored in clusters of two or four blocks, which share tiles of B, or of A.
 
-1. Each block copies its own tile of A, and multicasts its part of the tile of B to itself and the other block.
-2. A stage is empty when the consumers of both blocks have read it: they arrive at the barriers of both.
-3. A block ends when both have read all of its stages, since its barriers end with it.
+1. Blocks one below the other need the same tile of B, blocks beside each other the same tile of A. They take turns to
+   copy it to all of them by multicast, step by step along k; the tile of the other matrix each copies for itself.
+2. A stage is empty when the consumers of all blocks have read it: they arrive at the barriers of all.
+3. A block ends when all have read all of its stages, since its barriers end with it.
+4. A tile that would reach beyond an edge of C is moved inwards, since copies of zeros are slow.
 
-So with tiles of 128 × 256 a block takes 32 KiB per stage from the L2, not 48. Tiles of 128 rows may leave most of the
-last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B, and one
-to three consumers take any multiple of 16 rows. Where rows of A begin within lines of 128 bytes, most copied rows touch
-two lines, so a tile's rows may lie apart (cluster_tiles.py). Findings: results/reference/notes/tensor_cores.md.
+So with tiles of 128 × 256 two blocks take 32 KiB each per stage from the L2, not 48. Tiles of 128 rows may leave most
+of the last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B,
+and one to three consumers take any multiple of 16 rows. Where rows of A begin within lines of 128 bytes, most copied
+rows touch two lines, so a tile's rows may lie apart (cluster_tiles.py). Findings:
+results/reference/notes/tensor_cores.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
@@ -39,7 +43,7 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.matmul import cluster_tiles
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.tile_choice import SHARED, fewest, in_order, quickest, shared_elements
+from smembench.kernels.matmul.tile_choice import SHARED, clusters_at_once, fewest, in_order, quickest, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
     Member,
@@ -63,6 +67,7 @@ REGISTERS = {1: (56, 240), 2: (56, 224), 3: (32, 160)}
 """Registers per thread of the producer's group and of a consumer's, by the number of consumers."""
 
 
+@cache
 def tile_of(case: Case) -> Tile:
     """The one with the fewest cycles.
 
@@ -79,7 +84,7 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier, float32 = number(case.dtype), number(dtype), number("uint64"), number("float32")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     consumers, (fewer, more), apart = tile.consumers, REGISTERS[tile.consumers], tile.apart
-    stage_elements, cluster = tile.elements, tile.shared
+    stage_elements, shared, beside, cluster = tile.elements, tile.shared, tile.beside, tile.cluster
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
@@ -98,7 +103,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def release(empty: Array, stage: Index, thread: Index) -> None:
-        """A thread of a consumer arrives at the barriers of both blocks: both copy into this one's stage."""
+        """A thread of a consumer arrives at the barriers of all blocks: all copy into this one's stage."""
         if thread < cluster:
             arrive_at(empty, stage, thread)
 
@@ -137,8 +142,8 @@ def build(case: Case) -> NumbaKernel:
         stages = Stages(tiles, full, empty)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        tiles_down = apart * ((m // apart + (cluster * rows - 1)) // (cluster * rows))
-        tiles_across = (n + (columns - 1)) // columns
+        tiles_down = apart * ((m // apart + (shared * rows - 1)) // (shared * rows))
+        tiles_across = (n + (beside * columns - 1)) // (beside * columns)
         if cuda.threadIdx.x == 0:
             prefetch_map(a_map)
             prefetch_map(b_map)
@@ -153,7 +158,7 @@ def build(case: Case) -> NumbaKernel:
             give_registers(fewer)
             if thread == 0:
                 while pair_index < tiles_down * tiles_across:
-                    place = place_of(pair_index, tiles_down, tiles_across, k)
+                    place = place_of(pair_index, tiles_down, tiles_across, k, Place(m, n))
                     for k0 in range(line_of(place, lda), k, depth):
                         wait_for_phase(empty, state.stage, 1 - state.phase)
                         copy(stages, state.stage, a_map, b_map, place, k0, Place(m, n))
@@ -167,7 +172,7 @@ def build(case: Case) -> NumbaKernel:
             add_registers(more)
             member = Member(group - 1, thread)
             while pair_index < tiles_down * tiles_across:
-                place = place_of(pair_index, tiles_down, tiles_across, k)
+                place = place_of(pair_index, tiles_down, tiles_across, k, Place(m, n))
                 along = k - line_of(place, lda)
                 for i in range(sums):
                     accumulators[i] = 0
@@ -191,22 +196,23 @@ def build(case: Case) -> NumbaKernel:
     (across, high), order = tile.grid(case), in_order(tile, case)
 
     def of_block(block: int) -> tuple[int, int]:
-        column, row = order(block // cluster)
-        return column, cluster * row + block % cluster
+        (column, row), rank = order(block // cluster), block % cluster
+        return beside * column + rank // shared, shared * row + rank % shared
 
     (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
     height = cluster_tiles.box_rows(tile) if tile.swapped else 16
     c_map = TensorMap(0, case.m, case.n, case.n, height, row_bytes=row_bytes, apart=apart)
     return NumbaKernel(
         wgmma_clustered,
-        grid=(across, cluster * high),
+        grid=(beside * across, shared * high),
         block=(threads, 1),
         cluster=cluster,
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, c_map),
         launch_bounds=(threads, 1),
-        variant=f"{rows}x{columns}{', swapped' if tile.swapped else ''}{f', rows {apart} apart' if apart > 1 else ''}",
-        persistent_blocks=lambda multiprocessors: fewest(across * high, max(1, multiprocessors // cluster)) * cluster,
+        variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{f', rows {apart} apart' * (apart > 1)}"
+        + tile.sharing,
+        persistent_blocks=lambda units: fewest(across * high, clusters_at_once(units, cluster)) * cluster,
         tile_of=of_block,
         parts=apart,
     )
@@ -215,9 +221,9 @@ def build(case: Case) -> NumbaKernel:
 KERNEL = replace(
     wgmma_stored.KERNEL,
     name="wgmmaClustered",
-    summary="wgmmaStored in clusters of two blocks, which share tiles of B",
+    summary="wgmmaStored in clusters of two or four blocks, which share tiles of B or of A",
     build=build,
     tile_elements=shared_elements(tile_of),
     dynamic_elements=shared_elements(tile_of),
-    ladder="two blocks share their tiles of B",
+    ladder="two or four blocks share their tiles of B or of A",
 )
