@@ -45,7 +45,7 @@ FEW_STAGES, UNBUFFERED = 1.08, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
-PAIR_CYCLES, MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 1500, 750, 500, 11
+CLUSTER_CYCLES, MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 1500, 750, 500, 11
 """Cycles that clusters add to a launch of wgmmaClustered, and to a wave of fewRowsClustered where their blocks share B
 or split k; bytes of sums that a block of the latter sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000

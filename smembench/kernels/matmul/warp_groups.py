@@ -145,9 +145,8 @@ class Tile:
 
     def grid(self, case: Case) -> tuple[int, int]:
         """Tiles across and down, or clusters of them."""
-        return -(-case.n // (self.beside * self.columns)), self.apart * -(
-            -(case.m // self.apart) // (self.shared * self.rows)
-        )
+        rows, columns = self.shared * self.rows, self.beside * self.columns
+        return -(-case.n // columns), self.apart * -(-(case.m // self.apart) // rows)
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
         """The tensor maps of A and B."""

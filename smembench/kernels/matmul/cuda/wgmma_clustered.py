@@ -43,7 +43,7 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.matmul import cluster_tiles
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.tile_choice import SHARED, clusters_at_once, fewest, in_order, quickest, shared_elements
+from smembench.kernels.matmul.tile_choice import SHARED, clusters_at_once, cycles, fewest, in_order, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
     Member,
@@ -74,8 +74,13 @@ def tile_of(case: Case) -> Tile:
     It is one of rows that lie apart where rows begin within a sector, since of these more begin at a sector's start. It
     is a swapped one where its rows fill waves that others leave half empty.
     """
-    tiles = (replace(tile, apart=apart) for apart in APART for tile in SHARED if case.m % apart == 0)
-    return quickest(case, tiles)
+    tiles = (tile for tile in _tiles(case.dtype, case.b_layout) if case.m % tile.apart == 0)
+    return min(tiles, key=lambda tile: cycles(tile, case))
+
+
+@cache
+def _tiles(dtype: str, b_layout: str) -> tuple[Tile, ...]:
+    return tuple(replace(tile, apart=apart, dtype=dtype, b_layout=b_layout) for apart in APART for tile in SHARED)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -153,17 +158,17 @@ def build(case: Case) -> NumbaKernel:
                 set_barrier(empty, stage, cluster * consumers)
             publish_barriers()
         meet_cluster()
-        state, pair_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // cluster
+        state, cluster_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // cluster
         if group == 0:
             give_registers(fewer)
             if thread == 0:
-                while pair_index < tiles_down * tiles_across:
-                    place = place_of(pair_index, tiles_down, tiles_across, k, Place(m, n))
+                while cluster_index < tiles_down * tiles_across:
+                    place = place_of(cluster_index, tiles_down, tiles_across, k, Place(m, n))
                     for k0 in range(line_of(place, lda), k, depth):
                         wait_for_phase(empty, state.stage, 1 - state.phase)
                         copy(stages, state.stage, a_map, b_map, place, k0, Place(m, n))
                         state = after(state)
-                    pair_index += cuda.gridDim.x // cluster
+                    cluster_index += cuda.gridDim.x // cluster
                 # A block's barriers end with it: wait until both have read all stages.
                 for _ in range(stage_count):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
@@ -171,8 +176,8 @@ def build(case: Case) -> NumbaKernel:
         else:
             add_registers(more)
             member = Member(group - 1, thread)
-            while pair_index < tiles_down * tiles_across:
-                place = place_of(pair_index, tiles_down, tiles_across, k, Place(m, n))
+            while cluster_index < tiles_down * tiles_across:
+                place = place_of(cluster_index, tiles_down, tiles_across, k, Place(m, n))
                 along = k - line_of(place, lda)
                 for i in range(sums):
                     accumulators[i] = 0
@@ -190,7 +195,7 @@ def build(case: Case) -> NumbaKernel:
                 release(empty, state.stage, thread)
                 state = after(state)
                 write_tile(buffers, accumulators, c_map, place, member)
-                pair_index += cuda.gridDim.x // cluster
+                cluster_index += cuda.gridDim.x // cluster
             finish_stores(0)
 
     (across, high), order = tile.grid(case), in_order(tile, case)
