@@ -155,7 +155,7 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
 
 def tile_in_clusters(rows: int, columns: int, shared: int, beside: int, apart: int = 1) -> Tile:
     tiles = (tile for tile in SHARED if (tile.rows, tile.columns) == (rows, columns))
-    return replace(next(tiles), shared=shared, beside=beside, apart=apart)
+    return replace(next(tiles), share_b=shared, share_a=beside, apart=apart)
 
 
 def begins_of_tiles(length: int, side: int, blocks: int) -> list[int]:
@@ -187,7 +187,7 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
     (m, n, k), case = size, of("wgmmaClustered", *size, dtype, b_layout)
     explained, itemsize, of_c = explain(case), ITEMSIZE[dtype], ITEMSIZE[produced(dtype)]
     depth, apart, parts = 128 // itemsize, tile.apart, m // tile.apart
-    downs, acrosses = begins_of_tiles(parts, tile.rows, tile.shared), begins_of_tiles(n, tile.columns, tile.beside)
+    downs, acrosses = begins_of_tiles(parts, tile.rows, tile.share_b), begins_of_tiles(n, tile.columns, tile.share_a)
     down, across = [begin for begin in downs if begin < parts], [begin for begin in acrosses if begin < n]
     piece = row_bytes_of(tile.columns, itemsize) if b_layout == BY_ROWS else 128
     of_a = of_b = of_result = steps = 0
@@ -206,8 +206,8 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
                 of_b += bytes_of_boxes(np.arange(k), n, itemsize, pieces, piece)
             else:
                 of_b += bytes_of_boxes(np.arange(begin, min(begin + tile.columns, n)), k, itemsize, starts, 128)
-    assert total(explained, "copy", "A", "global_bytes") == len(acrosses) // tile.beside * of_a
-    assert total(explained, "copy", "B", "global_bytes") == len(downs) // tile.shared * of_b
+    assert total(explained, "copy", "A", "global_bytes") == len(acrosses) // tile.share_a * of_a
+    assert total(explained, "copy", "B", "global_bytes") == len(downs) // tile.share_b * of_b
     assert total(explained, "copy", "A", "shared_bytes") == steps * len(down) * len(acrosses) * tile.rows * 128
     assert total(explained, "copy", "B", "shared_bytes") == steps * len(downs) * len(across) * tile.columns * 128
     blocks = len(downs) * len(acrosses)
@@ -361,7 +361,7 @@ def test_what_a_gpu_counted_of_clusters_is_predicted_to_the_last_byte(monkeypatc
         440: tile_in_clusters(64, 64, 4, 1, apart=2),
         1000: tile_in_clusters(144, 64, 1, 4),
     }
-    form = few_rows_clustered.filled(Tile(40, 24, shared=4), 1)
+    form = few_rows_clustered.filled(Tile(40, 24, share_b=4), 1)
     monkeypatch.setattr(wgmma_clustered, "tile_of", lambda case: tiles[case.m].of(case))
     monkeypatch.setattr(few_rows_clustered, "form_of", lambda case: form._replace(tile=form.tile.of(case)))
     assert_predicted("h200-explain-clusters")

@@ -16,7 +16,7 @@ from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import warp_groups
 from smembench.kernels.matmul.cuda import few_rows_clustered, wgmma_clustered, wgmma_overlapped, wgmma_stored
-from smembench.kernels.matmul.tile_choice import CLUSTERS, SHARED, Form
+from smembench.kernels.matmul.tile_choice import SHARED, SHARING, Form
 from smembench.kernels.matmul.warp_groups import Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import GpuKernel
@@ -43,8 +43,8 @@ STRIDED = [
     ((100, 200, 300), 500),
 ]
 """Sizes and strides: rows apart by one element, to be aligned, not at all, by many, and between columns."""
-SIZES = len(SHARED) // len(CLUSTERS)
-IN_TURN = [SHARED[number + number % len(CLUSTERS) * SIZES] for number in range(SIZES)]
+SIZES = len(SHARED) // len(SHARING)
+IN_TURN = [SHARED[number + number % len(SHARING) * SIZES] for number in range(SIZES)]
 """Tiles of every size, in clusters of every kind by turns."""
 TILES = [
     *((wgmma_stored, tile) for tile in warp_groups.TILES),
@@ -55,7 +55,7 @@ NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}{tile.s
 TALLEST = {(tile.columns, tile.swapped): tile for tile in IN_TURN}.values()
 """Of each width, the tallest."""
 FORMS = [
-    few_rows_clustered.filled(Tile(rows, columns, shared=shared), split)
+    few_rows_clustered.filled(Tile(rows, columns, share_b=shared), split)
     for rows, columns, split, shared in (
         *((rows, columns, 1, 1) for rows, columns in ((8, 56), (16, 64), (40, 32), (64, 32), (72, 96), (128, 224))),
         *((rows, columns, split, 1) for split in (2, 3, 4) for rows, columns in ((24, 64), (64, 96), (120, 32))),
@@ -171,7 +171,7 @@ def test_tiles_of_every_size_are_right(
 
 
 @pytest.mark.parametrize(
-    "form", FORMS, ids=lambda form: f"{form.tile.rows}x{form.tile.columns} {form.split} {form.tile.shared}"
+    "form", FORMS, ids=lambda form: f"{form.tile.rows}x{form.tile.columns} {form.split} {form.tile.share_b}"
 )
 @pytest.mark.parametrize(
     ("dtype", "b_layout"), [("float16", BY_ROWS), ("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
@@ -182,7 +182,7 @@ def test_every_form_of_few_rows_is_right(
     """At every launch, over two rows of tiles or pairs, of which the last has fewer rows and columns."""
     if b_layout == BY_ROWS and form.tile.columns % 32:
         pytest.skip("pieces of B have 32 columns")
-    m, n = 2 * form.tile.shared * form.tile.rows - 5, 5 * form.tile.columns - 24
+    m, n = 2 * form.tile.share_b * form.tile.rows - 5, 5 * form.tile.columns - 24
     case = Case("matmul", "fewRowsClustered", "cuda:0", dtype, m, n, 2096, b_layout=b_layout)
     if reason := registry.kernel_of(case).refusal(case, gpu.info.compute_capability):
         pytest.skip(reason)

@@ -89,5 +89,5 @@ def test_any_few_rows_have_a_form_that_fits_and_multiplies_nothing_beyond_its_st
     assert tile.shared_bytes + form.sent <= SHARED_BYTES
     assert tile.rows + tile.columns >= 64 * tile.consumers
     assert across * tile.columns >= n
-    assert down * tile.shared * tile.rows >= m
+    assert down * tile.share_b * tile.rows >= m
     assert b_layout == BY_COLUMNS or tile.columns % 32 == 0

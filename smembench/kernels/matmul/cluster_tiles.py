@@ -28,24 +28,24 @@ from smembench.model.problem import ITEMSIZE
 
 @device
 def inwards(first: Index, size: Index, end: Index) -> Index:
-    """Where a side of a tile begins that would reach beyond ``end``: so that it ends there, if a matrix has room.
+    """Where a side of a tile begins; one that would reach beyond ``end`` ends there, if the matrix is large enough.
 
-    Copies of zeros are slow. Some results are then of two tiles, alike to the bit.
+    Copies of zeros are slow. Two tiles then compute some results, both in the same order and so to the same bits.
     """
     return end - size if first < end and first + size > end and size <= end else first
 
 
 def placing_in_clusters(tile: Tile) -> DeviceFunction:
     """``(number, tiles_down, tiles_across, k, end)``: this block's place. Clusters go by first row, then down."""
-    rows, columns, apart, shared, beside = tile.rows, tile.columns, tile.apart, tile.shared, tile.beside
+    rows, columns, apart, share_b, share_a = tile.rows, tile.columns, tile.apart, tile.share_b, tile.share_a
     place_of_cluster = placing(replace(tile, rows=1, columns=1))
 
     def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index, end: Place) -> Place:
         place = place_of_cluster(number, tiles_down, tiles_across, k)
         high = tiles_down // apart
-        first, rank = place.row // high, uint32(cuda.blockIdx.x % (shared * beside))
-        row = inwards(rows * (shared * (place.row - first * high) + rank % shared), uint32(rows), end.row // apart)
-        column = inwards(columns * (beside * place.col + rank // shared), uint32(columns), end.col)
+        first, rank = place.row // high, uint32(cuda.blockIdx.x % (share_b * share_a))
+        row = inwards(rows * (share_b * (place.row - first * high) + rank % share_b), uint32(rows), end.row // apart)
+        column = inwards(columns * (share_a * place.col + rank // share_b), uint32(columns), end.col)
         return Place(first + apart * row, column)
 
     return device(place_of)
@@ -69,10 +69,10 @@ def copying(tile: Tile) -> DeviceFunction:
     written.
     """
     columns, depth, at_b, elements = tile.columns, tile.depth, tile.a_elements, tile.elements
-    cluster, shared, beside, by_rows = tile.cluster, tile.shared, tile.beside, tile.b_layout == BY_ROWS
+    cluster, share_b, share_a, by_rows = tile.cluster, tile.share_b, tile.share_a, tile.b_layout == BY_ROWS
     bytes_of_a, bytes_of_b = tile.rows * ROW_BYTES, columns * ROW_BYTES
     piece = tile.piece_bytes // ITEMSIZE[tile.dtype] if by_rows else columns
-    start_a, start_b = copying_rows(tile.apart, to_all=beside > 1), start_copy_to_all if shared > 1 else start_copy
+    start_a, start_b = copying_rows(tile.apart, to_all=share_a > 1), start_copy_to_all if share_b > 1 else start_copy
 
     def copy(stages: Stages, stage: Index, a_map: Map, b_map: Map, place: Place, k0: Index, end: Place) -> None:
         at = stage * elements
@@ -80,9 +80,9 @@ def copying(tile: Tile) -> DeviceFunction:
         of_b = uint32(bytes_of_b) if place.col < end.col else uint32(0)
         expect_bytes(stages.full, stage, of_a + of_b)
         own_turn = k0 // depth % cluster == cuda.blockIdx.x % cluster
-        if of_a > 0 and (beside == 1 or own_turn):
+        if of_a > 0 and (share_a == 1 or own_turn):
             start_a(stages.tiles, at, a_map, k0, place.row, stages.full, stage)
-        if of_b > 0 and (shared == 1 or own_turn):
+        if of_b > 0 and (share_b == 1 or own_turn):
             for column in range(0, columns, piece):
                 to, col = at + at_b + uint32(column * depth), place.col + uint32(column)
                 across, down = (col, k0) if by_rows else (k0, col)

@@ -5,8 +5,9 @@ Nothing here is compiled: the host asks for a tile by its cycles, and a persiste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from math import gcd, prod
 from typing import NamedTuple
 
@@ -77,10 +78,10 @@ SWAPPED = tuple(
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
     for rows in range(least, most + 1, 16)
 )
-CLUSTERS = ((1, 1),) if SIMULATED else ((2, 1), (4, 1), (1, 2), (1, 4))
+SHARING = ((1, 1),) if SIMULATED else ((2, 1), (4, 1), (1, 2), (1, 4))
 """Blocks of a cluster that share a tile of B, and that share one of A; the simulator runs one after another."""
 SHARED = tuple(
-    replace(tile, shared=shared, beside=beside) for shared, beside in CLUSTERS for tile in (*TILES, *SWAPPED)
+    replace(tile, share_b=share_b, share_a=share_a) for share_b, share_a in SHARING for tile in (*TILES, *SWAPPED)
 )
 
 
@@ -100,6 +101,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     """Estimated cycles of a product: of a multiprocessor, the L2 or the memory, whichever has most.
 
     A multiprocessor takes as long as the products or the copies of its tiles; the L2 delivers the copies of all.
+    Reading B again is added.
 
     ``split``: blocks of a cluster that share the tile's steps. ``overlapped``: whether products go on while results are
     written.
@@ -111,8 +113,8 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
     zeros = max(0, tile.rows - case.m)  # rows below C's
     # Rows that a block copies, of A and of B, and the factors of their cycles.
-    rows_of_a = (tile.rows - zeros + ZERO_ROW * zeros) / tile.beside
-    rows_of_b = tile.columns * ROW_BYTES / row_bytes / tile.shared
+    rows_of_a = (tile.rows - zeros + ZERO_ROW * zeros) / tile.share_a
+    rows_of_b = tile.columns * ROW_BYTES / row_bytes / tile.share_b
     own_a, all_a = _row_costs(itemsize * tile.apart * case.depth)
     own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
@@ -122,7 +124,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     all_copies = clusters * blocks * steps * (rows_of_a * all_a + rows_of_b * all_b)
     of_all = ALL_COPY_CYCLES * all_copies / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
-    across_at_once = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split * tile.beside
+    across_at_once = ceil_div(min(clusters, AT_ONCE[blocks]), down) * split * tile.share_a
     rows = min(min(down, AT_ONCE[blocks]) * tile.rows, case.m)
     in_flight = (rows + across_at_once * tile.columns) * tile.stages * ROW_BYTES
     bytes_of_a, bytes_of_b = itemsize * case.depth * case.m, itemsize * case.depth * case.n
@@ -142,9 +144,16 @@ def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
     return 1.0 if begin == ROW_BYTES else TWO_LINES, ROW_COST.get(begin, WITHIN_SECTOR)
 
 
-def quickest(case: Case, tiles: Iterable[Tile]) -> Tile:
-    """Of some tiles for a case the one with the fewest cycles."""
-    return min((tile.of(case) for tile in tiles), key=lambda tile: cycles(tile, case))
+def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:
+    """Of some tiles for a case the one with the fewest cycles; rows that lie apart divide the rows of C."""
+    fitting = (tile for tile in _of(tiles, case.dtype, case.b_layout) if case.m % tile.apart == 0)
+    return min(fitting, key=lambda tile: cycles(tile, case))
+
+
+@cache
+def _of(tiles: tuple[Tile, ...], dtype: str, b_layout: str) -> tuple[Tile, ...]:
+    """These tiles of matrices of a type and layout."""
+    return tuple(replace(tile, dtype=dtype, b_layout=b_layout) for tile in tiles)
 
 
 class Form(NamedTuple):
@@ -169,7 +178,7 @@ class Form(NamedTuple):
         Then the blocks exchange sums, and threads write results without buffers.
         """
         added = SPLIT_CYCLES + self.sent / EXCHANGE_BYTES if self.split > 1 else 0
-        added += MEETING_CYCLES if self.tile.shared > 1 else 0
+        added += MEETING_CYCLES if self.tile.share_b > 1 else 0
         added += min(self.tile.rows, case.m) * self.tile.columns / self.split / WRITTEN
         return cycles(self.tile, case, self.split) + self.waves(case) * added
 

@@ -63,8 +63,8 @@ class Tile:
             each has 64 or 128 of the columns and all rows, which may be any multiple of 16 then.
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
-        shared: blocks of a cluster, one below the other, that share the tile of B.
-        beside: blocks of a cluster, one beside the other, that share the tile of A.
+        share_b: blocks of a cluster, one below the other, that share a tile of B.
+        share_a: blocks of a cluster, one beside the other, that share a tile of A.
     """
 
     rows: int
@@ -74,8 +74,8 @@ class Tile:
     swapped: int = 0
     halved: bool = False
     apart: int = 1
-    shared: int = 1
-    beside: int = 1
+    share_b: int = 1
+    share_a: int = 1
     dtype: str = "bfloat16"
     b_layout: str = BY_ROWS
 
@@ -86,12 +86,12 @@ class Tile:
     @property
     def cluster(self) -> int:
         """Blocks of a cluster that share tiles, of A or of B."""
-        return self.shared * self.beside
+        return self.share_b * self.share_a
 
     @property
     def sharing(self) -> str:
         """What the blocks of a cluster share, as part of a variant's name."""
-        return f", {self.cluster} share {'B' if self.shared > 1 else 'A'}" if self.cluster > 1 else ""
+        return f", {self.cluster} share {'B' if self.share_b > 1 else 'A'}" if self.cluster > 1 else ""
 
     @property
     def consumers(self) -> int:
@@ -145,7 +145,7 @@ class Tile:
 
     def grid(self, case: Case) -> tuple[int, int]:
         """Tiles across and down, or clusters of them."""
-        rows, columns = self.shared * self.rows, self.beside * self.columns
+        rows, columns = self.share_b * self.rows, self.share_a * self.columns
         return -(-case.n // columns), self.apart * -(-(case.m // self.apart) // rows)
 
     def maps(self, case: Case) -> tuple[TensorMap, TensorMap]:
@@ -237,8 +237,8 @@ def placing(tile: Tile) -> DeviceFunction:
     Tiles are numbered down a band of rows of tiles, then to the right. Blocks that share one are numbered as one.
     """
     rows, columns, at_once = tile.rows, tile.columns, SM90_MULTIPROCESSORS // tile.cluster
-    narrow, wide = NARROW_BAND // tile.shared, BAND // tile.shared
-    long = LONG_BAND if tile.shared == 1 else wide
+    narrow, wide = NARROW_BAND // tile.share_b, BAND // tile.share_b
+    long = LONG_BAND if tile.share_b == 1 else wide
 
     def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index) -> Place:
         many = long if k >= LONG_K else wide

@@ -85,11 +85,12 @@ def _forms(case: Case) -> Iterator[Form]:
     most = ceil_div(case.depth, ROW_BYTES // ITEMSIZE[case.dtype])
     for split, shared in ((1, 1),) if SIMULATED else CLUSTERS:
         heights = {EIGHT * ceil_div(case.m, EIGHT * shared * down) for down in _counts(case.m, shared)}
+        # Up to 64 rows tiles below each other take no fewer instructions.
         for rows in heights if split <= most and (shared == 1 or case.m > ROWS) else ():
             down = ceil_div(case.m, shared * rows)
             least = max(-rows % ROWS, ROWS if split * shared == 1 else EIGHT)  # narrow tiles are better split
             for columns in _widths(case, least, AT_ONCE[split * shared] // down):
-                form = filled(Tile(rows, columns, shared=shared).of(case), split)
+                form = filled(Tile(rows, columns, share_b=shared).of(case), split)
                 if form.waves(case) > 1:
                     half = filled(form.tile, split, SHARED_BYTES // 2)  # so that two blocks run on a multiprocessor
                     form = half if half.tile.stages >= LEAST_STAGES else form
@@ -124,7 +125,7 @@ def build(case: Case) -> NumbaKernel:
     tile, split, cluster = form.tile, form.split, form.cluster
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    shared, consumers, elements = tile.shared, tile.consumers, tile.elements
+    shared, consumers, elements = tile.share_b, tile.consumers, tile.elements
     copy, multiply, after = copying(tile), products_of(tile), next_state(stage_count)
     parts, others, workers = sums // PART, split - 1, consumers * GROUP
     own_parts = ceil_div(parts, split)

@@ -43,7 +43,7 @@ from smembench.kernels.intrinsics.warp_group import (
 )
 from smembench.kernels.matmul import cluster_tiles
 from smembench.kernels.matmul.cuda import wgmma_stored
-from smembench.kernels.matmul.tile_choice import SHARED, clusters_at_once, cycles, fewest, in_order, shared_elements
+from smembench.kernels.matmul.tile_choice import SHARED, clusters_at_once, fewest, in_order, quickest, shared_elements
 from smembench.kernels.matmul.warp_groups import (
     BUFFERS,
     Member,
@@ -74,13 +74,13 @@ def tile_of(case: Case) -> Tile:
     It is one of rows that lie apart where rows begin within a sector, since of these more begin at a sector's start. It
     is a swapped one where its rows fill waves that others leave half empty.
     """
-    tiles = (tile for tile in _tiles(case.dtype, case.b_layout) if case.m % tile.apart == 0)
-    return min(tiles, key=lambda tile: cycles(tile, case))
+    return quickest(case, _tiles())
 
 
 @cache
-def _tiles(dtype: str, b_layout: str) -> tuple[Tile, ...]:
-    return tuple(replace(tile, apart=apart, dtype=dtype, b_layout=b_layout) for apart in APART for tile in SHARED)
+def _tiles() -> tuple[Tile, ...]:
+    """Made when they are first needed, which takes milliseconds."""
+    return tuple(replace(tile, apart=apart) for apart in APART for tile in SHARED)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -89,7 +89,7 @@ def build(case: Case) -> NumbaKernel:
     element, result, barrier, float32 = number(case.dtype), number(dtype), number("uint64"), number("float32")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     consumers, (fewer, more), apart = tile.consumers, REGISTERS[tile.consumers], tile.apart
-    stage_elements, shared, beside, cluster = tile.elements, tile.shared, tile.beside, tile.cluster
+    stage_elements, share_b, share_a, cluster = tile.elements, tile.share_b, tile.share_a, tile.cluster
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
@@ -108,7 +108,7 @@ def build(case: Case) -> NumbaKernel:
 
     @device
     def release(empty: Array, stage: Index, thread: Index) -> None:
-        """A thread of a consumer arrives at the barriers of all blocks: all copy into this one's stage."""
+        """A thread of a consumer arrives at the barriers of all blocks of the cluster, which copy into its stage."""
         if thread < cluster:
             arrive_at(empty, stage, thread)
 
@@ -147,8 +147,8 @@ def build(case: Case) -> NumbaKernel:
         stages = Stages(tiles, full, empty)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
-        tiles_down = apart * ((m // apart + (shared * rows - 1)) // (shared * rows))
-        tiles_across = (n + (beside * columns - 1)) // (beside * columns)
+        tiles_down = apart * ((m // apart + (share_b * rows - 1)) // (share_b * rows))
+        tiles_across = (n + (share_a * columns - 1)) // (share_a * columns)
         if cuda.threadIdx.x == 0:
             prefetch_map(a_map)
             prefetch_map(b_map)
@@ -202,14 +202,14 @@ def build(case: Case) -> NumbaKernel:
 
     def of_block(block: int) -> tuple[int, int]:
         (column, row), rank = order(block // cluster), block % cluster
-        return beside * column + rank // shared, shared * row + rank % shared
+        return share_a * column + rank // share_b, share_b * row + rank % share_b
 
     (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
     height = cluster_tiles.box_rows(tile) if tile.swapped else 16
     c_map = TensorMap(0, case.m, case.n, case.n, height, row_bytes=row_bytes, apart=apart)
     return NumbaKernel(
         wgmma_clustered,
-        grid=(beside * across, shared * high),
+        grid=(share_a * across, share_b * high),
         block=(threads, 1),
         cluster=cluster,
         dynamic_bytes=tile.shared_bytes,

@@ -71,7 +71,7 @@ def tile_of(case: Case) -> Tile:
     """
     width = ROW_BYTES // ITEMSIZE[case.dtype]
     n, k = (ceil_div(side, width) * width for side in (case.n, case.depth))
-    return quickest(replace(case, n=n, k=k), (tile for tile in TILES if tile.columns != 224))
+    return quickest(replace(case, n=n, k=k), tuple(tile for tile in TILES if tile.columns != 224))
 
 
 def maps_of(case: Case, tile: Tile) -> tuple[TensorMap, TensorMap]:
