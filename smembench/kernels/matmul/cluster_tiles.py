@@ -99,33 +99,35 @@ def box_rows(tile: Tile) -> int:
 def storing(tile: Tile) -> DeviceFunction:
     """``(shared, accumulators, c_map, place, member)``: start to write a thread's results of a swapped tile.
 
-    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time.
+    ``shared``: shared memory as elements of C. A group's columns are written 64 at a time. The last buffer begins
+    earlier where the tile's rows are no multiple of a buffer's, and writes some of them again.
     """
     dtype, height, apart, begin = produced(tile.dtype), box_rows(tile), tile.apart, tile.after_stages
     across = ROWS * ITEMSIZE[dtype] // ROW_BYTES  # boxes of 128 bytes beside each other
-    down, width = tile.rows // height, ROWS // across
+    rows, down, width = tile.rows, -(-tile.rows // height), ROWS // across
     box, start_store = height * width, storing_rows(apart)
     fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
 
-    def half(first: int) -> DeviceFunction:
+    def half(number: int) -> DeviceFunction:
         def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
-            for part in range(first, first + down):
-                at = begin + (member.group * BUFFERS + part % BUFFERS) * (across * box)
-                fill(shared, at, accumulators, part * (height // 2), member.thread)
+            for part in range(down):
+                first = min(part * height, rows - height)
+                at = begin + (member.group * BUFFERS + (number * down + part) % BUFFERS) * (across * box)
+                fill(shared, at, accumulators, (number * rows + first) // 2, member.thread)
                 publish_tile()
                 if member.thread == 0:
                     finish_stores(0)
                 # The buffer is full, and the other one, which is filled next, has been read.
                 meet_group(member.group + 1)
                 if member.thread == 0:
-                    row = place.row + uint32((part - first) * height * apart)
-                    for number in range(across):
-                        start_store(c_map, place.col + uint32(number * width), row, shared, at + number * box)
+                    row = place.row + uint32(first * apart)
+                    for beside in range(across):
+                        start_store(c_map, place.col + uint32(beside * width), row, shared, at + beside * box)
                     commit_stores()
 
         return device(write)
 
-    left, right, halves = half(0), half(down), tile.column_parts
+    left, right, halves = half(0), half(1), tile.column_parts
 
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         if down * halves % BUFFERS:

@@ -63,20 +63,19 @@ def _swapped(rows: int, columns: int, consumers: int) -> Tile:
 
     Where it can, a consumer fills an even number of buffers per tile: the next tile begins with the other one then.
     """
-    parts = columns // (consumers * ROWS)
-    heights = [16 * i for i in range(1, rows // 16 + 1) if rows % (16 * i) == 0]
     choices = []
-    for height in heights:
-        size = consumers * BUFFERS * height
-        choices.append(((ALL_ROWS - size) // (rows + columns), rows // height * parts % BUFFERS == 0, size))
-    stages, _, buffers = max(choices)
+    for height in range(16, rows + 1, 16):
+        size, parts = consumers * BUFFERS * height, ceil_div(rows, height)
+        even = parts * columns // (consumers * ROWS) % BUFFERS == 0
+        choices.append(((ALL_ROWS - size) // (rows + columns), even, rows - parts * height, size))
+    stages, _, _, buffers = max(choices)
     return Tile(rows, columns, stages, buffers, swapped=consumers)
 
 
 SWAPPED = tuple(
     _swapped(rows, columns, consumers)
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
-    for rows in range(least, most + 1, 16)
+    for rows in range(least, most + 1, 8)
 )
 SHARING = ((1, 1),) if SIMULATED else ((2, 1), (4, 1), (1, 2), (1, 4))
 """Blocks of a cluster that share a tile of B, and that share one of A; the simulator runs one after another."""

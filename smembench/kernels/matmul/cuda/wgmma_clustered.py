@@ -24,7 +24,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
     place_in_tile,
     prefetch_map,
     publish_barriers,
-    row_bytes_of,
     set_barrier,
     wait_for_phase,
 )
@@ -93,10 +92,9 @@ def build(case: Case) -> NumbaKernel:
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
-    # A warp's buffer has 128 bytes of each of its 16 rows, or 64.
-    row_bytes = ROW_BYTES if tile.swapped else row_bytes_of(columns, ITEMSIZE[dtype])
-    width, begin, place_in = row_bytes // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype], row_bytes)
-    parts, buffer_elements, pairs, store = columns // width, 16 * width, width // 4, store_pair(dtype)
+    # A warp's buffer has 128 bytes of each of its 16 rows. The last one may have some columns again.
+    width, begin, place_in = ROW_BYTES // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype])
+    parts, buffer_elements, pairs, store = -(-columns // width), 16 * width, width // 4, store_pair(dtype)
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
@@ -119,18 +117,19 @@ def build(case: Case) -> NumbaKernel:
         if parts % BUFFERS and lane == 0:
             finish_stores(0)  # the last tile ended with the buffer that this one begins with
         for part in range(parts):
+            start = min(part * width, columns - width)
             at = begin + (warp * BUFFERS + part % BUFFERS) * buffer_elements
             if lane == 0:
                 finish_stores(others)  # the buffer has been read
             cuda.syncwarp()
             for pair in range(pairs):
                 row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
-                first = part * (width // 2) + pair * 2
+                first = start // 2 + pair * 2
                 store(shared, at + place_in(row, col), accumulators[first], accumulators[first + 1])
             publish_tile()
             cuda.syncwarp()
             if lane == 0:
-                start_store(c_map, place.col + uint32(part * width), place.row + warp * (16 * apart), shared, at)
+                start_store(c_map, place.col + uint32(start), place.row + warp * (16 * apart), shared, at)
                 commit_stores()
 
     write_tile = cluster_tiles.storing(tile) if tile.swapped else write
@@ -206,7 +205,7 @@ def build(case: Case) -> NumbaKernel:
 
     (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
     height = cluster_tiles.box_rows(tile) if tile.swapped else 16
-    c_map = TensorMap(0, case.m, case.n, case.n, height, row_bytes=row_bytes, apart=apart)
+    c_map = TensorMap(0, case.m, case.n, case.n, height, apart=apart)
     return NumbaKernel(
         wgmma_clustered,
         grid=(share_a * across, share_b * high),
