@@ -92,8 +92,8 @@ def copying(tile: Tile) -> DeviceFunction:
 
 
 def box_rows(tile: Tile) -> int:
-    """Rows of a buffer of a swapped tile."""
-    return tile.buffers // (tile.consumers * BUFFERS * (ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES))
+    """Rows of a buffer of a swapped tile: a multiple of 8, in which 64 columns take 128 bytes or twice as many."""
+    return tile.buffers // (tile.consumers * BUFFERS * (ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES)) // 8 * 8
 
 
 def storing(tile: Tile) -> DeviceFunction:
@@ -152,8 +152,9 @@ def _filling_halves(dtype: str, height: int) -> DeviceFunction:
     def fill(shared: Array, at: Index, accumulators: Array, first: Index, thread: Index) -> None:
         lane = thread % WARP
         row, col = lane // 16 * 8 + lane % 8, thread // WARP * 16 + lane // 8 % 2 * 8
-        for step in range(height // 16):
-            store(shared, at + place_of(row + uint32(step * 16), col), accumulators, first + step * 8, lane)
+        for step in range(-(-height // 16)):
+            down = min(step * 16, height - 16)
+            store(shared, at + place_of(row + uint32(down), col), accumulators, first + down // 2, lane)
 
     return device(fill)
 

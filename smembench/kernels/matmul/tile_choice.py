@@ -25,7 +25,7 @@ ALIGNED_BYTES = 16
 """A row of a matrix with a tensor map begins at a multiple of this."""
 AT_ONCE = {1: SM90_MULTIPROCESSORS, 2: SM90_MULTIPROCESSORS // 2, 3: 39, 4: 30}
 """Clusters that run at once, by their blocks; of three and four on an H200, as the driver counts them."""
-COPY_CYCLES, ALL_COPY_CYCLES = 1.68, 2.7
+COPY_CYCLES, ALL_COPY_CYCLES = 1.68, 2.6
 """Cycles per row of up to 128 bytes that a multiprocessor copies, alone and while all copy; fitted to times of an H200,
 as all that follow."""
 TWO_LINES = 1.85
@@ -40,9 +40,9 @@ WRITTEN = 18
 """Results per cycle that a multiprocessor writes, while products wait and copies go on."""
 OVERLAPPED = 0.885
 """Factor of the products of wgmmaOverlapped, which do not wait."""
-THREE_CONSUMERS = 0.88
-"""Factor of the lines that shared memory reads and writes for tiles of three consumers."""
-FEW_STAGES, UNBUFFERED = 1.08, 1.05
+SHARED_LINES = 0.94
+"""Factor of the lines that shared memory reads and writes for swapped tiles of two or three consumers."""
+FEW_STAGES, UNBUFFERED = 1.03, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
@@ -54,22 +54,23 @@ MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 REREAD = 0.3
 """Share of B that is read from memory again where tiles that do not share it lie below each other."""
 
-ALL_ROWS = 224 * 1024 // ROW_BYTES
-"""Of stages and buffers."""
+ALL_ROWS = 226 * 1024 // ROW_BYTES
+"""Of stages and buffers: what a block has on capability 9.0, but for 1 KiB of barriers."""
+LEAST_ROWS = 24
+"""Of a buffer: with fewer, results wait for the TMA to read the buffer before, which took 0.3 to 0.7 µs per tile."""
 
 
 def _swapped(rows: int, columns: int, consumers: int) -> Tile:
-    """A tile of the most stages, and then the highest buffers, of which each takes 64 columns of the results.
+    """A tile of the most stages, and then with the fewest buffers to fill, of which each takes 64 columns of results.
 
-    Where it can, a consumer fills an even number of buffers per tile: the next tile begins with the other one then.
+    An odd number of them costs as much as one more: the next tile begins with the buffer that this one ended with.
     """
-    choices = []
-    for height in range(16, rows + 1, 16):
-        size, parts = consumers * BUFFERS * height, ceil_div(rows, height)
-        even = parts * columns // (consumers * ROWS) % BUFFERS == 0
-        choices.append(((ALL_ROWS - size) // (rows + columns), even, rows - parts * height, size))
-    stages, _, _, buffers = max(choices)
-    return Tile(rows, columns, stages, buffers, swapped=consumers)
+    parts, choices = columns // (consumers * ROWS), []
+    for height in range(LEAST_ROWS, rows + 1, 8):
+        buffers, filled = consumers * BUFFERS * height, ceil_div(rows, height) * parts
+        choices.append(((ALL_ROWS - buffers) // (rows + columns), -filled - filled % BUFFERS, -buffers))
+    stages, _, buffers = max(choices)
+    return Tile(rows, columns, stages, -buffers, swapped=consumers)
 
 
 SWAPPED = tuple(
@@ -77,7 +78,7 @@ SWAPPED = tuple(
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
     for rows in range(least, most + 1, 8)
 )
-SHARING = ((1, 1),) if SIMULATED else ((2, 1), (4, 1), (1, 2), (1, 4))
+SHARING = ((1, 1),) if SIMULATED else ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
 """Blocks of a cluster that share a tile of B, and that share one of A; the simulator runs one after another."""
 SHARED = tuple(
     replace(tile, share_b=share_b, share_a=share_a) for share_b, share_a in SHARING for tile in (*TILES, *SWAPPED)
@@ -93,7 +94,7 @@ def step_cycles(tile: Tile) -> float:
     """
     width = tile.rows if tile.swapped else tile.columns // tile.column_parts
     lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
-    return max(tile.consumers * GROUP * tile.sums // 32, lines * (THREE_CONSUMERS if tile.consumers == 3 else 1))
+    return max(tile.consumers * GROUP * tile.sums // 32, lines * (SHARED_LINES if tile.swapped > 1 else 1))
 
 
 def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
@@ -143,10 +144,15 @@ def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
     return 1.0 if begin == ROW_BYTES else TWO_LINES, ROW_COST.get(begin, WITHIN_SECTOR)
 
 
+def launch_cycles(tile: Tile, case: Case) -> float:
+    """Estimated cycles with those that clusters add."""
+    return cycles(tile, case) + CLUSTER_CYCLES * (tile.cluster > 1)
+
+
 def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:
     """Of some tiles for a case the one with the fewest cycles; rows that lie apart divide the rows of C."""
     fitting = (tile for tile in _of(tiles, case.dtype, case.b_layout) if case.m % tile.apart == 0)
-    return min(fitting, key=lambda tile: cycles(tile, case))
+    return min(fitting, key=lambda tile: launch_cycles(tile, case))
 
 
 @cache

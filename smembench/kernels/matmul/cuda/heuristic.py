@@ -29,7 +29,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.tile_choice import CLUSTER_CYCLES, cycles
+from smembench.kernels.matmul.tile_choice import cycles, launch_cycles
 from smembench.kernels.program import NumbaKernel, Program
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block, Case
 from smembench.model.formats import NARROW
@@ -53,7 +53,7 @@ def _stored(case: Case) -> float:
 
 
 def _clustered(case: Case) -> float:
-    return cycles(wgmma_clustered.tile_of(case), case) + CLUSTER_CYCLES
+    return launch_cycles(wgmma_clustered.tile_of(case), case)
 
 
 def _overlapped(case: Case) -> float:

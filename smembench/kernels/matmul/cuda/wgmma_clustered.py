@@ -21,6 +21,7 @@ from functools import cache
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
+    arrive,
     place_in_tile,
     prefetch_map,
     publish_barriers,
@@ -108,7 +109,10 @@ def build(case: Case) -> NumbaKernel:
     def release(empty: Array, stage: Index, thread: Index) -> None:
         """A thread of a consumer arrives at the barriers of all blocks of the cluster, which copy into its stage."""
         if thread < cluster:
-            arrive_at(empty, stage, thread)
+            if cluster > 1:
+                arrive_at(empty, stage, thread)
+            else:
+                arrive(empty, stage)
 
     @device
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
@@ -156,7 +160,10 @@ def build(case: Case) -> NumbaKernel:
                 set_barrier(full, stage, 1)
                 set_barrier(empty, stage, cluster * consumers)
             publish_barriers()
-        meet_cluster()
+        if cluster > 1:
+            meet_cluster()
+        else:
+            cuda.syncthreads()
         state, cluster_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // cluster
         if group == 0:
             give_registers(fewer)
