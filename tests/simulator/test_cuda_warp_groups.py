@@ -17,7 +17,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED
+from smembench.kernels.matmul.tile_choice import BY_TURNS, SHARED, SWAPPED
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -151,6 +151,24 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
     """A ragged one below a whole one and to its right."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     verify("wgmmaClustered", (tile.rows + 18, tile.columns + 8, 80), dtype, b_layout)
+
+
+@pytest.mark.parametrize(
+    ("number", "tiles", "k", "dtype", "b_layout"),
+    [
+        pytest.param(0, 5, 80, "bfloat16", BY_ROWS, id="64x64, fewer steps than stages"),
+        pytest.param(24, 2, 456, "float16", BY_COLUMNS, id="256x64, more steps than stages"),
+        pytest.param(39, 1, 72, "bfloat16", BY_COLUMNS, id="176x128, one tile"),
+        pytest.param(-1, 3, 8, TF32, BY_COLUMNS, id="88x256, one step"),
+    ],
+)
+def test_warp_groups_take_tiles_by_turns(
+    monkeypatch: pytest.MonkeyPatch, number: int, tiles: int, k: int, dtype: str, b_layout: str
+) -> None:
+    """A block has all tiles of a column of them, of which the last one is ragged."""
+    tile = BY_TURNS[number]
+    monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
+    verify("wgmmaClustered", (tiles * tile.rows - 6, tile.columns - 8, k), dtype, b_layout, blocks=1)
 
 
 NARROWEST = min((tile for tile in SHARED if not tile.swapped), key=lambda tile: tile.columns)

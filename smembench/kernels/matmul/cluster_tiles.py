@@ -93,7 +93,7 @@ def copying(tile: Tile) -> DeviceFunction:
 
 def box_rows(tile: Tile) -> int:
     """Rows of a buffer of a swapped tile: a multiple of 8, in which 64 columns take 128 bytes or twice as many."""
-    return tile.buffers // (tile.consumers * BUFFERS * (ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES)) // 8 * 8
+    return tile.buffers // (tile.groups * BUFFERS * (ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES)) // 8 * 8
 
 
 def storing(tile: Tile) -> DeviceFunction:
@@ -104,12 +104,15 @@ def storing(tile: Tile) -> DeviceFunction:
     """
     dtype, height, apart, begin = produced(tile.dtype), box_rows(tile), tile.apart, tile.after_stages
     across = ROWS * ITEMSIZE[dtype] // ROW_BYTES  # boxes of 128 bytes beside each other
-    rows, down, width = tile.rows, -(-tile.rows // height), ROWS // across
+    rows, parts, down, width = tile.rows, tile.column_parts, -(-tile.rows // height), ROWS // across
     box, start_store = height * width, storing_rows(apart)
     fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
 
-    def half(number: int) -> DeviceFunction:
+    def writing(number: int) -> DeviceFunction:
+        """``write`` for one of the tile's ``column_parts``."""
+
         def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
+            col = place.col + uint32(number * ROWS)
             for part in range(down):
                 first = min(part * height, rows - height)
                 at = begin + (member.group * BUFFERS + (number * down + part) % BUFFERS) * (across * box)
@@ -122,22 +125,30 @@ def storing(tile: Tile) -> DeviceFunction:
                 if member.thread == 0:
                     row = place.row + uint32(first * apart)
                     for beside in range(across):
-                        start_store(c_map, place.col + uint32(beside * width), row, shared, at + beside * box)
+                        start_store(c_map, col + uint32(beside * width), row, shared, at + beside * box)
                     commit_stores()
 
         return device(write)
 
-    left, right, halves = half(0), half(1), tile.column_parts
+    write_parts = writing(0)
+    for number in range(1, parts):
+        write_parts = _one_after_another(write_parts, writing(number))
+    own_columns = 0 if tile.by_turns else parts * ROWS
 
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
-        if down * halves % BUFFERS:
+        if down * parts % BUFFERS:
             if member.thread == 0:
                 finish_stores(0)  # the last tile ended with the buffer that this one begins with
             meet_group(member.group + 1)
-        col = place.col + member.group * (halves * ROWS)
-        left(shared, accumulators, c_map, Place(place.row, col), member)
-        if halves > 1:
-            right(shared, accumulators, c_map, Place(place.row, col + ROWS), member)
+        write_parts(shared, accumulators, c_map, Place(place.row, place.col + member.group * own_columns), member)
+
+    return device(write)
+
+
+def _one_after_another(first: DeviceFunction, second: DeviceFunction) -> DeviceFunction:
+    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
+        first(shared, accumulators, c_map, place, member)
+        second(shared, accumulators, c_map, place, member)
 
     return device(write)
 

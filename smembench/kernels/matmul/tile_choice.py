@@ -60,17 +60,17 @@ LEAST_ROWS = 24
 """Of a buffer: with fewer, results wait for the TMA to read the buffer before, which took 0.3 to 0.7 µs per tile."""
 
 
-def _swapped(rows: int, columns: int, consumers: int) -> Tile:
+def _swapped(rows: int, columns: int, consumers: int, *, by_turns: bool = False) -> Tile:
     """A tile of the most stages, and then with the fewest buffers to fill, of which each takes 64 columns of results.
 
     An odd number of them costs as much as one more: the next tile begins with the buffer that this one ended with.
     """
-    parts, choices = columns // (consumers * ROWS), []
+    tile, choices = Tile(rows, columns, swapped=consumers, by_turns=by_turns), []
     for height in range(LEAST_ROWS, rows + 1, 8):
-        buffers, filled = consumers * BUFFERS * height, ceil_div(rows, height) * parts
+        buffers, filled = tile.groups * BUFFERS * height, ceil_div(rows, height) * tile.column_parts
         choices.append(((ALL_ROWS - buffers) // (rows + columns), -filled - filled % BUFFERS, -buffers))
     stages, _, buffers = max(choices)
-    return Tile(rows, columns, stages, -buffers, swapped=consumers)
+    return replace(tile, stages=stages, buffers=-buffers)
 
 
 SWAPPED = tuple(
@@ -78,10 +78,17 @@ SWAPPED = tuple(
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
     for rows in range(least, most + 1, 8)
 )
+BY_TURNS = tuple(
+    _swapped(rows, columns, 1, by_turns=True)
+    for columns, most in ((64, 256), (128, 176), (192, 120), (256, 88))
+    for rows in range(64, most + 1, 8)
+)
 SHARING = ((1, 1),) if SIMULATED else ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
 """Blocks of a cluster that share a tile of B, and that share one of A; the simulator runs one after another."""
 SHARED = tuple(
-    replace(tile, share_b=share_b, share_a=share_a) for share_b, share_a in SHARING for tile in (*TILES, *SWAPPED)
+    replace(tile, share_b=share_b, share_a=share_a)
+    for share_b, share_a in SHARING
+    for tile in (*TILES, *SWAPPED, *BY_TURNS)
 )
 
 
@@ -93,8 +100,10 @@ def step_cycles(tile: Tile) -> float:
     swapped tile 64 of the columns and all rows.
     """
     width = tile.rows if tile.swapped else tile.columns // tile.column_parts
-    lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
-    return max(tile.consumers * GROUP * tile.sums // 32, lines * (SHARED_LINES if tile.swapped > 1 else 1))
+    lines: float = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
+    return max(
+        tile.consumers * GROUP * tile.sums // 32, lines * (SHARED_LINES if tile.groups > 1 and tile.swapped else 1)
+    )
 
 
 def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
@@ -119,8 +128,11 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
     products = steps * slowdown * step_cycles(tile)
-    products = OVERLAPPED * products if overlapped else products + tile.rows * tile.columns / WRITTEN
-    own = waves * max(products, COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b))
+    copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
+    if tile.by_turns:  # a warp group writes while the other one multiplies
+        own = waves * max(products, copies, (products + writing) / tile.groups) + writing
+    else:
+        own = waves * max(OVERLAPPED * products if overlapped else products + writing, copies)
     all_copies = clusters * blocks * steps * (rows_of_a * all_a + rows_of_b * all_b)
     of_all = ALL_COPY_CYCLES * all_copies / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.

@@ -60,7 +60,9 @@ class Tile:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
         swapped: 0, or the consumers of a tile whose operands are swapped, so that it is computed as its transpose:
-            each has 64 or 128 of the columns and all rows, which may be any multiple of 16 then.
+            each has 64 or 128 of the columns and all rows, which may be any multiple of 8 then.
+        by_turns: whether two warp groups take swapped tiles by turns, each as the one consumer: while one writes its
+            results, the other multiplies.
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
         share_b: blocks of a cluster, one below the other, that share a tile of B.
@@ -72,6 +74,7 @@ class Tile:
     stages: int = 1
     buffers: int = 0
     swapped: int = 0
+    by_turns: bool = False
     halved: bool = False
     apart: int = 1
     share_b: int = 1
@@ -99,8 +102,13 @@ class Tile:
         return self.swapped or -(-self.rows // ROWS)
 
     @property
+    def groups(self) -> int:
+        """Warp groups of a block that multiply."""
+        return 2 if self.by_turns else self.consumers
+
+    @property
     def column_parts(self) -> int:
-        """Ranges of columns, 1 or 2, that a consumer multiplies by instructions of their own."""
+        """Ranges of columns that a consumer multiplies by instructions of their own."""
         return self.columns // (ROWS * self.swapped) if self.swapped else 1 + self.halved
 
     @property
@@ -192,16 +200,18 @@ def copies(tile: Tile) -> DeviceFunction:
 
 def products_of(tile: Tile) -> DeviceFunction:
     """``(accumulators, tiles, at, member)``: start a consumer's products of a stage's tiles, which begin at ``at``."""
-    left = part_of_products(tile, 0)
-    if tile.column_parts == 1:
-        return left
-    right = part_of_products(tile, 1)
+    multiply = part_of_products(tile, 0)
+    for part in range(1, tile.column_parts):
+        multiply = _both(multiply, part_of_products(tile, part))
+    return multiply
 
-    def both_parts(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
-        left(accumulators, tiles, at, member)
-        right(accumulators, tiles, at, member)
 
-    return device(both_parts)
+def _both(first: DeviceFunction, second: DeviceFunction) -> DeviceFunction:
+    def multiply(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+        first(accumulators, tiles, at, member)
+        second(accumulators, tiles, at, member)
+
+    return device(multiply)
 
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
@@ -227,6 +237,16 @@ def next_state(stages: int) -> DeviceFunction:
     def after(state: PipelineState) -> PipelineState:
         last = state.stage + 1 == stages
         return PipelineState(uint32(0) if last else state.stage + 1, 1 - state.phase if last else state.phase)
+
+    return device(after)
+
+
+def later_state(stages: int) -> DeviceFunction:
+    """``(state, steps)``: the state so many steps after this one."""
+
+    def after(state: PipelineState, steps: Index) -> PipelineState:
+        rounds = (state.stage + steps) // stages
+        return PipelineState(state.stage + steps - rounds * stages, (state.phase + rounds) % 2)
 
     return device(after)
 

@@ -50,6 +50,7 @@ from smembench.kernels.matmul.warp_groups import (
     PipelineState,
     Stages,
     Tile,
+    later_state,
     next_state,
     products_of,
 )
@@ -79,8 +80,11 @@ def tile_of(case: Case) -> Tile:
 
 @cache
 def _tiles() -> tuple[Tile, ...]:
-    """Made when they are first needed, which takes milliseconds."""
-    return tuple(replace(tile, apart=apart) for apart in APART for tile in SHARED)
+    """Made when they are first needed, which takes milliseconds.
+
+    Those by turns have neighbouring rows, so that all tiles have as many steps.
+    """
+    return tuple(replace(tile, apart=apart) for apart in APART for tile in SHARED if apart == 1 or not tile.by_turns)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -88,9 +92,10 @@ def build(case: Case) -> NumbaKernel:
     tile, dtype = tile_of(case), produced(case.dtype)
     element, result, barrier, float32 = number(case.dtype), number(dtype), number("uint64"), number("float32")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
-    consumers, (fewer, more), apart = tile.consumers, REGISTERS[tile.consumers], tile.apart
+    consumers, groups, (fewer, more), apart = tile.consumers, tile.groups, REGISTERS[tile.groups], tile.apart
     stage_elements, share_b, share_a, cluster = tile.elements, tile.share_b, tile.share_a, tile.cluster
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
+    takers, later = groups // consumers, later_state(stage_count)  # takers: groups that take tiles by turns
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
     # A warp's buffer has 128 bytes of each of its 16 rows. The last one may have some columns again.
@@ -147,6 +152,7 @@ def build(case: Case) -> NumbaKernel:
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory; buffers follow the stages
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
+        turns = cuda.shared.array(takers, barrier)  # completed when the other group has started all steps of its tile
         stages = Stages(tiles, full, empty)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
@@ -159,12 +165,16 @@ def build(case: Case) -> NumbaKernel:
             for stage in range(stage_count):
                 set_barrier(full, stage, 1)
                 set_barrier(empty, stage, cluster * consumers)
+            if takers > 1:
+                for taker in range(takers):
+                    set_barrier(turns, taker, 1)
             publish_barriers()
         if cluster > 1:
             meet_cluster()
         else:
             cuda.syncthreads()
         state, cluster_index = PipelineState(uint32(0), uint32(0)), cuda.blockIdx.x // cluster
+        clusters = cuda.gridDim.x // cluster
         if group == 0:
             give_registers(fewer)
             if thread == 0:
@@ -174,34 +184,46 @@ def build(case: Case) -> NumbaKernel:
                         wait_for_phase(empty, state.stage, 1 - state.phase)
                         copy(stages, state.stage, a_map, b_map, place, k0, Place(m, n))
                         state = after(state)
-                    cluster_index += cuda.gridDim.x // cluster
+                    cluster_index += clusters
                 # A block's barriers end with it: wait until both have read all stages.
                 for _ in range(stage_count):
                     wait_for_phase(empty, state.stage, 1 - state.phase)
                     state = after(state)
         else:
             add_registers(more)
-            member = Member(group - 1, thread)
+            turn = (group - 1) % takers
+            member, consumer = Member(group - 1, thread), Member(group - 1 - turn, thread)
+            if takers > 1:
+                cluster_index += turn * clusters
+                state = later(state, turn * ((k + (depth - 1)) // depth))
+            waited = 1 - turn  # the first tile is nobody's turn before
             while cluster_index < tiles_down * tiles_across:
                 place = place_of(cluster_index, tiles_down, tiles_across, k, Place(m, n))
                 along = k - line_of(place, lda)
                 for i in range(sums):
                     accumulators[i] = 0
+                if takers > 1:
+                    wait_for_phase(turns, turn, waited % 2)
+                    waited += 1
                 before = state.stage
                 for k0 in range(depth, along, depth):
-                    start_step(accumulators, stages, state, member)
+                    start_step(accumulators, stages, state, consumer)
                     finish_products(1)
                     if k0 > depth:
                         release(empty, before, thread)
                     before, state = state.stage, after(state)
-                start_step(accumulators, stages, state, member)
+                start_step(accumulators, stages, state, consumer)
+                if takers > 1 and thread == 0:
+                    arrive(turns, 1 - turn)
                 finish_products(0)
                 if along > depth:
                     release(empty, before, thread)
                 release(empty, state.stage, thread)
                 state = after(state)
                 write_tile(buffers, accumulators, c_map, place, member)
-                cluster_index += cuda.gridDim.x // cluster
+                cluster_index += takers * clusters
+                if takers > 1:
+                    state = later(state, (along + (depth - 1)) // depth)  # the other group's steps
             finish_stores(0)
 
     (across, high), order = tile.grid(case), in_order(tile, case)
@@ -210,7 +232,7 @@ def build(case: Case) -> NumbaKernel:
         (column, row), rank = order(block // cluster), block % cluster
         return share_a * column + rank // share_b, share_b * row + rank % share_b
 
-    (a_map, b_map), threads = tile.maps(case), (1 + consumers) * GROUP
+    (a_map, b_map), threads = tile.maps(case), (1 + groups) * GROUP
     height = cluster_tiles.box_rows(tile) if tile.swapped else 16
     c_map = TensorMap(0, case.m, case.n, case.n, height, apart=apart)
     return NumbaKernel(
@@ -221,8 +243,8 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, c_map),
         launch_bounds=(threads, 1),
-        variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{f', rows {apart} apart' * (apart > 1)}"
-        + tile.sharing,
+        variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{', by turns' * tile.by_turns}"
+        f"{f', rows {apart} apart' * (apart > 1)}" + tile.sharing,
         persistent_blocks=lambda units: fewest(across * high, clusters_at_once(units, cluster)) * cluster,
         tile_of=of_block,
         parts=apart,
