@@ -36,19 +36,22 @@ HALF_ROW = 0.62
 """Factor of both for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 ZERO_ROW = 4
 """Factor of both for rows of zeros, below A's last row."""
-WRITTEN = 18
-"""Results per cycle that a multiprocessor writes, while products wait and copies go on."""
-OVERLAPPED = 0.885
-"""Factor of the products of wgmmaOverlapped, which do not wait."""
+WRITTEN, BY_THREADS = 11, 18
+"""Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
+of fewRowsClustered write."""
+OVERLAPPED = 0.915
+"""Factor of the products of wgmmaOverlapped, which multiplies halves of tiles."""
 SHARED_LINES = 0.94
 """Factor of the lines that shared memory reads and writes for swapped tiles of two or three consumers."""
 FEW_STAGES, UNBUFFERED = 1.03, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
-CLUSTER_CYCLES, MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 1500, 750, 500, 11
-"""Cycles that clusters add to a launch of wgmmaClustered, and to a wave of fewRowsClustered where their blocks share B
-or split k; bytes of sums that a block of the latter sends per cycle."""
+ALONE_CYCLES, CLUSTER_CYCLES = 600, 1500
+"""Cycles that a launch of wgmmaClustered takes longer than one of wgmmaStored, without clusters and with them."""
+MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 750, 500, 11
+"""Cycles that clusters add to a wave of fewRowsClustered where their blocks share B, and where they split k; bytes of
+sums that a block sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
 REREAD = 0.3
@@ -80,7 +83,7 @@ SWAPPED = tuple(
 )
 BY_TURNS = tuple(
     _swapped(rows, columns, 1, by_turns=True)
-    for columns, most in ((64, 256), (128, 176), (192, 120), (256, 88))
+    for columns, most in ((128, 176), (192, 120), (256, 88))
     for rows in range(64, most + 1, 8)
 )
 SHARING = ((1, 1),) if SIMULATED else ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
@@ -127,12 +130,12 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     own_a, all_a = _row_costs(itemsize * tile.apart * case.depth)
     own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
-    products = steps * slowdown * step_cycles(tile)
+    products = steps * slowdown * step_cycles(tile) * (OVERLAPPED if overlapped else 1)
     copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
-    if tile.by_turns:  # a warp group writes while the other one multiplies
-        own = waves * max(products, copies, (products + writing) / tile.groups) + writing
+    if overlapped or tile.by_turns:  # two warp groups: one writes, while the other multiplies, but for the last tile
+        own = waves * max(products, copies, (products + writing) / 2) + writing
     else:
-        own = waves * max(OVERLAPPED * products if overlapped else products + writing, copies)
+        own = waves * max(products + writing, copies)
     all_copies = clusters * blocks * steps * (rows_of_a * all_a + rows_of_b * all_b)
     of_all = ALL_COPY_CYCLES * all_copies / SM90_MULTIPROCESSORS
     # Of the stages of all blocks at once, those of A are alike beside each other, those of B below each other.
@@ -157,8 +160,8 @@ def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
 
 
 def launch_cycles(tile: Tile, case: Case) -> float:
-    """Estimated cycles with those that clusters add."""
-    return cycles(tile, case) + CLUSTER_CYCLES * (tile.cluster > 1)
+    """Estimated cycles of a launch of wgmmaClustered."""
+    return cycles(tile, case) + (CLUSTER_CYCLES if tile.cluster > 1 else ALONE_CYCLES)
 
 
 def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:
@@ -196,7 +199,7 @@ class Form(NamedTuple):
         """
         added = SPLIT_CYCLES + self.sent / EXCHANGE_BYTES if self.split > 1 else 0
         added += MEETING_CYCLES if self.tile.share_b > 1 else 0
-        added += min(self.tile.rows, case.m) * self.tile.columns / self.split / WRITTEN
+        added += min(self.tile.rows, case.m) * self.tile.columns / self.split / BY_THREADS
         return cycles(self.tile, case, self.split) + self.waves(case) * added
 
 
