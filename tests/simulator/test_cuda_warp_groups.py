@@ -17,7 +17,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.tile_choice import BY_TURNS, SHARED, SWAPPED
+from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, TAKEN_BY_TURNS
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -166,7 +166,7 @@ def test_warp_groups_take_tiles_by_turns(
     monkeypatch: pytest.MonkeyPatch, number: int, tiles: int, k: int, dtype: str, b_layout: str
 ) -> None:
     """A block has all tiles of a column of them, of which the last one is ragged."""
-    tile = BY_TURNS[number]
+    tile = TAKEN_BY_TURNS[number]
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     verify("wgmmaClustered", (tiles * tile.rows - 6, tile.columns - 8, k), dtype, b_layout, blocks=1)
 

@@ -39,15 +39,15 @@ ZERO_ROW = 4
 WRITTEN, BY_THREADS = 11, 18
 """Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
 of fewRowsClustered write."""
-OVERLAPPED = 0.915
-"""Factor of the products of wgmmaOverlapped, which multiplies halves of tiles."""
+OVERLAPPED, BY_TURNS = 0.915, 0.97
+"""Factors of the products of wgmmaOverlapped and of tiles by turns, which do not wait for tensor cores to begin."""
 SHARED_LINES = 0.94
 """Factor of the lines that shared memory reads and writes for swapped tiles of two or three consumers."""
 FEW_STAGES, UNBUFFERED = 1.03, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
-ALONE_CYCLES, CLUSTER_CYCLES = 600, 1500
+ALONE_CYCLES, CLUSTER_CYCLES = 600, 2000
 """Cycles that a launch of wgmmaClustered takes longer than one of wgmmaStored, without clusters and with them."""
 MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 750, 500, 11
 """Cycles that clusters add to a wave of fewRowsClustered where their blocks share B, and where they split k; bytes of
@@ -81,7 +81,7 @@ SWAPPED = tuple(
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
     for rows in range(least, most + 1, 8)
 )
-BY_TURNS = tuple(
+TAKEN_BY_TURNS = tuple(
     _swapped(rows, columns, 1, by_turns=True)
     for columns, most in ((128, 176), (192, 120), (256, 88))
     for rows in range(64, most + 1, 8)
@@ -91,7 +91,7 @@ SHARING = ((1, 1),) if SIMULATED else ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
 SHARED = tuple(
     replace(tile, share_b=share_b, share_a=share_a)
     for share_b, share_a in SHARING
-    for tile in (*TILES, *SWAPPED, *BY_TURNS)
+    for tile in (*TILES, *SWAPPED, *TAKEN_BY_TURNS)
 )
 
 
@@ -130,7 +130,8 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     own_a, all_a = _row_costs(itemsize * tile.apart * case.depth)
     own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
-    products = steps * slowdown * step_cycles(tile) * (OVERLAPPED if overlapped else 1)
+    kind = OVERLAPPED if overlapped else BY_TURNS if tile.by_turns else 1
+    products = steps * slowdown * step_cycles(tile) * kind
     copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
     if overlapped or tile.by_turns:  # two warp groups: one writes, while the other multiplies, but for the last tile
         own = waves * max(products, copies, (products + writing) / 2) + writing
