@@ -51,9 +51,13 @@ TILES = [
     *((wgmma_overlapped, tile) for tile in wgmma_overlapped.HALVED),
     *((wgmma_clustered, tile) for tile in IN_TURN),
 ]
-NAMES = [f"{module.KERNEL.name} {tile.rows}x{tile.columns} {tile.swapped}{tile.sharing}" for module, tile in TILES]
-TALLEST = {(tile.columns, tile.swapped): tile for tile in IN_TURN}.values()
-"""Of each width, the tallest."""
+NAMES = [
+    f"{module.KERNEL.name} {tile.rows}x{tile.columns} {'by turns' if tile.by_turns else tile.swapped}{tile.sharing}"
+    for module, tile in TILES
+]
+OTHERS = [("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+TALLEST = {(tile.columns, tile.swapped): tile for tile in IN_TURN if not tile.by_turns}.values()
+"""Of each width, the tallest; those by turns have neighbouring rows."""
 FORMS = [
     few_rows_clustered.filled(Tile(rows, columns, share_b=shared), split)
     for rows, columns, split, shared in (
@@ -154,14 +158,18 @@ def test_warp_groups_compute_one_tile_after_another(gpu: CudaDevice, name: str, 
     verify(gpu, case, launches=3)
 
 
-@pytest.mark.parametrize(("module", "tile"), TILES, ids=NAMES)
 @pytest.mark.parametrize(
-    ("dtype", "b_layout"), [("bfloat16", BY_ROWS), ("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
+    ("module", "tile", "dtype", "b_layout"),
+    [
+        *((module, tile, "bfloat16", BY_ROWS) for module, tile in TILES),
+        *((module, tile, *OTHERS[number % len(OTHERS)]) for number, (module, tile) in enumerate(TILES)),
+    ],
+    ids=2 * NAMES,
 )
 def test_tiles_of_every_size_are_right(
     gpu: CudaDevice, monkeypatch: pytest.MonkeyPatch, module: ModuleType, tile: Tile, dtype: str, b_layout: str
 ) -> None:
-    """Of neighbouring rows; those of rows that lie apart are tested below."""
+    """By rows and in another type or layout by turns; of neighbouring rows, since those that lie apart follow below."""
     m, n = 19 * tile.rows - 46, 9 * tile.columns - 24  # more than the blocks at once
     case = Case("matmul", module.KERNEL.name, "cuda:0", dtype, m, n, 1008, b_layout=b_layout)
     if reason := module.KERNEL.refusal(case, gpu.info.compute_capability):
