@@ -40,7 +40,7 @@ WRITTEN, BY_THREADS = 11, 18
 """Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
 of fewRowsClustered write."""
 OVERLAPPED, BY_TURNS = 0.915, 0.97
-"""Factors of the products of wgmmaOverlapped and of tiles by turns, which do not wait for tensor cores to begin."""
+"""Factors of the products of wgmmaOverlapped, and of tiles by turns but for a block's last."""
 SHARED_LINES = 0.94
 """Factor of the lines that shared memory reads and writes for swapped tiles of two or three consumers."""
 FEW_STAGES, UNBUFFERED = 1.03, 1.05
@@ -130,11 +130,11 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     own_a, all_a = _row_costs(itemsize * tile.apart * case.depth)
     own_b, all_b = _row_costs(itemsize * (case.n if by_rows else case.depth), row_bytes)
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
-    kind = OVERLAPPED if overlapped else BY_TURNS if tile.by_turns else 1
-    products = steps * slowdown * step_cycles(tile) * kind
+    products = steps * slowdown * step_cycles(tile) * (OVERLAPPED if overlapped else 1)
     copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
     if overlapped or tile.by_turns:  # two warp groups: one writes, while the other multiplies, but for the last tile
-        own = waves * max(products, copies, (products + writing) / 2) + writing
+        others = max(BY_TURNS * products if tile.by_turns else products, copies, (products + writing) / 2)
+        own = (waves - 1) * others + max(products, copies) + writing
     else:
         own = waves * max(products + writing, copies)
     all_copies = clusters * blocks * steps * (rows_of_a * all_a + rows_of_b * all_b)
