@@ -25,6 +25,7 @@ from smembench.explain.record import costs_dict
 from smembench.explain.tiles import core_matrices, operand_wavefronts
 from smembench.kernels.intrinsics.bulk_copy import places_in_tile, row_bytes_of
 from smembench.kernels.intrinsics.operands import Operand
+from smembench.kernels.matmul.cluster_tiles import box_rows
 from smembench.kernels.matmul.cuda import few_rows_clustered, wgmma_clustered, wgmma_stored
 from smembench.kernels.matmul.cuda.wgmma_overlapped import EDGE
 from smembench.kernels.matmul.tile_choice import SHARED
@@ -153,8 +154,8 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
         assert store.of_all * 128 == bytes_stored
 
 
-def tile_in_clusters(rows: int, columns: int, shared: int, beside: int, apart: int = 1) -> Tile:
-    tiles = (tile for tile in SHARED if (tile.rows, tile.columns) == (rows, columns))
+def tile_in_clusters(rows: int, columns: int, shared: int, beside: int, apart: int = 1, by_turns: bool = False) -> Tile:
+    tiles = (tile for tile in SHARED if (tile.rows, tile.columns, tile.by_turns) == (rows, columns, by_turns))
     return replace(next(tiles), share_b=shared, share_a=beside, apart=apart)
 
 
@@ -163,6 +164,11 @@ def begins_of_tiles(length: int, side: int, blocks: int) -> list[int]:
     count = -(-length // (side * blocks)) * blocks
     last = max(length - side, 0)
     return [min(begin, last) if begin < length else begin for begin in range(0, count * side, side)]
+
+
+def begins_of_boxes(side: int, box: int) -> list[int]:
+    """Where the buffers of a tile's side begin; the last one ends with it, and has some results again."""
+    return [min(begin, side - box) for begin in range(0, side, box)]
 
 
 @pytest.mark.parametrize(
@@ -176,6 +182,7 @@ def begins_of_tiles(length: int, side: int, blocks: int) -> list[int]:
         (tile_in_clusters(64, 64, 1, 4, apart=2), (72, 424, 136), *BF16_BY_COLUMNS),  # rows below the last one
         (tile_in_clusters(128, 128, 4, 1), (136, 264, 72), *BY_TF32),
         (tile_in_clusters(80, 256, 1, 2), (250, 520, 272), *BY_FLOAT8),
+        (tile_in_clusters(112, 192, 4, 1, by_turns=True), (1000, 776, 136), *BF16),
     ],
     ids=lambda value: f"{value.rows}x{value.columns}{value.sharing}" if isinstance(value, Tile) else None,
 )
@@ -190,6 +197,7 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
     downs, acrosses = begins_of_tiles(parts, tile.rows, tile.share_b), begins_of_tiles(n, tile.columns, tile.share_a)
     down, across = [begin for begin in downs if begin < parts], [begin for begin in acrosses if begin < n]
     piece = row_bytes_of(tile.columns, itemsize) if b_layout == BY_ROWS else 128
+    height = box_rows(tile.of(case)) if tile.swapped else tile.rows
     of_a = of_b = of_result = steps = 0
     for first in range(apart):
         starts = range(-(first * k % depth), k, depth)
@@ -197,9 +205,10 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
         for begin in down:
             rows = first + apart * np.arange(begin, min(begin + tile.rows, parts))
             of_a += bytes_of_boxes(rows, k, itemsize, starts, 128)
-            box = 128 if tile.swapped else row_bytes_of(tile.columns, of_c)
-            columns = (column for start in across for column in range(start, start + tile.columns, box // of_c))
-            of_result += bytes_of_boxes(rows, n, of_c, columns, box)
+            boxes = begins_of_boxes(tile.columns, 128 // of_c)
+            columns = [start + box for start in across for box in boxes]
+            for top in begins_of_boxes(tile.rows, height):
+                of_result += bytes_of_boxes(rows[top : top + height], n, of_c, columns, 128)
         for begin in across:
             if b_layout == BY_ROWS:
                 pieces = range(begin, begin + tile.columns, piece // itemsize)
@@ -217,7 +226,9 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
     assert total(explained, "operand", "B", "shared_bytes") == steps * blocks * read_b * 128
     assert total(explained, "store", "C", "global_bytes") == of_result
     (store,) = explained.shared
-    assert store.requests * 32 * store.site.width == blocks * apart * tile.rows * tile.columns * of_c
+    stored = -(-height // 16) * 16 if tile.swapped and of_c == 2 else height  # 16 rows at a time
+    boxes_of_tile = len(begins_of_boxes(tile.rows, height)) * len(begins_of_boxes(tile.columns, 128 // of_c))
+    assert store.requests * 32 * store.site.width == blocks * apart * boxes_of_tile * stored * 128
 
 
 def written_once(explained: Explanation) -> bool:

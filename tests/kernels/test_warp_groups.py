@@ -22,7 +22,7 @@ from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.kernels.matmul.cluster_tiles import inwards
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
-from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, step_cycles
+from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, TAKEN_BY_TURNS, step_cycles
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, TF32
@@ -39,6 +39,7 @@ FAR = 64
 NARROWEST = max((tile for tile in SWAPPED if tile.columns == SWAPPED[0].columns), key=lambda tile: tile.rows)
 STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
 STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
+MOST_BY_TURNS = max(TAKEN_BY_TURNS, key=lambda tile: tile.sums)
 COMPILED_LONG = [
     ("wgmma", FLOAT8, BY_COLUMNS, "QGMMA"),
     ("wgmmaStored", FLOAT8, BY_COLUMNS, "QGMMA"),
@@ -59,8 +60,9 @@ COMPILED_LONG = [
         (1536, 1536, 160),  # 120 tiles in one round; 192 columns make 96 tiles, 128 make 144 in two rounds
         (1792, 1792, 224),
         (2048, 2048, 256),
-        (4160, 4160, 192),  # six rounds of 192 columns are less than five of 256
-        (5120, 5120, 256),  # seven rounds, as many as of 224 columns, and fewer copies
+        (2880, 2880, 192),  # three rounds, as many as of 256 columns
+        (4160, 4160, 224),  # five rounds, as many as of 256 columns; six of 192 are longer
+        (4608, 4608, 256),  # five rounds are less than six of 224 columns
         (8200, 64, 64),
     ],
 )
@@ -72,28 +74,29 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "b_layout", "rows", "columns", "share"),
+    ("m", "n", "k", "b_layout", "rows", "columns", "share"),
     [
-        (1024, 1024, BY_ROWS, 128, 64, "2 share A"),  # 64 clusters for 66 pairs of multiprocessors
-        (4096, 4096, BY_ROWS, 256, 128, "2 share A"),
-        (8192, 8192, BY_ROWS, 160, 192, "2 share B"),  # 17 rounds; of 256 × 128 16 longer ones
-        (3072, 3072, BY_ROWS, 192, 192, "2 share A"),  # 128 clusters in two rounds; of 256 × 128 144 in three
-        (4104, 4104, BY_ROWS, 176, 192, "2 share B"),  # 264 clusters in four rounds; of 256 × 128 289 in five
-        (5120, 5120, BY_ROWS, 224, 128, "2 share A"),  # seven rounds, as many as of 256 × 128
-        (1480, 1480, BY_ROWS, 96, 192, "2 share B"),  # 64 clusters in one round; of 256 × 128 36
-        (2048, 2200, BY_ROWS, 192, 192, "2 share A"),  # 66 clusters in one round; if two shared B, 72 in two
-        (1624, 1824, BY_ROWS, 128, 192, "2 share A"),  # 65 clusters in one round; if two shared B, 70 in two
-        (1160, 3056, BY_COLUMNS, 240, 128, "4 share A"),  # 30 clusters in one round
-        (800, 6008, BY_ROWS, 160, 256, "4 share A"),  # 30 clusters in one round; if four shared B, 48 in two
-        (8200, 8200, BY_ROWS, 160, 192, "2 share B"),
-        (8200, 8200, BY_COLUMNS, 160, 192, "2 share B"),
+        (1024, 1024, 1024, BY_ROWS, 128, 64, ""),  # 128 tiles in one round, without clusters
+        (3072, 3072, 3072, BY_ROWS, 192, 192, ""),  # 256 tiles in two rounds; of 256 × 128 288 in three
+        (8192, 8192, 8192, BY_ROWS, 200, 128, ", 2 share A"),  # 20 rounds; of 256 × 128 16 longer ones
+        (4104, 4104, 4104, BY_ROWS, 176, 192, ", 2 share B"),  # 264 clusters in four rounds; of 256 × 128 289 in five
+        (5120, 5120, 5120, BY_ROWS, 224, 128, ", 2 share A"),  # seven rounds, as many as of 256 × 128
+        (1480, 1480, 1480, BY_ROWS, 152, 128, ", 4 share A"),  # 30 clusters in one round
+        (2048, 2200, 2048, BY_ROWS, 192, 192, ", 2 share A"),  # 66 clusters in one round; if two shared B, 72 in two
+        (1160, 3056, 1160, BY_COLUMNS, 232, 128, ", 4 share A"),  # 30 clusters in one round
+        (800, 6008, 5496, BY_ROWS, 160, 256, ", 4 share A"),  # 30 clusters in one round; if four shared B, 48 in two
+        (8200, 8200, 8200, BY_ROWS, 160, 192, ", 2 share B"),
+        (8200, 8200, 8200, BY_COLUMNS, 160, 192, ", 2 share B"),
+        (4096, 4096, 568, BY_ROWS, 176, 128, ", 2 share A"),  # by turns: six rounds, of which the last one waits
     ],
 )
-def test_tiles_of_clusters_fill_rounds(m: int, n: int, b_layout: str, rows: int, columns: int, share: str) -> None:
-    k = 5496 if m == 800 else m
+def test_tiles_of_clusters_fill_rounds(
+    m: int, n: int, k: int, b_layout: str, rows: int, columns: int, share: str
+) -> None:
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
-    assert (tile.rows, tile.columns, tile.sharing) == (rows, columns, f", {share}")
+    assert (tile.rows, tile.columns, tile.sharing) == (rows, columns, share)
+    assert tile.by_turns == (k == 568)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_tiles_of_clusters_fill_rounds(m: int, n: int, b_layout: str, rows: int,
         (4104, 4104, 4104, BY_ROWS, 4),  # more rows begin at lines
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
-        (8192, 8192, 8200, BY_COLUMNS, 8),
+        (8192, 8192, 8200, BY_COLUMNS, 1),  # two blocks share B: too little is gained
         (8200, 8200, 8200, BY_ROWS, 2),
         (8200, 8200, 8200, BY_COLUMNS, 2),
     ],
@@ -229,8 +232,9 @@ def test_tiles_go_from_the_tma_to_the_tensor_cores_and_nothing_spills(
 ) -> None:
     odd = name == "wgmmaPacked"
     case = replace(case_of(cuda_kernel("matmul", name), 1000, 1000, 1008 + odd, dtype), b_layout=b_layout)
-    alone = name == "wgmmaClustered" and wgmma_clustered.tile_of(case).consumers == 1
-    hold(name, instruction, *numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0"), alone=alone)
+    tile = wgmma_clustered.tile_of(case) if name == "wgmmaClustered" else TILES[0]
+    code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
+    hold(name, instruction, *code, alone=tile.groups == 1, clusters=tile.cluster > 1)
 
 
 @pytest.mark.slow
@@ -255,6 +259,7 @@ def test_the_copies_of_a_stage_are_no_loop(size: int) -> None:
         (NARROWEST, "float16", BY_COLUMNS, "HGMMA"),
         (SWAPPED[-1], "bfloat16", BY_ROWS, "HGMMA"),
         (SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
+        (replace(MOST_BY_TURNS, share_a=2), "bfloat16", BY_COLUMNS, "HGMMA"),
         *([(SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA")] if CAMPAIGN > 1 else []),
     ],
     ids=lambda value: f"{value.rows}x{value.columns}" if isinstance(value, Tile) else value,
@@ -262,11 +267,14 @@ def test_the_copies_of_a_stage_are_no_loop(size: int) -> None:
 def test_swapped_tiles_do_not_spill_either(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str, instruction: str
 ) -> None:
-    """The tallest of the narrowest and of the widest, whose threads hold most results; with STSM and without."""
+    """The tallest of the narrowest and of the widest, whose threads hold most results; with STSM and without.
+
+    And of those by turns the one whose threads hold most.
+    """
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), 1000, 1000, 1008, dtype), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
-    hold("wgmmaClustered", instruction, report, code, alone=tile.consumers == 1)
+    hold("wgmmaClustered", instruction, report, code, alone=tile.groups == 1, clusters=tile.cluster > 1)
     assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (dtype != TF32)
 
 
@@ -285,10 +293,11 @@ def test_a_tile_fits_a_blocks_shared_memory_beside_its_barriers(tile: Tile) -> N
     assert tile.shared_bytes + 2 * tile.stages * 8 <= BLOCK_BYTES
 
 
-def hold(name: str, instruction: str, report: str, code: bytes, *, alone: bool = False) -> None:
+def hold(name: str, instruction: str, report: str, code: bytes, *, alone: bool, clusters: bool) -> None:
     """Hold a kernel's machine code, and ptxas's report of it, to what makes these kernels fast.
 
-    ``alone``: whether a block has one consumer, whose threads may have more registers.
+    ``alone``: whether a block has one consumer, whose threads may have more registers. ``clusters``: whether blocks
+    form clusters.
     """
     packed = name == "wgmmaPacked"
     listed = list(map(mnemonic, opcodes(code)))
@@ -302,7 +311,7 @@ def hold(name: str, instruction: str, report: str, code: bytes, *, alone: bool =
     if not packed:
         assert not result["LDS"] + result["LDG"]  # no operand passes through registers
     assert bool(result["UTMASTG"]) == (packed or name in STORED)
-    assert bool(result["UCGABAR"]) == (name == "wgmmaClustered")
+    assert bool(result["UCGABAR"]) == clusters
     registers, local = usage(code)
     assert local == 0
     assert registers <= (240 if alone else 168)
