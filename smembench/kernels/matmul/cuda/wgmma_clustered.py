@@ -5,12 +5,14 @@
 2. A stage is empty when the consumers of all blocks have read it: they arrive at the barriers of all.
 3. A block ends when all have read all of its stages, since its barriers end with it.
 4. A tile that would reach beyond an edge of C is moved inwards, since copies of zeros are slow.
+5. Two warp groups may take tiles by turns ("ping-pong"): while one writes its results, the other multiplies. It starts
+   when the other has started all steps of its tile, so that no phase of a barrier is taken for another.
 
 So with tiles of 128 × 256 two blocks take 32 KiB each per stage from the L2, not 48. Tiles of 128 rows may leave most
 of the last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B,
-and one to three consumers take any multiple of 16 rows. Where rows of A begin within lines of 128 bytes, most copied
-rows touch two lines, so a tile's rows may lie apart (cluster_tiles.py). Findings:
-results/reference/notes/tensor_cores.md.
+and one to three consumers take any multiple of 8 rows. Small products are faster in clusters of one. Where rows of A
+begin within lines of 128 bytes, most copied rows touch two lines, so a tile's rows may lie apart (cluster_tiles.py).
+Findings: results/reference/notes/tensor_cores.md and few_rows.md.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ def build(case: Case) -> NumbaKernel:
     takers, later = groups // consumers, later_state(stage_count)  # takers: groups that take tiles by turns
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
-    # A warp's buffer has 128 bytes of each of its 16 rows. The last one may have some columns again.
+    # A warp's buffer has 128 bytes of each of its 16 rows; a tile's last one may have some columns again.
     width, begin, place_in = ROW_BYTES // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype])
     parts, buffer_elements, pairs, store = -(-columns // width), 16 * width, width // 4, store_pair(dtype)
 
@@ -152,7 +154,7 @@ def build(case: Case) -> NumbaKernel:
         buffers = cuda.shared.array(0, result, alignment=TILE_ALIGNMENT)  # the same memory; buffers follow the stages
         full = cuda.shared.array(stage_count, barrier)
         empty = cuda.shared.array(stage_count, barrier)
-        turns = cuda.shared.array(takers, barrier)  # completed when the other group has started all steps of its tile
+        turns = cuda.shared.array(takers, barrier)  # by group: the other one has started all steps of its tile
         stages = Stages(tiles, full, empty)
         accumulators = cuda.local.array(sums, float32)
         group, thread = own_group(), cuda.threadIdx.x % GROUP
@@ -196,7 +198,7 @@ def build(case: Case) -> NumbaKernel:
             if takers > 1:
                 cluster_index += turn * clusters
                 state = later(state, turn * ((k + (depth - 1)) // depth))
-            waited = 1 - turn  # the first tile is nobody's turn before
+            waited = 1 - turn  # nobody precedes the first group's first tile: that phase is over
             while cluster_index < tiles_down * tiles_across:
                 place = place_of(cluster_index, tiles_down, tiles_across, k, Place(m, n))
                 along = k - line_of(place, lda)
