@@ -166,8 +166,12 @@ def launch_cycles(tile: Tile, case: Case) -> float:
 
 
 def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:
-    """Of some tiles for a case the one with the fewest cycles; rows that lie apart divide the rows of C."""
-    fitting = (tile for tile in _of(tiles, case.dtype, case.b_layout) if case.m % tile.apart == 0)
+    """Of some tiles for a case the one with the fewest cycles.
+
+    Rows that lie apart must divide those of C, and are tried where rows of A begin within lines.
+    """
+    of_case = _of(tiles, case.dtype, case.b_layout)
+    fitting = (tile for tile in of_case if tile.apart == 1 or (case.depth % tile.depth and case.m % tile.apart == 0))
     return min(fitting, key=lambda tile: launch_cycles(tile, case))
 
 
