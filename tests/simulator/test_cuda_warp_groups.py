@@ -154,19 +154,19 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
 
 
 @pytest.mark.parametrize(
-    ("number", "tiles", "k", "dtype", "b_layout"),
+    ("sides", "tiles", "k", "dtype", "b_layout"),
     [
-        pytest.param(0, 5, 80, "bfloat16", BY_ROWS, id="64x64, fewer steps than stages"),
-        pytest.param(24, 2, 456, "float16", BY_COLUMNS, id="256x64, more steps than stages"),
-        pytest.param(39, 1, 72, "bfloat16", BY_COLUMNS, id="176x128, one tile"),
-        pytest.param(-1, 3, 8, TF32, BY_COLUMNS, id="88x256, one step"),
+        pytest.param((64, 128), 5, 80, "bfloat16", BY_ROWS, id="64x128, fewer steps than stages"),
+        pytest.param((120, 192), 2, 456, "float16", BY_COLUMNS, id="120x192, more steps than stages"),
+        pytest.param((176, 128), 1, 72, "bfloat16", BY_COLUMNS, id="176x128, one tile"),
+        pytest.param((88, 256), 3, 8, TF32, BY_COLUMNS, id="88x256, one step"),
     ],
 )
 def test_warp_groups_take_tiles_by_turns(
-    monkeypatch: pytest.MonkeyPatch, number: int, tiles: int, k: int, dtype: str, b_layout: str
+    monkeypatch: pytest.MonkeyPatch, sides: tuple[int, int], tiles: int, k: int, dtype: str, b_layout: str
 ) -> None:
     """A block has all tiles of a column of them, of which the last one is ragged."""
-    tile = TAKEN_BY_TURNS[number]
+    tile = next(tile for tile in TAKEN_BY_TURNS if (tile.rows, tile.columns) == sides)
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     verify("wgmmaClustered", (tiles * tile.rows - 6, tile.columns - 8, k), dtype, b_layout, blocks=1)
 
