@@ -34,18 +34,20 @@ SIZES = [(259, 517, 515), (260, 520, 520)]
 CLEAN, FAULTY = re.compile(r"SUMMARY: 0 (error|hazard)s"), re.compile(r"SUMMARY: [1-9]\d* (error|hazard)")
 MORE_SIZES = {
     "wgmmaClustered": [
-        (486, 2984, 200),
+        (486, 2984, 200),  # rows apart, without clusters
         (1629, 1352, 200),
-        (308, 2832, 200),
-        (857, 2920, 200),
         (1585, 2728, 200),
-        (410, 3360, 200),
         (1027, 1824, 200),
-        (1840, 232, 1416),
+        (481, 160, 984),  # four blocks share A
+        (2509, 336, 568),  # two share A
+        (212, 80, 776),  # four share B
+        (89, 2200, 760),  # two share B
+        (1809, 1960, 80),  # by turns, without clusters
+        (2400, 2056, 136),  # by turns, two share B
     ],
     "wgmmaOverlapped": [(34_000, 256, 328)],
 }
-"""By kernel, as m, n and k: tiles of most widths, with last columns beyond B; several wide tiles per block."""
+"""By kernel, as m, n and k: tiles and clusters of several kinds, ragged; several wide tiles per block."""
 PADDING = 4096
 """Bytes between allocations, which no kernel may touch."""
 UNSAFE = Path(__file__).parent / "kernels" / "unsafe.py"

@@ -42,7 +42,7 @@ of fewRowsClustered write."""
 OVERLAPPED, BY_TURNS = 0.915, 0.97
 """Factors of the products of wgmmaOverlapped, and of tiles by turns but for a block's last."""
 SHARED_LINES = 0.94
-"""Factor of the lines that shared memory reads and writes for swapped tiles of two or three consumers."""
+"""Factor of the lines that shared memory reads and writes for swapped tiles of two or three warp groups."""
 FEW_STAGES, UNBUFFERED = 1.03, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
@@ -103,10 +103,9 @@ def step_cycles(tile: Tile) -> float:
     swapped tile 64 of the columns and all rows.
     """
     width = tile.rows if tile.swapped else tile.columns // tile.column_parts
-    lines: float = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
-    return max(
-        tile.consumers * GROUP * tile.sums // 32, lines * (SHARED_LINES if tile.groups > 1 and tile.swapped else 1)
-    )
+    factor = SHARED_LINES if tile.swapped and tile.groups > 1 else 1
+    lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
+    return max(tile.consumers * GROUP * tile.sums // 32, factor * lines)
 
 
 def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
@@ -132,9 +131,9 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
     products = steps * slowdown * step_cycles(tile) * (OVERLAPPED if overlapped else 1)
     copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
-    if overlapped or tile.by_turns:  # two warp groups: one writes, while the other multiplies, but for the last tile
-        others = max(BY_TURNS * products if tile.by_turns else products, copies, (products + writing) / 2)
-        own = (waves - 1) * others + max(products, copies) + writing
+    if overlapped or tile.by_turns:  # of two warp groups one writes while the other multiplies, but for the last tile
+        each = max(BY_TURNS * products if tile.by_turns else products, copies, (products + writing) / 2)
+        own = (waves - 1) * each + max(products, copies) + writing
     else:
         own = waves * max(products + writing, copies)
     all_copies = clusters * blocks * steps * (rows_of_a * all_a + rows_of_b * all_b)

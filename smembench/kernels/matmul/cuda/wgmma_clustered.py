@@ -97,7 +97,7 @@ def build(case: Case) -> NumbaKernel:
     consumers, groups, (fewer, more), apart = tile.consumers, tile.groups, REGISTERS[tile.groups], tile.apart
     stage_elements, share_b, share_a, cluster = tile.elements, tile.share_b, tile.share_a, tile.cluster
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
-    takers, later = groups // consumers, later_state(stage_count)  # takers: groups that take tiles by turns
+    takers, later = groups // consumers, later_state(stage_count)  # tiles at once, each of one taker
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
     # A warp's buffer has 128 bytes of each of its 16 rows; a tile's last one may have some columns again.
