@@ -72,6 +72,7 @@ _MNEMONICS = {
     0x096: "UPRMT",
     0x097: "UIADD3",
     0x099: "USHF",
+    0x09C: "UPLOP3",
     0x0B9: "ULDC",
     0x0BD: "UFLO",
     0x0CA: "R2UR",
