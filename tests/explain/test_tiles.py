@@ -154,9 +154,11 @@ def test_every_row_of_tiles_copies_its_matrix_once_and_products_read_whole_tiles
         assert store.of_all * 128 == bytes_stored
 
 
-def tile_in_clusters(rows: int, columns: int, shared: int, beside: int, apart: int = 1, by_turns: bool = False) -> Tile:
-    tiles = (tile for tile in SHARED if (tile.rows, tile.columns, tile.by_turns) == (rows, columns, by_turns))
-    return replace(next(tiles), share_b=shared, share_a=beside, apart=apart)
+def tile_in_clusters(
+    rows: int, columns: int, share_b: int, share_a: int, apart: int = 1, ping_pong: bool = False
+) -> Tile:
+    tiles = (tile for tile in SHARED if (tile.rows, tile.columns, tile.ping_pong) == (rows, columns, ping_pong))
+    return replace(next(tiles), share_b=share_b, share_a=share_a, apart=apart)
 
 
 def begins_of_tiles(length: int, side: int, blocks: int) -> list[int]:
@@ -182,7 +184,7 @@ def begins_of_boxes(side: int, box: int) -> list[int]:
         (tile_in_clusters(64, 64, 1, 4, apart=2), (72, 424, 136), *BF16_BY_COLUMNS),  # rows below the last one
         (tile_in_clusters(128, 128, 4, 1), (136, 264, 72), *BY_TF32),
         (tile_in_clusters(80, 256, 1, 2), (250, 520, 272), *BY_FLOAT8),
-        (tile_in_clusters(112, 192, 4, 1, by_turns=True), (1000, 776, 136), *BF16),
+        (tile_in_clusters(112, 192, 4, 1, ping_pong=True), (1000, 776, 136), *BF16),
     ],
     ids=lambda value: f"{value.rows}x{value.columns}{value.sharing}" if isinstance(value, Tile) else None,
 )

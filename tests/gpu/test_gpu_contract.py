@@ -52,12 +52,12 @@ TILES = [
     *((wgmma_clustered, tile) for tile in IN_TURN),
 ]
 NAMES = [
-    f"{module.KERNEL.name} {tile.rows}x{tile.columns} {'by turns' if tile.by_turns else tile.swapped}{tile.sharing}"
+    f"{module.KERNEL.name} {tile.rows}x{tile.columns} {'ping-pong' if tile.ping_pong else tile.swapped}{tile.sharing}"
     for module, tile in TILES
 ]
 OTHERS = [("bfloat16", BY_COLUMNS), (TF32, BY_COLUMNS), (FLOAT8, BY_COLUMNS)]
-TALLEST = {(tile.columns, tile.swapped): tile for tile in IN_TURN if not tile.by_turns}.values()
-"""Of each width, the tallest; those by turns have neighbouring rows."""
+TALLEST = {(tile.columns, tile.swapped): tile for tile in IN_TURN if not tile.ping_pong}.values()
+"""Of each width, the tallest; ping-pong tiles have neighbouring rows."""
 FORMS = [
     few_rows_clustered.filled(Tile(rows, columns, share_b=shared), split)
     for rows, columns, split, shared in (

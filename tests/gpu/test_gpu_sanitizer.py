@@ -42,8 +42,8 @@ MORE_SIZES = {
         (2509, 336, 568),  # two share A
         (212, 80, 776),  # four share B
         (89, 2200, 760),  # two share B
-        (1809, 1960, 80),  # by turns, without clusters
-        (2400, 2056, 136),  # by turns, two share B
+        (1809, 1960, 80),  # ping-pong, without clusters
+        (2400, 2056, 136),  # ping-pong, two share B
     ],
     "wgmmaOverlapped": [(34_000, 256, 328)],
 }

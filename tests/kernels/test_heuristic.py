@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel, planned
-from smembench.kernels.matmul.cuda.few_rows_clustered import LEAST_STAGES, SHARED_BYTES, form_of
+from smembench.kernels.matmul.cuda.few_rows_clustered import LEAST_STAGES, form_of
 from smembench.kernels.matmul.cuda.heuristic import choice_of
 from smembench.kernels.matmul.cuda.wgmma_clustered import tile_of
-from smembench.kernels.matmul.tile_choice import SHARED
+from smembench.kernels.matmul.tile_choice import SHARED, SHARED_BYTES
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
 
 HEURISTIC = cuda_kernel("matmul", "heuristic")

@@ -22,7 +22,7 @@ from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.kernels.matmul.cluster_tiles import inwards
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
-from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, TAKEN_BY_TURNS, step_cycles
+from smembench.kernels.matmul.tile_choice import PING_PONG, SHARED, SWAPPED, step_cycles
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, TF32
@@ -39,7 +39,7 @@ FAR = 64
 NARROWEST = max((tile for tile in SWAPPED if tile.columns == SWAPPED[0].columns), key=lambda tile: tile.rows)
 STORED = ("wgmmaStored", "wgmmaClustered", "wgmmaOverlapped")
 STEPS = ("wgmma", "wgmmaSpecialized", "wgmmaPersistent", *STORED)
-MOST_BY_TURNS = max(TAKEN_BY_TURNS, key=lambda tile: tile.sums)
+MOST_SUMS = max(PING_PONG, key=lambda tile: tile.sums)
 COMPILED_LONG = [
     ("wgmma", FLOAT8, BY_COLUMNS, "QGMMA"),
     ("wgmmaStored", FLOAT8, BY_COLUMNS, "QGMMA"),
@@ -87,7 +87,7 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
         (800, 6008, 5496, BY_ROWS, 160, 256, ", 4 share A"),  # 30 clusters in one round; if four shared B, 48 in two
         (8200, 8200, 8200, BY_ROWS, 160, 192, ", 2 share B"),
         (8200, 8200, 8200, BY_COLUMNS, 160, 192, ", 2 share B"),
-        (4096, 4096, 568, BY_ROWS, 176, 128, ", 2 share A"),  # by turns: six rounds, of which the last one waits
+        (4096, 4096, 568, BY_ROWS, 176, 128, ", 2 share A"),  # ping-pong: six rounds, of which the last one waits
     ],
 )
 def test_tiles_of_clusters_fill_rounds(
@@ -96,7 +96,7 @@ def test_tiles_of_clusters_fill_rounds(
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), m, n, k, "bfloat16"), b_layout=b_layout)
     tile = wgmma_clustered.tile_of(case)
     assert (tile.rows, tile.columns, tile.sharing) == (rows, columns, share)
-    assert tile.by_turns == (k == 568)
+    assert tile.ping_pong == (k == 568)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_the_copies_of_a_stage_are_no_loop(size: int) -> None:
         (NARROWEST, "float16", BY_COLUMNS, "HGMMA"),
         (SWAPPED[-1], "bfloat16", BY_ROWS, "HGMMA"),
         (SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
-        (replace(MOST_BY_TURNS, share_a=2), "bfloat16", BY_COLUMNS, "HGMMA"),
+        (replace(MOST_SUMS, share_a=2), "bfloat16", BY_COLUMNS, "HGMMA"),
         *([(SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA")] if CAMPAIGN > 1 else []),
     ],
     ids=lambda value: f"{value.rows}x{value.columns}" if isinstance(value, Tile) else value,
@@ -269,7 +269,7 @@ def test_swapped_tiles_do_not_spill_either(
 ) -> None:
     """The tallest of the narrowest and of the widest, whose threads hold most results; with STSM and without.
 
-    And of those by turns the one whose threads hold most.
+    And the ping-pong tile whose threads hold most.
     """
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), 1000, 1000, 1008, dtype), b_layout=b_layout)

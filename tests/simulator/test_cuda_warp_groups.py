@@ -17,7 +17,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.tile_choice import SHARED, SWAPPED, TAKEN_BY_TURNS
+from smembench.kernels.matmul.tile_choice import PING_PONG, SHARED, SWAPPED
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -162,11 +162,11 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
         pytest.param((88, 256), 3, 8, TF32, BY_COLUMNS, id="88x256, one step"),
     ],
 )
-def test_warp_groups_take_tiles_by_turns(
+def test_warp_groups_alternate(
     monkeypatch: pytest.MonkeyPatch, sides: tuple[int, int], tiles: int, k: int, dtype: str, b_layout: str
 ) -> None:
     """A block has all tiles of a column of them, of which the last one is ragged."""
-    tile = next(tile for tile in TAKEN_BY_TURNS if (tile.rows, tile.columns) == sides)
+    tile = next(tile for tile in PING_PONG if (tile.rows, tile.columns) == sides)
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     verify("wgmmaClustered", (tiles * tile.rows - 6, tile.columns - 8, k), dtype, b_layout, blocks=1)
 

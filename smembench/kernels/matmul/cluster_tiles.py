@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, expect_bytes, place_in_tile, start_copy
+from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES, arrive, expect_bytes, place_in_tile, start_copy
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
-from smembench.kernels.intrinsics.clusters import start_copy_to_all
+from smembench.kernels.intrinsics.clusters import arrive_at, start_copy_to_all
 from smembench.kernels.intrinsics.matrix import store_matrices_transposed
 from smembench.kernels.intrinsics.rows_apart import copying_rows, storing_rows
 from smembench.kernels.intrinsics.warp_group import ROWS, meet_group
@@ -91,6 +91,19 @@ def copying(tile: Tile) -> DeviceFunction:
     return device(copy)
 
 
+def releasing(blocks: int) -> DeviceFunction:
+    """``(empty, stage, thread)``: a consumer's thread arrives at the barriers of all blocks that fill its stage."""
+
+    def release(empty: Array, stage: Index, thread: Index) -> None:
+        if thread < blocks:
+            if blocks > 1:
+                arrive_at(empty, stage, thread)
+            else:
+                arrive(empty, stage)
+
+    return device(release)
+
+
 def box_rows(tile: Tile) -> int:
     """Rows of a buffer of a swapped tile: a multiple of 8, in which 64 columns take 128 bytes or twice as many."""
     return tile.buffers // (tile.groups * BUFFERS * (ROWS * ITEMSIZE[produced(tile.dtype)] // ROW_BYTES)) // 8 * 8
@@ -133,7 +146,7 @@ def storing(tile: Tile) -> DeviceFunction:
     write_parts = writing(0)
     for number in range(1, parts):
         write_parts = _one_after_another(write_parts, writing(number))
-    own_columns = 0 if tile.by_turns else parts * ROWS
+    own_columns = 0 if tile.ping_pong else parts * ROWS
 
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         if down * parts % BUFFERS:

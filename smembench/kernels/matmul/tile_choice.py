@@ -39,8 +39,8 @@ ZERO_ROW = 4
 WRITTEN, BY_THREADS = 11, 18
 """Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
 of fewRowsClustered write."""
-OVERLAPPED, BY_TURNS = 0.915, 0.97
-"""Factors of the products of wgmmaOverlapped, and of tiles by turns but for a block's last."""
+OVERLAPPED, ALTERNATING = 0.915, 0.97
+"""Factors of the products of wgmmaOverlapped, and of ping-pong tiles but for a block's last."""
 SHARED_LINES = 0.94
 """Factor of the lines that shared memory reads and writes for swapped tiles of two or three warp groups."""
 FEW_STAGES, UNBUFFERED = 1.03, 1.05
@@ -57,21 +57,23 @@ MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 REREAD = 0.3
 """Share of B that is read from memory again where tiles that do not share it lie below each other."""
 
-ALL_ROWS = 226 * 1024 // ROW_BYTES
-"""Of stages and buffers: what a block has on capability 9.0, but for 1 KiB of barriers."""
+SHARED_BYTES = 226 * 1024
+"""Of a block on capability 9.0, but for 1 KiB of barriers."""
 LEAST_ROWS = 24
 """Of a buffer: with fewer, results wait for the TMA to read the buffer before, which took 0.3 to 0.7 µs per tile."""
 
 
-def _swapped(rows: int, columns: int, consumers: int, *, by_turns: bool = False) -> Tile:
+def _swapped(rows: int, columns: int, consumers: int, *, ping_pong: bool = False) -> Tile:
     """A tile of the most stages, and then with the fewest buffers to fill, of which each takes 64 columns of results.
 
     An odd number of them costs as much as one more: the next tile begins with the buffer that this one ended with.
     """
-    tile, choices = Tile(rows, columns, swapped=consumers, by_turns=by_turns), []
+    tile, choices = Tile(rows, columns, swapped=consumers, ping_pong=ping_pong), []
     for height in range(LEAST_ROWS, rows + 1, 8):
         buffers, filled = tile.groups * BUFFERS * height, ceil_div(rows, height) * tile.column_parts
-        choices.append(((ALL_ROWS - buffers) // (rows + columns), -filled - filled % BUFFERS, -buffers))
+        choices.append(
+            ((SHARED_BYTES // ROW_BYTES - buffers) // (rows + columns), -filled - filled % BUFFERS, -buffers)
+        )
     stages, _, buffers = max(choices)
     return replace(tile, stages=stages, buffers=-buffers)
 
@@ -81,8 +83,8 @@ SWAPPED = tuple(
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
     for rows in range(least, most + 1, 8)
 )
-TAKEN_BY_TURNS = tuple(
-    _swapped(rows, columns, 1, by_turns=True)
+PING_PONG = tuple(
+    _swapped(rows, columns, 1, ping_pong=True)
     for columns, most in ((128, 176), (192, 120), (256, 88))
     for rows in range(64, most + 1, 8)
 )
@@ -91,7 +93,7 @@ SHARING = ((1, 1),) if SIMULATED else ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
 SHARED = tuple(
     replace(tile, share_b=share_b, share_a=share_a)
     for share_b, share_a in SHARING
-    for tile in (*TILES, *SWAPPED, *TAKEN_BY_TURNS)
+    for tile in (*TILES, *SWAPPED, *PING_PONG)
 )
 
 
@@ -131,8 +133,8 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     slowdown = FEW_STAGES if tile.stages < 4 else 1 if tile.buffers else UNBUFFERED
     products = steps * slowdown * step_cycles(tile) * (OVERLAPPED if overlapped else 1)
     copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
-    if overlapped or tile.by_turns:  # of two warp groups one writes while the other multiplies, but for the last tile
-        each = max(BY_TURNS * products if tile.by_turns else products, copies, (products + writing) / 2)
+    if overlapped or tile.ping_pong:  # of two warp groups one writes while the other multiplies, but for the last tile
+        each = max(ALTERNATING * products if tile.ping_pong else products, copies, (products + writing) / 2)
         own = (waves - 1) * each + max(products, copies) + writing
     else:
         own = waves * max(products + writing, copies)

@@ -60,8 +60,8 @@ class Tile:
         stages: pairs of tiles of A and B.
         buffers: rows of 128 bytes after them, through which results go.
         swapped: 0, or the consumers of a tile whose operands are swapped, so that it is computed as its transpose:
-            each has 64 or 128 of the columns and all rows, which may be any multiple of 8 then.
-        by_turns: whether two warp groups take swapped tiles by turns, each as the one consumer: while one writes its
+            each has an equal part of the columns and all rows, which may be any multiple of 8 then.
+        ping_pong: whether two warp groups alternate, each as the one consumer of a swapped tile: while one writes its
             results, the other multiplies.
         halved: whether a consumer multiplies the two halves of its columns by separate instructions.
         apart: distance, in rows of C, between neighbouring rows of the tile; it divides the rows of C.
@@ -74,7 +74,7 @@ class Tile:
     stages: int = 1
     buffers: int = 0
     swapped: int = 0
-    by_turns: bool = False
+    ping_pong: bool = False
     halved: bool = False
     apart: int = 1
     share_b: int = 1
@@ -104,7 +104,7 @@ class Tile:
     @property
     def groups(self) -> int:
         """Warp groups of a block that multiply."""
-        return 2 if self.by_turns else self.consumers
+        return 2 if self.ping_pong else self.consumers
 
     @property
     def column_parts(self) -> int:

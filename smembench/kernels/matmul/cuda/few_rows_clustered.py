@@ -24,7 +24,6 @@ from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.bulk_copy import (
     ROW_BYTES,
     TILE_ALIGNMENT,
-    arrive,
     expect_bytes,
     prefetch_map,
     publish_barriers,
@@ -32,7 +31,6 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.clusters import (
-    arrive_at,
     arrive_at_cluster,
     meet_cluster,
     send_vector,
@@ -49,10 +47,10 @@ from smembench.kernels.intrinsics.warp_group import (
     own_group,
 )
 from smembench.kernels.kernel import Kernel
-from smembench.kernels.matmul.cluster_tiles import copying, inwards
-from smembench.kernels.matmul.tile_choice import AT_ONCE, Form, unsupported
+from smembench.kernels.matmul.cluster_tiles import copying, inwards, releasing
+from smembench.kernels.matmul.tile_choice import AT_ONCE, SHARED_BYTES, Form, unsupported
 from smembench.kernels.matmul.warp_groups import Member, PipelineState, Stages, Tile, next_state, products_of
-from smembench.kernels.numba_cuda import SIMULATED, cuda, device, number, uint32
+from smembench.kernels.numba_cuda import SIMULATED, cuda, number, uint32
 from smembench.kernels.program import NumbaKernel
 from smembench.kernels.types import Array, Index, Map, Place
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
@@ -64,8 +62,6 @@ PART = 4
 """Sums of a thread that go together: two rows, and two columns."""
 LEAST_STAGES, MOST_STAGES = 6, 12
 """Fewer stages took longer, more no less."""
-SHARED_BYTES = 226 * 1024
-"""Of a block on capability 9.0, but for 1 KiB of barriers."""
 EIGHT, PIECE_BYTES = 8, 64
 """Rows and columns of a tile are multiples of eight; by rows, columns of pieces of B."""
 MOST_ROWS, MOST_COLUMNS = 128, 256
@@ -126,21 +122,12 @@ def build(case: Case) -> NumbaKernel:
     element, float32, barrier = number(case.dtype), number("float32"), number("uint64")
     rows, columns, depth, stage_count, sums = tile.rows, tile.columns, tile.depth, tile.stages, tile.sums
     shared, consumers, elements = tile.share_b, tile.consumers, tile.elements
-    copy, multiply, after = copying(tile), products_of(tile), next_state(stage_count)
+    copy, release, multiply, after = copying(tile), releasing(shared), products_of(tile), next_state(stage_count)
     parts, others, workers = sums // PART, split - 1, consumers * GROUP
     own_parts = ceil_div(parts, split)
     own_sums, part_bytes = own_parts * PART, others * workers * PART * 4
     received = max(1, form.sent // 4)
     store = store_pair(produced(case.dtype))
-
-    @device
-    def release(empty: Array, stage: Index, thread: Index) -> None:
-        """A thread of a consumer arrives at the barriers of all blocks that copy into its stage."""
-        if thread < shared:
-            if shared > 1:
-                arrive_at(empty, stage, thread)
-            else:
-                arrive(empty, stage)
 
     def few_rows_clustered(
         c: Array, a: Array, b: Array, m: Index, n: Index, k: Index, lda: Index, ldb: Index, ldc: Index,

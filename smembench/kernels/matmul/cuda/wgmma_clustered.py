@@ -1,16 +1,16 @@
-"""wgmmaClustered: wgmmaStored in clusters of two or four blocks, which share tiles of B, or of A.
+"""wgmmaClustered: wgmmaStored in clusters of two or four blocks, which share tiles of B or of A, or without clusters.
 
 1. Blocks one below the other need the same tile of B, blocks beside each other the same tile of A. They take turns to
    copy it to all of them by multicast, step by step along k; the tile of the other matrix each copies for itself.
 2. A stage is empty when the consumers of all blocks have read it: they arrive at the barriers of all.
 3. A block ends when all have read all of its stages, since its barriers end with it.
 4. A tile that would reach beyond an edge of C is moved inwards, since copies of zeros are slow.
-5. Two warp groups may take tiles by turns ("ping-pong"): while one writes its results, the other multiplies. It starts
-   when the other has started all steps of its tile, so that no phase of a barrier is taken for another.
+5. Two warp groups may alternate ("ping-pong"): while one writes its results, the other multiplies the next tile. It
+   starts when the first has started all steps of its own, so that no phase of a barrier is taken for another.
 
 So with tiles of 128 × 256 two blocks take 32 KiB each per stage from the L2, not 48. Tiles of 128 rows may leave most
 of the last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B,
-and one to three consumers take any multiple of 8 rows. Small products are faster in clusters of one. Where rows of A
+and one to three consumers take any multiple of 8 rows. Small products are faster without clusters. Where rows of A
 begin within lines of 128 bytes, most copied rows touch two lines, so a tile's rows may lie apart (cluster_tiles.py).
 Findings: results/reference/notes/tensor_cores.md and few_rows.md.
 """
@@ -31,7 +31,7 @@ from smembench.kernels.intrinsics.bulk_copy import (
     wait_for_phase,
 )
 from smembench.kernels.intrinsics.bulk_store import commit_stores, finish_stores, publish_tile
-from smembench.kernels.intrinsics.clusters import arrive_at, meet_cluster
+from smembench.kernels.intrinsics.clusters import meet_cluster
 from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import (
@@ -84,9 +84,9 @@ def tile_of(case: Case) -> Tile:
 def _tiles() -> tuple[Tile, ...]:
     """Made when they are first needed, which takes milliseconds.
 
-    Those by turns have neighbouring rows, so that all tiles have as many steps.
+    Ping-pong tiles have neighbouring rows, so that all of them have as many steps.
     """
-    return tuple(replace(tile, apart=apart) for apart in APART for tile in SHARED if apart == 1 or not tile.by_turns)
+    return tuple(replace(tile, apart=apart) for apart in APART for tile in SHARED if apart == 1 or not tile.ping_pong)
 
 
 def build(case: Case) -> NumbaKernel:
@@ -97,9 +97,9 @@ def build(case: Case) -> NumbaKernel:
     consumers, groups, (fewer, more), apart = tile.consumers, tile.groups, REGISTERS[tile.groups], tile.apart
     stage_elements, share_b, share_a, cluster = tile.elements, tile.share_b, tile.share_a, tile.cluster
     multiply, after, others = products_of(tile), next_state(stage_count), BUFFERS - 1
-    takers, later = groups // consumers, later_state(stage_count)  # tiles at once, each of one taker
+    takers, later = groups // consumers, later_state(stage_count)  # takers: tiles at once
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
-    copy, start_store = cluster_tiles.copying(tile), storing_rows(apart)
+    copy, release, start_store = cluster_tiles.copying(tile), cluster_tiles.releasing(cluster), storing_rows(apart)
     # A warp's buffer has 128 bytes of each of its 16 rows; a tile's last one may have some columns again.
     width, begin, place_in = ROW_BYTES // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype])
     parts, buffer_elements, pairs, store = -(-columns // width), 16 * width, width // 4, store_pair(dtype)
@@ -111,15 +111,6 @@ def build(case: Case) -> NumbaKernel:
         begin_products()
         multiply(accumulators, stages.tiles, state.stage * stage_elements, member)
         commit_products()
-
-    @device
-    def release(empty: Array, stage: Index, thread: Index) -> None:
-        """A thread of a consumer arrives at the barriers of all blocks of the cluster, which copy into its stage."""
-        if thread < cluster:
-            if cluster > 1:
-                arrive_at(empty, stage, thread)
-            else:
-                arrive(empty, stage)
 
     @device
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
@@ -245,7 +236,7 @@ def build(case: Case) -> NumbaKernel:
         dynamic_bytes=tile.shared_bytes,
         tensor_maps=(a_map, b_map, c_map),
         launch_bounds=(threads, 1),
-        variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{', by turns' * tile.by_turns}"
+        variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{', ping-pong' * tile.ping_pong}"
         f"{f', rows {apart} apart' * (apart > 1)}" + tile.sharing,
         persistent_blocks=lambda units: fewest(across * high, clusters_at_once(units, cluster)) * cluster,
         tile_of=of_block,
