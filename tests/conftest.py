@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from time import time
@@ -300,8 +301,9 @@ def _kept_between_runs(config: pytest.Config, otherwise: Path) -> Path:
     made_by = [*map(_version, numba.TOOLCHAIN.packages), numba.TOOLCHAIN.libraries()]
     folder = cache.mkdir("nvvm") / sha256(repr((sys.version, sources(), made_by)).encode()).hexdigest()
     for other in folder.parent.iterdir():
-        if other != folder and other.stat().st_mtime < time() - AN_HOUR:
-            shutil.rmtree(other, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another worker removed it
+            if other != folder and other.stat().st_mtime < time() - AN_HOUR:
+                shutil.rmtree(other, ignore_errors=True)
     return Path(folder)
 
 
