@@ -69,7 +69,10 @@ def resume(program: Program) -> Callable[[Path], None]:
 
 
 def as_expected(returned: int | None, code: int, out: str) -> bool:
-    """Whether a fleet ended so: one of three CPUs that share cores with other tests may be slow, whatever else."""
+    """True for the expected exit code, and for that of a slow device if one is named.
+
+    Three CPUs are enough to name one, and may differ: they share their cores with other tests.
+    """
     return returned == code or (returned == REGRESSION and "\nslow: " in out)
 
 
