@@ -121,11 +121,15 @@ def storing(tile: Tile) -> DeviceFunction:
     box, start_store = height * width, storing_rows(apart)
     fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
 
-    def writing(number: int) -> DeviceFunction:
-        """``write`` for one of the tile's ``column_parts``."""
+    own_columns = 0 if tile.ping_pong else parts * ROWS
 
-        def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
-            col = place.col + uint32(number * ROWS)
+    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
+        if down * parts % BUFFERS:
+            if member.thread == 0:
+                finish_stores(0)  # the last tile ended with the buffer that this one begins with
+            meet_group(member.group + 1)
+        for number in range(parts):
+            col = place.col + member.group * own_columns + uint32(number * ROWS)
             for part in range(down):
                 first = min(part * height, rows - height)
                 at = begin + (member.group * BUFFERS + (number * down + part) % BUFFERS) * (across * box)
@@ -140,28 +144,6 @@ def storing(tile: Tile) -> DeviceFunction:
                     for beside in range(across):
                         start_store(c_map, col + uint32(beside * width), row, shared, at + beside * box)
                     commit_stores()
-
-        return device(write)
-
-    write_parts = writing(0)
-    for number in range(1, parts):
-        write_parts = _one_after_another(write_parts, writing(number))
-    own_columns = 0 if tile.ping_pong else parts * ROWS
-
-    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
-        if down * parts % BUFFERS:
-            if member.thread == 0:
-                finish_stores(0)  # the last tile ended with the buffer that this one begins with
-            meet_group(member.group + 1)
-        write_parts(shared, accumulators, c_map, Place(place.row, place.col + member.group * own_columns), member)
-
-    return device(write)
-
-
-def _one_after_another(first: DeviceFunction, second: DeviceFunction) -> DeviceFunction:
-    def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
-        first(shared, accumulators, c_map, place, member)
-        second(shared, accumulators, c_map, place, member)
 
     return device(write)
 
