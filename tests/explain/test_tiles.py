@@ -185,6 +185,9 @@ def begins_of_boxes(side: int, box: int) -> list[int]:
         (tile_in_clusters(128, 128, 4, 1), (136, 264, 72), *BY_TF32),
         (tile_in_clusters(80, 256, 1, 2), (250, 520, 272), *BY_FLOAT8),
         (tile_in_clusters(112, 192, 4, 1, ping_pong=True), (1000, 776, 136), *BF16),
+        (tile_in_clusters(256, 152, 1, 2), (600, 456, 136), *BF16_BY_COLUMNS),  # two times 64 rows per consumer
+        (tile_in_clusters(192, 72, 2, 1, apart=2), (424, 200, 72), *BY_TF32),
+        (tile_in_clusters(128, 136, 4, 1), (520, 272, 272), *BY_FLOAT8),
     ],
     ids=lambda value: f"{value.rows}x{value.columns}{value.sharing}" if isinstance(value, Tile) else None,
 )
@@ -199,7 +202,7 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
     downs, acrosses = begins_of_tiles(parts, tile.rows, tile.share_b), begins_of_tiles(n, tile.columns, tile.share_a)
     down, across = [begin for begin in downs if begin < parts], [begin for begin in acrosses if begin < n]
     piece = row_bytes_of(tile.columns, itemsize) if b_layout == BY_ROWS else 128
-    height = box_rows(tile.of(case)) if tile.swapped else tile.rows
+    height, row_bytes = (box_rows(tile.of(case)), 128) if tile.swapped else (tile.rows, tile.buffers // tile.groups)
     of_a = of_b = of_result = steps = 0
     for first in range(apart):
         starts = range(-(first * k % depth), k, depth)
@@ -207,10 +210,10 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
         for begin in down:
             rows = first + apart * np.arange(begin, min(begin + tile.rows, parts))
             of_a += bytes_of_boxes(rows, k, itemsize, starts, 128)
-            boxes = begins_of_boxes(tile.columns, 128 // of_c)
+            boxes = begins_of_boxes(tile.columns, row_bytes // of_c)
             columns = [start + box for start in across for box in boxes]
             for top in begins_of_boxes(tile.rows, height):
-                of_result += bytes_of_boxes(rows[top : top + height], n, of_c, columns, 128)
+                of_result += bytes_of_boxes(rows[top : top + height], n, of_c, columns, row_bytes)
         for begin in across:
             if b_layout == BY_ROWS:
                 pieces = range(begin, begin + tile.columns, piece // itemsize)
@@ -229,8 +232,8 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
     assert total(explained, "store", "C", "global_bytes") == of_result
     (store,) = explained.shared
     stored = -(-height // 16) * 16 if tile.swapped and of_c == 2 else height  # 16 rows at a time
-    boxes_of_tile = len(begins_of_boxes(tile.rows, height)) * len(begins_of_boxes(tile.columns, 128 // of_c))
-    assert store.requests * 32 * store.site.width == blocks * apart * boxes_of_tile * stored * 128
+    boxes_of_tile = len(begins_of_boxes(tile.rows, height)) * len(begins_of_boxes(tile.columns, row_bytes // of_c))
+    assert store.requests * 32 * store.site.width == blocks * apart * boxes_of_tile * stored * row_bytes
 
 
 def written_once(explained: Explanation) -> bool:

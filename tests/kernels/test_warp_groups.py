@@ -22,7 +22,7 @@ from smembench.kernels.intrinsics.warp_group import GROUP, ROWS, places_of_sums
 from smembench.kernels.matmul.cluster_tiles import inwards
 from smembench.kernels.matmul.cuda import wgmma_clustered, wgmma_packed
 from smembench.kernels.matmul.cuda.wgmma_stored import tile_of
-from smembench.kernels.matmul.tile_choice import PING_PONG, SHARED, SWAPPED, step_cycles
+from smembench.kernels.matmul.tile_choice import PING_PONG, SHARED, SWAPPED, UNSWAPPED, step_cycles
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.model.case import BY_COLUMNS, BY_ROWS
 from smembench.model.formats import FLOAT8, TF32
@@ -260,22 +260,23 @@ def test_the_copies_of_a_stage_are_no_loop(size: int) -> None:
         (SWAPPED[-1], "bfloat16", BY_ROWS, "HGMMA"),
         (SWAPPED[-1], TF32, BY_COLUMNS, "HGMMA"),
         (replace(MOST_SUMS, share_a=2), "bfloat16", BY_COLUMNS, "HGMMA"),
+        (UNSWAPPED[-1], "bfloat16", BY_COLUMNS, "HGMMA"),
         *([(SWAPPED[-1], FLOAT8, BY_COLUMNS, "QGMMA")] if CAMPAIGN > 1 else []),
     ],
     ids=lambda value: f"{value.rows}x{value.columns}" if isinstance(value, Tile) else value,
 )
-def test_swapped_tiles_do_not_spill_either(
+def test_tiles_of_other_sizes_do_not_spill_either(
     monkeypatch: pytest.MonkeyPatch, tile: Tile, dtype: str, b_layout: str, instruction: str
 ) -> None:
-    """The tallest of the narrowest and of the widest, whose threads hold most results; with STSM and without.
+    """Swapped ones, the tallest of the narrowest and of the widest, whose threads hold most results, by STSM or not.
 
-    And the ping-pong tile whose threads hold most.
+    And of ping-pong tiles and of those without a swap the one whose threads hold most.
     """
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     case = replace(case_of(cuda_kernel("matmul", "wgmmaClustered"), 1000, 1000, 1008, dtype), b_layout=b_layout)
     report, code = numba.TOOLCHAIN.machine_code(case, numba_kernel(case), "9.0")
     hold("wgmmaClustered", instruction, report, code, alone=tile.groups == 1, clusters=tile.cluster > 1)
-    assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (dtype != TF32)
+    assert bool(Counter(map(mnemonic, opcodes(code)))["STSM"]) == (tile.swapped > 0 and dtype != TF32)
 
 
 @given(

@@ -17,7 +17,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_packed,
     wgmma_stored,
 )
-from smembench.kernels.matmul.tile_choice import PING_PONG, SHARED, SWAPPED
+from smembench.kernels.matmul.tile_choice import PING_PONG, SHARED, SWAPPED, UNSWAPPED
 from smembench.kernels.matmul.warp_groups import TILES, Tile
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import BY_COLUMNS, BY_ROWS
@@ -151,6 +151,20 @@ def test_swapped_tiles_are_right(monkeypatch: pytest.MonkeyPatch, tile: Tile, dt
     """A ragged one below a whole one and to its right."""
     monkeypatch.setattr(wgmma_clustered, "tile_of", tile.of)
     verify("wgmmaClustered", (tile.rows + 18, tile.columns + 8, 80), dtype, b_layout)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "apart", "dtype"),
+    [(128, 136, 1, "bfloat16"), (192, 72, 1, TF32), (256, 72, 2, "float16"), (256, 152, 1, FLOAT8)],
+    ids=str,
+)
+def test_tiles_of_any_multiple_of_8_columns_are_right(
+    monkeypatch: pytest.MonkeyPatch, rows: int, columns: int, apart: int, dtype: str
+) -> None:
+    """A ragged one below a whole one and to its right."""
+    tile = next(tile for tile in UNSWAPPED if (tile.rows, tile.columns) == (rows, columns))
+    monkeypatch.setattr(wgmma_clustered, "tile_of", replace(tile, apart=apart).of)
+    verify("wgmmaClustered", (rows * apart + 18, columns + 8, 80), dtype, BY_COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def storing(tile: Tile) -> DeviceFunction:
     """
     dtype, height, apart, begin = produced(tile.dtype), box_rows(tile), tile.apart, tile.after_stages
     across = ROWS * ITEMSIZE[dtype] // ROW_BYTES  # boxes of 128 bytes beside each other
-    rows, parts, down, width = tile.rows, tile.column_parts, -(-tile.rows // height), ROWS // across
+    rows, parts, down, width = tile.rows, tile.parts, -(-tile.rows // height), ROWS // across
     box, start_store = height * width, storing_rows(apart)
     fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
 

@@ -43,7 +43,7 @@ OVERLAPPED, ALTERNATING = 0.915, 0.97
 """Factors of the products of wgmmaOverlapped, and of ping-pong tiles but for a block's last."""
 SHARED_LINES = 0.94
 """Factor of the lines that shared memory reads and writes for swapped tiles of two or three warp groups."""
-FEW_STAGES, UNBUFFERED = 1.03, 1.05
+FEW_STAGES, UNBUFFERED = 1.07, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
@@ -70,7 +70,7 @@ def _swapped(rows: int, columns: int, consumers: int, *, ping_pong: bool = False
     """
     tile, choices = Tile(rows, columns, swapped=consumers, ping_pong=ping_pong), []
     for height in range(LEAST_ROWS, rows + 1, 8):
-        buffers, filled = tile.groups * BUFFERS * height, ceil_div(rows, height) * tile.column_parts
+        buffers, filled = tile.groups * BUFFERS * height, ceil_div(rows, height) * tile.parts
         choices.append(
             ((SHARED_BYTES // ROW_BYTES - buffers) // (rows + columns), -filled - filled % BUFFERS, -buffers)
         )
@@ -88,12 +88,28 @@ PING_PONG = tuple(
     for columns, most in ((128, 176), (192, 120), (256, 88))
     for rows in range(64, most + 1, 8)
 )
+
+
+def _unswapped(rows: int, columns: int) -> Tile:
+    """A tile of the most stages; buffers have 64 bytes of each row, so that four stages of 256 × 152 leave room."""
+    tile = Tile(rows, columns)
+    buffers = tile.groups * ROW_BYTES // 2
+    return replace(tile, stages=(SHARED_BYTES // ROW_BYTES - buffers) // (rows + columns), buffers=buffers)
+
+
+UNSWAPPED = tuple(
+    _unswapped(rows, columns)
+    for rows, most, step in ((128, 248, 32), (192, 184, 64), (256, 176, 64))
+    for columns in range(72, most + 1, 8)
+    if columns % step
+)
+"""Multiples of ``step`` are among ``TILES`` or ``SWAPPED``."""
 SHARING = ((1, 1),) if SIMULATED else ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4))
 """Blocks of a cluster that share a tile of B, and that share one of A; the simulator runs one after another."""
 SHARED = tuple(
     replace(tile, share_b=share_b, share_a=share_a)
     for share_b, share_a in SHARING
-    for tile in (*TILES, *SWAPPED, *PING_PONG)
+    for tile in (*TILES, *SWAPPED, *PING_PONG, *UNSWAPPED)
 )
 
 
@@ -104,9 +120,8 @@ def step_cycles(tile: Tile) -> float:
     the columns of B once. Each instruction of a consumer reads 64 of those rows and its part of the columns, or of a
     swapped tile 64 of the columns and all rows.
     """
-    width = tile.rows if tile.swapped else tile.columns // tile.column_parts
     factor = SHARED_LINES if tile.swapped and tile.groups > 1 else 1
-    lines = tile.rows + tile.columns + tile.consumers * tile.column_parts * (ROWS + width)
+    lines = tile.rows + tile.columns + tile.consumers * tile.parts * (ROWS + tile.width)
     return max(tile.consumers * GROUP * tile.sums // 32, factor * lines)
 
 
@@ -178,8 +193,10 @@ def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:
 
 @cache
 def _of(tiles: tuple[Tile, ...], dtype: str, b_layout: str) -> tuple[Tile, ...]:
-    """These tiles of matrices of a type and layout."""
-    return tuple(replace(tile, dtype=dtype, b_layout=b_layout) for tile in tiles)
+    """Those of these tiles that suit matrices of a type and layout."""
+    in_pieces = b_layout == BY_ROWS  # of 64 bytes, which are 32 columns
+    some = (tile for tile in tiles if not in_pieces or tile.columns % 32 == 0)
+    return tuple(replace(tile, dtype=dtype, b_layout=b_layout) for tile in some)
 
 
 class Form(NamedTuple):

@@ -53,8 +53,8 @@ class Member(NamedTuple):
 class Tile:
     """A block's tile of C: its sides, what is in shared memory, and of what matrices.
 
-    Consumers multiply 64 rows at a time. A tile may have fewer if its columns make up for them: what follows A's rows
-    in shared memory is multiplied, too, and the results are not written.
+    Consumers multiply 64 rows at a time, of a tile of 256 rows twice. A tile may have fewer if its columns make up for
+    them: what follows A's rows in shared memory is multiplied, too, and the results are not written.
 
     Attributes:
         stages: pairs of tiles of A and B.
@@ -98,8 +98,8 @@ class Tile:
 
     @property
     def consumers(self) -> int:
-        """Consumer warp groups: each computes 64 of the rows, or its part of the columns of a swapped tile."""
-        return self.swapped or -(-self.rows // ROWS)
+        """Consumer warp groups: each computes 64 or 128 of the rows, or its part of the columns of a swapped tile."""
+        return self.swapped or (2 if self.rows == 4 * ROWS else -(-self.rows // ROWS))
 
     @property
     def groups(self) -> int:
@@ -107,15 +107,23 @@ class Tile:
         return 2 if self.ping_pong else self.consumers
 
     @property
-    def column_parts(self) -> int:
-        """Ranges of columns that a consumer multiplies by instructions of their own."""
-        return self.columns // (ROWS * self.swapped) if self.swapped else 1 + self.halved
+    def parts(self) -> int:
+        """Parts that a consumer multiplies by instructions of their own.
+
+        Of a swapped tile 64 columns each, otherwise 64 rows or, if ``halved``, half of the columns.
+        """
+        side = self.columns if self.swapped else self.rows
+        return 2 if self.halved else -(-side // (ROWS * self.consumers))
+
+    @property
+    def width(self) -> int:
+        """Columns of an instruction's product, which are rows of a swapped tile."""
+        return self.rows if self.swapped else self.columns // (1 + self.halved)
 
     @property
     def sums(self) -> int:
         """Accumulators of a consumer's thread."""
-        side = self.rows * self.column_parts if self.swapped else self.columns
-        return side * ROWS // GROUP
+        return self.parts * self.width * ROWS // GROUP
 
     @property
     def depth(self) -> int:
@@ -201,7 +209,7 @@ def copies(tile: Tile) -> DeviceFunction:
 def products_of(tile: Tile) -> DeviceFunction:
     """``(accumulators, tiles, at, member)``: start a consumer's products of a stage's tiles, which begin at ``at``."""
     multiply = part_of_products(tile, 0)
-    for part in range(1, tile.column_parts):
+    for part in range(1, tile.parts):
         multiply = _both(multiply, part_of_products(tile, part))
     return multiply
 
@@ -215,18 +223,18 @@ def _both(first: DeviceFunction, second: DeviceFunction) -> DeviceFunction:
 
 
 def part_of_products(tile: Tile, part: int, *, fresh: bool = False) -> DeviceFunction:
-    """``products_of`` one of the tile's ``column_parts``; ``fresh`` ones overwrite the accumulators."""
-    count, swapped, a_elements, own = tile.column_parts, tile.swapped > 0, tile.a_elements, ROWS * tile.depth
-    side = tile.rows if swapped else tile.columns // count
-    start = products(side, tile.dtype, tile.b_layout, part * (side // 2), swapped=swapped, fresh=fresh)
-    at_part = a_elements + part * side * tile.depth
+    """``products_of`` one of the tile's ``parts``; ``fresh`` ones overwrite the accumulators."""
+    swapped, width, a_elements, own = tile.swapped > 0, tile.width, tile.a_elements, ROWS * tile.depth
+    start = products(width, tile.dtype, tile.b_layout, part * (width // 2), swapped=swapped, fresh=fresh)
+    count, row_part, column_part = (1, 0, part) if tile.halved else (tile.parts, part, 0)
+    at_left, at_right = row_part * own, a_elements + column_part * width * tile.depth
 
     def multiply(accumulators: Array, tiles: Array, at: Index, member: Member) -> None:
+        left = member.group * (count * own) + at_left
         if swapped:
-            at_b = at + a_elements + (member.group * count + part) * own
-            start(accumulators, tiles, at_b, tiles, at, member.thread)
+            start(accumulators, tiles, at + a_elements + left, tiles, at, member.thread)
         else:
-            start(accumulators, tiles, at + member.group * own, tiles, at + at_part, member.thread)
+            start(accumulators, tiles, at + left, tiles, at + at_right, member.thread)
 
     return device(multiply)
 

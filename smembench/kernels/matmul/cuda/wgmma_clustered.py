@@ -10,8 +10,9 @@
 
 So with tiles of 128 × 256 two blocks take 32 KiB each per stage from the L2, not 48. Tiles of 128 rows may leave most
 of the last wave empty, so the operands can be swapped ("swap AB"): the 64 rows per instruction are then columns of B,
-and one to three consumers take any multiple of 8 rows. Small products are faster without clusters. Where rows of A
-begin within lines of 128 bytes, most copied rows touch two lines, so a tile's rows may lie apart (cluster_tiles.py).
+and one to three consumers take any multiple of 8 rows. Without a swap they take 128, 192 or 256 rows and, with B by
+columns, any multiple of 8 columns. Small products are faster without clusters. Where rows of A begin within lines of
+128 bytes, most copied rows touch two lines, so a tile's rows may lie apart (cluster_tiles.py).
 Findings: results/reference/notes/tensor_cores.md and few_rows.md.
 """
 
@@ -36,6 +37,7 @@ from smembench.kernels.intrinsics.halves import store_pair
 from smembench.kernels.intrinsics.rows_apart import storing_rows
 from smembench.kernels.intrinsics.warp_group import (
     GROUP,
+    ROWS,
     add_registers,
     begin_products,
     commit_products,
@@ -100,9 +102,11 @@ def build(case: Case) -> NumbaKernel:
     takers, later = groups // consumers, later_state(stage_count)  # takers: tiles at once
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, release, start_store = cluster_tiles.copying(tile), cluster_tiles.releasing(cluster), storing_rows(apart)
-    # A warp's buffer has 128 bytes of each of its 16 rows; a tile's last one may have some columns again.
-    width, begin, place_in = ROW_BYTES // ITEMSIZE[dtype], tile.after_stages, place_in_tile(ITEMSIZE[dtype])
-    parts, buffer_elements, pairs, store = -(-columns // width), 16 * width, width // 4, store_pair(dtype)
+    # A warp's buffer has 128 or 64 bytes of each of 16 rows; the last one across may have some columns again.
+    row_bytes, begin = ROW_BYTES if tile.swapped else tile.buffers // groups, tile.after_stages
+    width, place_in = row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
+    across, parts, buffer_elements = -(-columns // width), tile.parts, 16 * width
+    pairs, store = width // 4, store_pair(dtype)
 
     @device
     def start_step(accumulators: Array, stages: Stages, state: PipelineState, member: Member) -> None:
@@ -115,24 +119,27 @@ def build(case: Case) -> NumbaKernel:
     @device
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         """Start to write a thread's results, as in wgmmaStored; ``shared``: shared memory as elements of C."""
-        lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
-        if parts % BUFFERS and lane == 0:
+        lane, warp = member.thread % WARP, member.thread // WARP
+        buffers = begin + (member.group * (GROUP // WARP) + warp) * (BUFFERS * buffer_elements)
+        if across * parts % BUFFERS and lane == 0:
             finish_stores(0)  # the last tile ended with the buffer that this one begins with
         for part in range(parts):
-            start = min(part * width, columns - width)
-            at = begin + (warp * BUFFERS + part % BUFFERS) * buffer_elements
-            if lane == 0:
-                finish_stores(others)  # the buffer has been read
-            cuda.syncwarp()
-            for pair in range(pairs):
-                row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
-                first = start // 2 + pair * 2
-                store(shared, at + place_in(row, col), accumulators[first], accumulators[first + 1])
-            publish_tile()
-            cuda.syncwarp()
-            if lane == 0:
-                start_store(c_map, place.col + uint32(start), place.row + warp * (16 * apart), shared, at)
-                commit_stores()
+            row_of_c = place.row + ((member.group * parts + uint32(part)) * ROWS + warp * 16) * apart
+            for box in range(across):
+                start = min(box * width, columns - width)
+                at = buffers + (part * across + box) % BUFFERS * buffer_elements
+                if lane == 0:
+                    finish_stores(others)  # the buffer has been read
+                cuda.syncwarp()
+                for pair in range(pairs):
+                    row, col = lane // 4 + uint32(pair % 2 * 8), uint32(pair // 2 * 8) + lane % 4 * 2
+                    first = (part * columns + start) // 2 + pair * 2
+                    store(shared, at + place_in(row, col), accumulators[first], accumulators[first + 1])
+                publish_tile()
+                cuda.syncwarp()
+                if lane == 0:
+                    start_store(c_map, place.col + uint32(start), row_of_c, shared, at)
+                    commit_stores()
 
     write_tile = cluster_tiles.storing(tile) if tile.swapped else write
 
@@ -219,7 +226,7 @@ def build(case: Case) -> NumbaKernel:
                     state = later(state, (along + (depth - 1)) // depth)  # the other group's steps
             finish_stores(0)
 
-    (across, high), order = tile.grid(case), in_order(tile, case)
+    (wide, high), order = tile.grid(case), in_order(tile, case)
 
     def of_block(block: int) -> tuple[int, int]:
         (column, row), rank = order(block // cluster), block % cluster
@@ -227,10 +234,10 @@ def build(case: Case) -> NumbaKernel:
 
     (a_map, b_map), threads = tile.maps(case), (1 + groups) * GROUP
     height = cluster_tiles.box_rows(tile) if tile.swapped else 16
-    c_map = TensorMap(0, case.m, case.n, case.n, height, apart=apart)
+    c_map = TensorMap(0, case.m, case.n, case.n, height, apart=apart, row_bytes=row_bytes)
     return NumbaKernel(
         wgmma_clustered,
-        grid=(share_a * across, share_b * high),
+        grid=(share_a * wide, share_b * high),
         block=(threads, 1),
         cluster=cluster,
         dynamic_bytes=tile.shared_bytes,
@@ -238,7 +245,7 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(threads, 1),
         variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{', ping-pong' * tile.ping_pong}"
         f"{f', rows {apart} apart' * (apart > 1)}" + tile.sharing,
-        persistent_blocks=lambda units: fewest(across * high, clusters_at_once(units, cluster)) * cluster,
+        persistent_blocks=lambda units: fewest(wide * high, clusters_at_once(units, cluster)) * cluster,
         tile_of=of_block,
         parts=apart,
     )
