@@ -44,6 +44,8 @@ MORE_SIZES = {
         (89, 2200, 760),  # two share B
         (1809, 1960, 80),  # ping-pong, without clusters
         (2400, 2056, 136),  # ping-pong, two share B
+        (2742, 1632, 304),  # by columns two times 64 rows per consumer
+        (1221, 1056, 552),  # by columns four share A
     ],
     "wgmmaOverlapped": [(34_000, 256, 328)],
 }
