@@ -202,7 +202,7 @@ def test_blocks_of_a_cluster_copy_once_what_they_share(
     downs, acrosses = begins_of_tiles(parts, tile.rows, tile.share_b), begins_of_tiles(n, tile.columns, tile.share_a)
     down, across = [begin for begin in downs if begin < parts], [begin for begin in acrosses if begin < n]
     piece = row_bytes_of(tile.columns, itemsize) if b_layout == BY_ROWS else 128
-    height, row_bytes = (box_rows(tile.of(case)), 128) if tile.swapped else (tile.rows, tile.buffers // tile.groups)
+    height, row_bytes = box_rows(tile.of(case)) if tile.swapped else tile.rows, tile.stored_bytes
     of_a = of_b = of_result = steps = 0
     for first in range(apart):
         starts = range(-(first * k % depth), k, depth)

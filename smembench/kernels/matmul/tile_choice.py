@@ -49,6 +49,8 @@ ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
 ALONE_CYCLES, CLUSTER_CYCLES = 600, 2000
 """Cycles that a launch of wgmmaClustered takes longer than one of wgmmaStored, without clusters and with them."""
+NARROW_CYCLES = 800
+"""Cycles that buffers with 64 bytes of each row add to a launch."""
 MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 750, 500, 11
 """Cycles that clusters add to a wave of fewRowsClustered where their blocks share B, and where they split k; bytes of
 sums that a block sends per cycle."""
@@ -137,7 +139,9 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, tile.cluster * split
     across, down = tile.grid(case)
     clusters = across * down
-    steps, waves = ceil_div(ceil_div(case.depth, tile.depth), split), ceil_div(clusters, AT_ONCE[blocks])
+    begins = (first * case.depth % tile.depth for first in range(tile.apart))  # of rows, within their lines
+    steps = ceil_div(sum(ceil_div(begin + case.depth, tile.depth) for begin in begins), split) / tile.apart
+    waves = ceil_div(clusters, AT_ONCE[blocks])
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
     zeros = max(0, tile.rows - case.m)  # rows below C's
     # Rows that a block copies, of A and of B, and the factors of their cycles.
@@ -178,7 +182,8 @@ def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
 
 def launch_cycles(tile: Tile, case: Case) -> float:
     """Estimated cycles of a launch of wgmmaClustered."""
-    return cycles(tile, case) + (CLUSTER_CYCLES if tile.cluster > 1 else ALONE_CYCLES)
+    added = NARROW_CYCLES if tile.stored_bytes < ROW_BYTES else 0
+    return cycles(tile, case) + added + (CLUSTER_CYCLES if tile.cluster > 1 else ALONE_CYCLES)
 
 
 def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:

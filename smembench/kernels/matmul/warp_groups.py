@@ -151,6 +151,11 @@ class Tile:
         return (self.stages * (self.rows + self.columns) + self.buffers) * ROW_BYTES
 
     @property
+    def stored_bytes(self) -> int:
+        """Bytes of a row in a buffer: of a swapped tile's 128, otherwise of one of two per warp, with 16 rows."""
+        return ROW_BYTES if self.swapped else self.buffers // self.groups
+
+    @property
     def after_stages(self) -> int:
         """The place of the buffers in shared memory, in elements of C."""
         return self.stages * self.elements * ITEMSIZE[self.dtype] // ITEMSIZE[produced(self.dtype)]

@@ -22,7 +22,6 @@ from dataclasses import replace
 from functools import cache
 
 from smembench.kernels.intrinsics.bulk_copy import (
-    ROW_BYTES,
     TILE_ALIGNMENT,
     arrive,
     place_in_tile,
@@ -103,7 +102,7 @@ def build(case: Case) -> NumbaKernel:
     place_of, line_of = cluster_tiles.placing_in_clusters(tile), cluster_tiles.line_before(tile)
     copy, release, start_store = cluster_tiles.copying(tile), cluster_tiles.releasing(cluster), storing_rows(apart)
     # A warp's buffer has 128 or 64 bytes of each of 16 rows; the last one across may have some columns again.
-    row_bytes, begin = ROW_BYTES if tile.swapped else tile.buffers // groups, tile.after_stages
+    row_bytes, begin = tile.stored_bytes, tile.after_stages
     width, place_in = row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
     across, parts, buffer_elements = -(-columns // width), tile.parts, 16 * width
     pairs, store = width // 4, store_pair(dtype)
