@@ -118,15 +118,14 @@ def build(case: Case) -> NumbaKernel:
     @device
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         """Start to write a thread's results, as in wgmmaStored; ``shared``: shared memory as elements of C."""
-        lane, warp = member.thread % WARP, member.thread // WARP
-        buffers = begin + (member.group * (GROUP // WARP) + warp) * (BUFFERS * buffer_elements)
+        lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
         if across * parts % BUFFERS and lane == 0:
             finish_stores(0)  # the last tile ended with the buffer that this one begins with
         for part in range(parts):
-            row_of_c = place.row + ((member.group * parts + uint32(part)) * ROWS + warp * 16) * apart
+            row_of_c = place.row + (warp * 16 + (member.group * (parts - 1) + uint32(part)) * ROWS) * apart
             for box in range(across):
                 start = min(box * width, columns - width)
-                at = buffers + (part * across + box) % BUFFERS * buffer_elements
+                at = begin + (warp * BUFFERS + (part * across + box) % BUFFERS) * buffer_elements
                 if lane == 0:
                     finish_stores(others)  # the buffer has been read
                 cuda.syncwarp()
