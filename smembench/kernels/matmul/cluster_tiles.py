@@ -42,8 +42,8 @@ def placing_in_clusters(tile: Tile) -> DeviceFunction:
 
     def place_of(number: Index, tiles_down: Index, tiles_across: Index, k: Index, end: Place) -> Place:
         place = place_of_cluster(number, tiles_down, tiles_across, k)
-        high = tiles_down // apart
-        first, rank = place.row // high, uint32(cuda.blockIdx.x % (share_b * share_a))
+        high, rank = tiles_down // apart, uint32(cuda.blockIdx.x % (share_b * share_a))
+        first = place.row // high if apart > 1 else uint32(0)
         row = inwards(rows * (share_b * (place.row - first * high) + rank % share_b), uint32(rows), end.row // apart)
         column = inwards(columns * (share_a * place.col + rank // share_b), uint32(columns), end.col)
         return Place(first + apart * row, column)
