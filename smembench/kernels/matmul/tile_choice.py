@@ -139,9 +139,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     itemsize, by_rows, blocks = ITEMSIZE[case.dtype], case.b_layout == BY_ROWS, tile.cluster * split
     across, down = tile.grid(case)
     clusters = across * down
-    begins = (first * case.depth % tile.depth for first in range(tile.apart))  # of rows, within their lines
-    steps = ceil_div(sum(ceil_div(begin + case.depth, tile.depth) for begin in begins), split) / tile.apart
-    waves = ceil_div(clusters, AT_ONCE[blocks])
+    steps, waves = _steps(case.depth, tile.depth, tile.apart, split), ceil_div(clusters, AT_ONCE[blocks])
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
     zeros = max(0, tile.rows - case.m)  # rows below C's
     # Rows that a block copies, of A and of B, and the factors of their cycles.
@@ -169,6 +167,13 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     # The sum decides between tiles of the same maximum.
     longest = max(own, of_all, of_memory) + (own + of_all + of_memory) / 100
     return longest * (ROWS_APART if tile.apart > 1 else 1) + reread
+
+
+@cache
+def _steps(length: int, depth: int, apart: int, split: int) -> float:
+    """Steps along k per tile, in the mean: with rows ``apart`` they begin where the line of a tile's first row does."""
+    steps = sum(ceil_div(first * length % depth + length, depth) for first in range(apart))
+    return ceil_div(steps, split) / apart
 
 
 def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
