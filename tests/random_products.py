@@ -19,6 +19,24 @@ if TYPE_CHECKING:
     from smembench.model.problem import Array
 
 STEPS = [kernel for kernel in NUMBA if kernel.problem == "matmul" and kernel.needs]
+SIZES_OF_TILES = {
+    "wgmmaClustered": [
+        (486, 2984, 200),  # rows apart, without clusters
+        (1629, 1352, 200),
+        (1585, 2728, 200),
+        (1027, 1824, 200),
+        (481, 160, 984),  # four blocks share A
+        (2509, 336, 568),  # two share A
+        (212, 80, 776),  # four share B
+        (89, 2200, 760),  # two share B
+        (1809, 1960, 80),  # ping-pong, without clusters
+        (2400, 2056, 136),  # ping-pong, two share B
+        (3033, 1560, 360),  # by columns: 256 rows
+        (3231, 392, 976),  # by columns: 80 columns, two share B
+    ],
+    "wgmmaOverlapped": [(34_000, 256, 328)],
+}
+"""By kernel, m, n and k: ragged products that take tiles and clusters of every kind, or several wide tiles each."""
 TERMS, ELEMENTS = 2**27, 2**23
 """Most of a product and of a matrix, so that float64 takes milliseconds."""
 STRIDES = (1040, 4097)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from programs import case_of, first_dtype
-from random_products import STEPS
+from random_products import SIZES_OF_TILES, STEPS
 from smembench.devices.cuda import CudaDevice
 from smembench.devices.cuda_description import why_unusable
 from smembench.explain.ncu_child import WORK, Work
@@ -32,24 +32,6 @@ pytestmark = [
 SIZES = [(259, 517, 515), (260, 520, 520)]
 """Two of the largest tiles and a bit of a third, and more steps along k than any kernel has stages."""
 CLEAN, FAULTY = re.compile(r"SUMMARY: 0 (error|hazard)s"), re.compile(r"SUMMARY: [1-9]\d* (error|hazard)")
-MORE_SIZES = {
-    "wgmmaClustered": [
-        (486, 2984, 200),  # rows apart, without clusters
-        (1629, 1352, 200),
-        (1585, 2728, 200),
-        (1027, 1824, 200),
-        (481, 160, 984),  # four blocks share A
-        (2509, 336, 568),  # two share A
-        (212, 80, 776),  # four share B
-        (89, 2200, 760),  # two share B
-        (1809, 1960, 80),  # ping-pong, without clusters
-        (2400, 2056, 136),  # ping-pong, two share B
-        (2742, 1632, 304),  # by columns two times 64 rows per consumer
-        (1221, 1056, 552),  # by columns four share A
-    ],
-    "wgmmaOverlapped": [(34_000, 256, 328)],
-}
-"""By kernel, as m, n and k: tiles and clusters of several kinds, ragged; several wide tiles per block."""
 PADDING = 4096
 """Bytes between allocations, which no kernel may touch."""
 UNSAFE = Path(__file__).parent / "kernels" / "unsafe.py"
@@ -75,7 +57,7 @@ def test_no_kernel_has_a_fault(gpu: CudaDevice, tool: str) -> None:
     cases = [
         replace(case_of(kernel, m, n, k, first_dtype(kernel)), b_layout=b_layout)
         for kernel in STEPS
-        for m, n, k in (*SIZES, *MORE_SIZES.get(kernel.name, ()))
+        for m, n, k in (*SIZES, *SIZES_OF_TILES.get(kernel.name, ()))
         for b_layout in kernel.b_layouts
     ]
     taken = [case for case in cases if not kernel_of(case).refusal(case, gpu.info.compute_capability)]

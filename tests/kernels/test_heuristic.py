@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from programs import case_of, cuda_kernel, planned
+from random_products import SIZES_OF_TILES
 from smembench.kernels.matmul.cuda.few_rows_clustered import LEAST_STAGES, form_of
 from smembench.kernels.matmul.cuda.heuristic import choice_of
 from smembench.kernels.matmul.cuda.wgmma_clustered import tile_of
-from smembench.kernels.matmul.tile_choice import SHARED, SHARED_BYTES
+from smembench.kernels.matmul.tile_choice import SHARED, SHARED_BYTES, SHARING
 from smembench.model.case import BY_COLUMNS, BY_ROWS, Block
 
 HEURISTIC = cuda_kernel("matmul", "heuristic")
@@ -70,6 +72,19 @@ def test_of_tiles_that_take_as_long_the_one_with_more_stages() -> None:
     others = [tile for tile in SHARED if (tile.rows, tile.columns) == (taken.rows, taken.columns)]
     assert len(others) > 1
     assert taken.stages == max(tile.stages for tile in others)
+
+
+def test_the_sanitizers_see_tiles_of_every_kind() -> None:
+    """Other estimates may choose other tiles for the sizes that they are given."""
+    kernel = cuda_kernel("matmul", "wgmmaClustered")
+    cases = [case_of(kernel, *size, "bfloat16") for size in SIZES_OF_TILES[kernel.name]]
+    tiles = [tile_of(replace(case, b_layout=b_layout)) for case in cases for b_layout in (BY_ROWS, BY_COLUMNS)]
+    assert {(tile.share_b, tile.share_a) for tile in tiles} == set(SHARING)
+    assert {(tile.ping_pong, tile.cluster > 1) for tile in tiles} == set(product((False, True), repeat=2))
+    assert {tile.swapped for tile in tiles} == {0, 1, 2, 3}
+    assert {tile.parts for tile in tiles if not tile.swapped} == {1, 2}
+    assert {tile.stored_bytes for tile in tiles} == {64, 128}
+    assert max(tile.apart for tile in tiles) > 1
 
 
 @given(

@@ -120,7 +120,6 @@ def storing(tile: Tile) -> DeviceFunction:
     rows, parts, down, width = tile.rows, tile.parts, -(-tile.rows // height), ROWS // across
     box, start_store = height * width, storing_rows(apart)
     fill = (_filling_words if ITEMSIZE[dtype] == 4 else _filling_halves)(dtype, height)
-
     own_columns = 0 if tile.ping_pong else parts * ROWS
 
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
@@ -128,12 +127,12 @@ def storing(tile: Tile) -> DeviceFunction:
             if member.thread == 0:
                 finish_stores(0)  # the last tile ended with the buffer that this one begins with
             meet_group(member.group + 1)
-        for number in range(parts):
-            col = place.col + member.group * own_columns + uint32(number * ROWS)
-            for part in range(down):
-                first = min(part * height, rows - height)
-                at = begin + (member.group * BUFFERS + (number * down + part) % BUFFERS) * (across * box)
-                fill(shared, at, accumulators, (number * rows + first) // 2, member.thread)
+        for part in range(parts):
+            col = place.col + member.group * own_columns + uint32(part * ROWS)
+            for number in range(down):
+                first = min(number * height, rows - height)
+                at = begin + (member.group * BUFFERS + (part * down + number) % BUFFERS) * (across * box)
+                fill(shared, at, accumulators, (part * rows + first) // 2, member.thread)
                 publish_tile()
                 if member.thread == 0:
                     finish_stores(0)

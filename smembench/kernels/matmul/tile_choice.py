@@ -16,7 +16,7 @@ from smembench.kernels.intrinsics.bulk_copy import ROW_BYTES
 from smembench.kernels.intrinsics.warp_group import GROUP, ROWS
 from smembench.kernels.matmul.warp_groups import BUFFERS, TILES, Tile, placing
 from smembench.kernels.numba_cuda import SIMULATED
-from smembench.model.case import BY_ROWS, Case
+from smembench.model.case import BY_COLUMNS, BY_ROWS, Case
 from smembench.model.formats import HALVES, produced
 from smembench.model.hardware import SM90_MULTIPROCESSORS
 from smembench.model.problem import ITEMSIZE
@@ -80,6 +80,13 @@ def _swapped(rows: int, columns: int, consumers: int, *, ping_pong: bool = False
     return replace(tile, stages=stages, buffers=-buffers)
 
 
+def _unswapped(rows: int, columns: int) -> Tile:
+    """A tile of the most stages; buffers have 64 bytes of each row, so that four stages of 256 × 152 leave room."""
+    tile = Tile(rows, columns)
+    buffers = tile.groups * ROW_BYTES // 2
+    return replace(tile, stages=(SHARED_BYTES // ROW_BYTES - buffers) // (rows + columns), buffers=buffers)
+
+
 SWAPPED = tuple(
     _swapped(rows, columns, consumers)
     for columns, consumers, least, most in ((64, 1, 64, 256), (128, 2, 64, 256), (192, 3, 64, 192), (256, 2, 80, 192))
@@ -90,15 +97,6 @@ PING_PONG = tuple(
     for columns, most in ((128, 176), (192, 120), (256, 88))
     for rows in range(64, most + 1, 8)
 )
-
-
-def _unswapped(rows: int, columns: int) -> Tile:
-    """A tile of the most stages; buffers have 64 bytes of each row, so that four stages of 256 × 152 leave room."""
-    tile = Tile(rows, columns)
-    buffers = tile.groups * ROW_BYTES // 2
-    return replace(tile, stages=(SHARED_BYTES // ROW_BYTES - buffers) // (rows + columns), buffers=buffers)
-
-
 UNSWAPPED = tuple(
     _unswapped(rows, columns)
     for rows, most, step in ((128, 248, 32), (192, 184, 64), (256, 176, 64))
@@ -171,7 +169,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
 
 @cache
 def _steps(length: int, depth: int, apart: int, split: int) -> float:
-    """Steps along k per tile, in the mean: with rows ``apart`` they begin where the line of a tile's first row does."""
+    """Mean steps along k per tile; of rows that lie apart they begin with the line in which a tile's first row does."""
     steps = sum(ceil_div(first * length % depth + length, depth) for first in range(apart))
     return ceil_div(steps, split) / apart
 
@@ -203,10 +201,9 @@ def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:
 
 @cache
 def _of(tiles: tuple[Tile, ...], dtype: str, b_layout: str) -> tuple[Tile, ...]:
-    """Those of these tiles that suit matrices of a type and layout."""
-    in_pieces = b_layout == BY_ROWS  # of 64 bytes, which are 32 columns
-    some = (tile for tile in tiles if not in_pieces or tile.columns % 32 == 0)
-    return tuple(replace(tile, dtype=dtype, b_layout=b_layout) for tile in some)
+    """Those of these tiles that suit a type and a layout: by rows B is copied in pieces of 32 or 64 columns."""
+    suiting = (tile for tile in tiles if b_layout == BY_COLUMNS or tile.columns % 32 == 0)
+    return tuple(replace(tile, dtype=dtype, b_layout=b_layout) for tile in suiting)
 
 
 class Form(NamedTuple):

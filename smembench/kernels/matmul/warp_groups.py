@@ -152,7 +152,7 @@ class Tile:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of a row in a buffer: of a swapped tile's 128, otherwise of one of two per warp, with 16 rows."""
+        """Bytes of a buffer's rows; without swapped operands each warp has two buffers of 16 rows."""
         return ROW_BYTES if self.swapped else self.buffers // self.groups
 
     @property

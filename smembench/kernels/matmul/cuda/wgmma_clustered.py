@@ -104,7 +104,7 @@ def build(case: Case) -> NumbaKernel:
     # A warp's buffer has 128 or 64 bytes of each of 16 rows; the last one across may have some columns again.
     row_bytes, begin = tile.stored_bytes, tile.after_stages
     width, place_in = row_bytes // ITEMSIZE[dtype], place_in_tile(ITEMSIZE[dtype], row_bytes)
-    across, parts, buffer_elements = -(-columns // width), tile.parts, 16 * width
+    boxes, parts, buffer_elements = -(-columns // width), tile.parts, 16 * width
     pairs, store = width // 4, store_pair(dtype)
 
     @device
@@ -119,13 +119,13 @@ def build(case: Case) -> NumbaKernel:
     def write(shared: Array, accumulators: Array, c_map: Map, place: Place, member: Member) -> None:
         """Start to write a thread's results, as in wgmmaStored; ``shared``: shared memory as elements of C."""
         lane, warp = member.thread % WARP, member.group * (GROUP // WARP) + member.thread // WARP
-        if across * parts % BUFFERS and lane == 0:
+        if boxes * parts % BUFFERS and lane == 0:
             finish_stores(0)  # the last tile ended with the buffer that this one begins with
         for part in range(parts):
-            row_of_c = place.row + (warp * 16 + (member.group * (parts - 1) + uint32(part)) * ROWS) * apart
-            for box in range(across):
+            first_row = place.row + (warp * 16 + (member.group * (parts - 1) + uint32(part)) * ROWS) * apart
+            for box in range(boxes):
                 start = min(box * width, columns - width)
-                at = begin + (warp * BUFFERS + (part * across + box) % BUFFERS) * buffer_elements
+                at = begin + (warp * BUFFERS + (part * boxes + box) % BUFFERS) * buffer_elements
                 if lane == 0:
                     finish_stores(others)  # the buffer has been read
                 cuda.syncwarp()
@@ -136,7 +136,7 @@ def build(case: Case) -> NumbaKernel:
                 publish_tile()
                 cuda.syncwarp()
                 if lane == 0:
-                    start_store(c_map, place.col + uint32(start), row_of_c, shared, at)
+                    start_store(c_map, place.col + uint32(start), first_row, shared, at)
                     commit_stores()
 
     write_tile = cluster_tiles.storing(tile) if tile.swapped else write
@@ -224,7 +224,7 @@ def build(case: Case) -> NumbaKernel:
                     state = later(state, (along + (depth - 1)) // depth)  # the other group's steps
             finish_stores(0)
 
-    (wide, high), order = tile.grid(case), in_order(tile, case)
+    (across, high), order = tile.grid(case), in_order(tile, case)
 
     def of_block(block: int) -> tuple[int, int]:
         (column, row), rank = order(block // cluster), block % cluster
@@ -235,7 +235,7 @@ def build(case: Case) -> NumbaKernel:
     c_map = TensorMap(0, case.m, case.n, case.n, height, apart=apart, row_bytes=row_bytes)
     return NumbaKernel(
         wgmma_clustered,
-        grid=(share_a * wide, share_b * high),
+        grid=(share_a * across, share_b * high),
         block=(threads, 1),
         cluster=cluster,
         dynamic_bytes=tile.shared_bytes,
@@ -243,7 +243,7 @@ def build(case: Case) -> NumbaKernel:
         launch_bounds=(threads, 1),
         variant=f"{rows}x{columns}{', swapped' * (tile.swapped > 0)}{', ping-pong' * tile.ping_pong}"
         f"{f', rows {apart} apart' * (apart > 1)}" + tile.sharing,
-        persistent_blocks=lambda units: fewest(wide * high, clusters_at_once(units, cluster)) * cluster,
+        persistent_blocks=lambda units: fewest(across * high, clusters_at_once(units, cluster)) * cluster,
         tile_of=of_block,
         parts=apart,
     )
