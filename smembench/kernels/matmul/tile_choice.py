@@ -41,13 +41,14 @@ WRITTEN, BY_THREADS = 11, 18
 of fewRowsClustered write."""
 OVERLAPPED, ALTERNATING = 0.915, 0.97
 """Factors of the products of wgmmaOverlapped, and of ping-pong tiles but for a block's last."""
-SHARED_LINES = 0.94
-"""Factor of the lines that shared memory reads and writes for swapped tiles of two or three warp groups."""
+SHARED_LINES, WIDE_LINES = 0.94, 0.86
+"""Factors of the lines that shared memory reads and writes for swapped tiles of two or three warp groups, and for
+ping-pong tiles of more than 128 columns."""
 FEW_STAGES, UNBUFFERED = 1.07, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
 ROWS_APART = 1.03
 """Factor of all for tiles whose rows lie apart."""
-ALONE_CYCLES, CLUSTER_CYCLES = 600, 2000
+ALONE_CYCLES, CLUSTER_CYCLES = 600, 1850
 """Cycles that a launch of wgmmaClustered takes longer than one of wgmmaStored, without clusters and with them."""
 NARROW_CYCLES = 800
 """Cycles that buffers with 64 bytes of each row add to a launch."""
@@ -120,7 +121,9 @@ def step_cycles(tile: Tile) -> float:
     the columns of B once. Each instruction of a consumer reads 64 of those rows and its part of the columns, or of a
     swapped tile 64 of the columns and all rows.
     """
-    factor = SHARED_LINES if tile.swapped and tile.groups > 1 else 1
+    factor = 1.0
+    if tile.swapped and tile.groups > 1:
+        factor = WIDE_LINES if tile.ping_pong and tile.parts > 2 else SHARED_LINES
     lines = tile.rows + tile.columns + tile.consumers * tile.parts * (ROWS + tile.width)
     return max(tile.consumers * GROUP * tile.sums // 32, factor * lines)
 
