@@ -369,13 +369,16 @@ def test_what_gpus_counted_of_tiles_is_predicted_to_the_last_byte() -> None:
 
 
 def test_what_a_gpu_counted_of_clusters_is_predicted_to_the_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two and four blocks that share A or B, ragged in all three, by the tiles that the rule took then."""
+    """Up to four blocks that share A or B, ragged in all three, by the tiles that the rule took then."""
     tiles = {
         712: tile_in_clusters(64, 64, 4, 1),
         72: tile_in_clusters(64, 64, 1, 4, apart=2),
         224: tile_in_clusters(64, 64, 1, 2),
         440: tile_in_clusters(64, 64, 4, 1, apart=2),
         1000: tile_in_clusters(144, 64, 1, 4),
+        1221: tile_in_clusters(128, 96, 1, 4),
+        3033: tile_in_clusters(256, 144, 1, 1),
+        3231: tile_in_clusters(128, 80, 2, 1),
     }
     form = few_rows_clustered.filled(Tile(40, 24, share_b=4), 1)
     monkeypatch.setattr(wgmma_clustered, "tile_of", lambda case: tiles[case.m].of(case))
