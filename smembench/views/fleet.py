@@ -48,7 +48,7 @@ def points(group: Group, verdict: Verdict) -> list[list[Point | None]]:
 
 def deviation(figure: Figure, of: Metric) -> float:
     """A device's slowdown against the group's median, as a fraction."""
-    return figure.fleet.size if figure.fleet else (figure.row.elapsed_ms or of.median_ms) / of.median_ms - 1
+    return figure.fleet.size if figure.fleet else figure.centre_ms / of.median_ms - 1
 
 
 def fleet_sections(verdict: Verdict, *, fine: bool) -> list[Section]:

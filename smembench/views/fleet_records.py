@@ -57,12 +57,12 @@ def metrics(verdict: Verdict) -> list[Record]:
 
 
 def figures(verdict: Verdict) -> list[Record]:
-    """A record per device and metric: distances as fractions, above 0 is slower, and the state of the device."""
+    """A record per device and metric: the centre of its rounds, distances as fractions (above 0 is slower), its state."""
     return [
         {
             **member.which,
             "metric": one.name,
-            "elapsed_ms": figure.row.elapsed_ms,
+            "elapsed_ms": figure.centre_ms,
             "deviation": deviation(figure, one),
             **_distance("fleet", figure.fleet),
             **_distance("history", figure.history),

@@ -53,6 +53,15 @@ def test_families_share_nothing_of_their_noise() -> None:
     assert Noise([noisy, *quiet]).p_values()[0] == Noise([noisy]).p_values()[0]
 
 
+def test_a_process_whose_numpy_raises_gets_the_same() -> None:
+    noisy, quiet = Evidence(0.1, 0.05**2, freedom=4, spread=0.9), Evidence(0.3, 0.0, freedom=200, spread=0.9)
+    expected = Noise([noisy, quiet])
+    with np.errstate(all="raise"):
+        noise = Noise([noisy, quiet])
+        assert noise.p_values().tolist() == expected.p_values().tolist()
+        assert noise.half_widths(0.95).tolist() == expected.half_widths(0.95).tolist()
+
+
 def test_quiet_others_do_not_make_a_noisy_case_quiet() -> None:
     noisy = Evidence(effect=0.1, variance=0.05**2, freedom=4, spread=0.9)
     others = [Evidence(0.0, 0.002**2 * factor, 4, 0.9) for factor in np.linspace(0.2, 2.5, 100)]

@@ -177,6 +177,16 @@ def test_json_has_every_figure_with_the_state_of_its_gpu(fleet: Verdict) -> None
     assert result(fleet).text("markdown").count("| memcpy") == 1
 
 
+def test_of_two_gpus_one_is_as_far_above_the_median_as_the_other_is_below() -> None:
+    """The median of two is the geometric mean, and so of both what JSON says of a time."""
+    outcome = json.loads(result(verdict_of(2, gpu1=Special(slow=0.2))).text("json"))
+    for metric in outcome["metrics"]:
+        figures = [one for one in outcome["figures"] if one["metric"] == metric["metric"]]
+        factors = [1 + one["deviation"] for one in figures]
+        assert factors == pytest.approx([one["elapsed_ms"] / metric["median_ms"] for one in figures])
+        assert factors[0] * factors[1] == pytest.approx(1)
+
+
 def test_a_line_of_json_per_gpu_names_those_to_drain(fleet: Verdict) -> None:
     lines = [json.loads(line) for line in json_lines(fleet).splitlines()]
     assert [line["device"] for line in lines if line["slow"]] == ["cuda:3", "cuda:5"]

@@ -114,7 +114,7 @@ def _figures(
     """A device's figures, with the p-values of all its tests adjusted together."""
     tests = _adjusted([one if item else None for item, one in zip([*items, *items], [*fleet, *history], strict=True)])
     both = zip(tests[: len(items)], tests[len(items) :], strict=True)
-    return [Figure(item.row, *distances) if item else None for item, distances in zip(items, both, strict=True)]
+    return [Figure(item.row, item.centre, *sizes) if item else None for item, sizes in zip(items, both, strict=True)]
 
 
 def _adjusted(tests: Sequence[Distance | None]) -> list[Distance | None]:

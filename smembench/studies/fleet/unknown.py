@@ -91,11 +91,11 @@ def _of_two(group: Group, past: Mapping[str, History], rules: Rules) -> Iterator
 
 def _apart(one: Metric) -> float:
     """By how much the second of two devices is slower, in logarithms, less what noise may make of it."""
-    first, second = (figure.row if figure else None for figure in one.figures)
-    if not (first and second and first.elapsed_ms and second.elapsed_ms):
+    first, second = one.figures
+    if not (first and second):
         return 0.0
-    size = math.log(second.elapsed_ms / first.elapsed_ms)
-    noise = _FAR / 1.96 * math.hypot(first.interval or 0.0, second.interval or 0.0)
+    size = math.log(second.centre_ms / first.centre_ms)
+    noise = _FAR / 1.96 * math.hypot(first.row.interval or 0.0, second.row.interval or 0.0)
     return math.copysign(abs(size), size) if abs(size) > noise else 0.0
 
 

@@ -67,11 +67,13 @@ class Figure:
 
     Attributes:
         row: what was measured, with the state of the device.
+        centre_ms: of the rounds' medians, as the group's median is of such centres.
         fleet: distance to the median of its group; None in a group of fewer than three.
         history: distance to its own earlier runs; None without any.
     """
 
     row: Row
+    centre_ms: float
     fleet: Distance | None = None
     history: Distance | None = None
 
