@@ -7,6 +7,7 @@ that they touch: a broadcast of one element to 32 lanes is 32 reads, one request
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,19 +22,23 @@ class GlobalTraffic:
     """All loads of a global array by a launch, all its stores, or all its atomics.
 
     Attributes:
-        per_element: accesses by threads, per element of the array.
+        accesses: by threads.
+        per_element: the same per element of the array, whether any thread accesses it or not.
         requests: requests by warps.
         sectors: 32-byte sectors that each request touches, added up.
         wavefronts: the fewest that can serve these requests.
+        together: lanes of a request that access the same bytes, at most.
         size: bytes of the array.
     """
 
     array: str
     kind: str
+    accesses: int
     per_element: float
     requests: int
     sectors: int
     wavefronts: int
+    together: int = 1
     size: int = 0
 
     @property
@@ -60,11 +65,17 @@ def traffic(arrays: Mapping[str, int], requests: Iterable[Request]) -> tuple[Glo
 
 
 def _add_up(array: str, kind: str, requests: Sequence[Request], size: int) -> GlobalTraffic:
-    asked = count = touched = wavefronts = 0
+    accesses = asked = count = touched = wavefronts = 0
+    together = 1
     for request in requests:
         width, weight = request.site.width, request.weight
-        asked += weight * width * sum(address is not None for address in request.addresses)
+        lanes = Counter(address for address in request.addresses if address is not None)
+        accesses += weight * lanes.total()
+        asked += weight * width * lanes.total()
+        together = max(together, *lanes.values())
         count += weight
         touched += weight * sectors(request.addresses, width, request.site.way)
         wavefronts += weight * -(-SECTOR_BYTES * ideal_sectors(request.addresses, width) // WAVEFRONT_BYTES)
-    return GlobalTraffic(array, kind, asked / max(size, 1), count, touched, wavefronts, size)
+    return GlobalTraffic(
+        array, kind, accesses, asked / max(size, 1), count, touched, wavefronts, together=together, size=size
+    )

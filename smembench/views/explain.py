@@ -151,13 +151,8 @@ def sentences(explained: Costs) -> list[str]:
     for request in explained.constant:
         split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
         texts.append(f"Each request to constant memory is {split}.")
-    texts += _coalescing(explained.memory)
-    counts = [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]
-    if counts:
-        moved = scaled(explained.load_bytes, "B")
-        texts.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
-    if updates := [f"{one.array} {_times(one.per_element)}" for one in explained.traffic if one.kind == "atomic"]:
-        texts.append(f"Atomics change each element of {' and '.join(updates)}, one after the other.")
+    texts += _coalescing(explained.memory, partial=bool(explained.trace.unfollowed))
+    texts += _traffic(explained)
     if (resident := explained.occupancy) is not None:
         blocks = f"{resident.blocks} block{'s' if resident.blocks > 1 else ''}"
         texts.append(
@@ -185,6 +180,7 @@ def _shared(explained: Costs) -> list[str]:
         if degree and degree > 1
     ]
     free = "Shared loads and stores are" if explained.shared_atomics else "Shared memory is"
+    free = "The shared accesses that were followed are" if explained.trace.unfollowed else free
     return [f"In shared memory {' and '.join(bad)}." if bad else f"{free} free of bank conflicts."]
 
 
@@ -212,8 +208,11 @@ def _compiled(explained: Costs) -> list[str]:
     return texts
 
 
-def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
-    """A sentence for the loads or the stores of an array that move more bytes than they request; L2 does atomics."""
+def _coalescing(accesses: Sequence[GlobalAccess], *, partial: bool) -> list[str]:
+    """A sentence for the loads or the stores of an array that move more bytes than they request; L2 does atomics.
+
+    ``partial``: whether others were not followed.
+    """
     texts = []
     moved = [access for access in accesses if access.site.kind != "atomic"]
     for (kind, array), of_array in grouped(moved, lambda access: (access.site.kind, access.site.array)).items():
@@ -221,7 +220,21 @@ def _coalescing(accesses: Sequence[GlobalAccess]) -> list[str]:
         if min(efficiencies) < 1:
             share = fmean(efficiencies, [access.of_all for access in of_array])
             texts.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
-    return texts or ["Every global access is fully coalesced."][: len(moved)]
+    followed = " that was followed" if partial else ""
+    return texts or [f"Every global access{followed} is fully coalesced."][: len(moved)]
+
+
+def _traffic(explained: Costs) -> list[str]:
+    """Sentences for arrays whose elements threads read several times or update."""
+    texts = []
+    if counts := [f"{load.array} {_times(load.per_element)}" for load in explained.loads if load.per_element >= 2]:
+        moved = scaled(explained.load_bytes, "B")
+        texts.append(f"Threads read {' and '.join(counts)}; all loads together move {moved} in sectors.")
+    for one in (one for one in explained.traffic if one.kind == "atomic"):
+        made = f"{one.accesses} atomic{'s' if one.accesses > 1 else ''}"
+        same = f"; up to {one.together} lanes of a request update the same element" if one.together > 1 else ""
+        texts.append(f"Threads update {one.array} with {made}{same}.")
+    return texts
 
 
 def _percent(share: float) -> str:
@@ -239,7 +252,6 @@ def _registers(explained: Costs) -> str:
     if explained.code is None:
         reason = f": no CUDA compiler found: {CUDA}" if isinstance(explained, Explanation) else ""
         return f"; registers unknown{reason}"
-    spilled = explained.code.spilled_bytes
-    return f", at {explained.code.registers} registers per thread" + (
-        f" and {spilled} bytes spilled" if spilled else ""
-    )
+    local = explained.code.spilled_bytes
+    of_memory = f" and {local} bytes of local memory" if local else ""
+    return f", at {explained.code.registers} registers per thread{of_memory}"

@@ -287,7 +287,7 @@ def test_without_a_compiler_registers_are_not_known(tmp_path: Path, monkeypatch:
     ("code", "phrases"),
     [
         (MachineCode(40, 0, 100), ["1 block or 32 of 64 warps", "limited by registers, at 40 registers"]),
-        (MachineCode(40, 24, 100), ["40 registers per thread and 24 bytes spilled"]),
+        (MachineCode(40, 24, 100), ["40 registers per thread and 24 bytes of local memory"]),
         (CODE_WITH_LOOP, ["90 instructions, 64 of them multiply-adds", "10 of which are register bank", "64 %"]),
     ],
 )

@@ -95,7 +95,8 @@ class Accesses:
     def note_unknown(self, given: Instruction, what: str) -> None:
         """Note that ``what`` depends on data that was not given, of the arrays that such values were loaded from."""
         named = sorted(self._unknown)
-        source = f"data of {' and '.join(named)}" if 0 < len(named) < 3 else "data that was not given"
+        source = f"data of {' and '.join(named)}" if len(named) < 3 else "data that was not given"
+        source = source if named else "a value that only a run of the kernel has"
         remedy = "; give its data as a .npy file" if len(named) == 1 else ""
         self.traced.unfollowed.add(Unfollowed(given.called_from.line, what, source, remedy))
 

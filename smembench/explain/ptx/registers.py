@@ -19,6 +19,14 @@ from smembench.model.hardware import WARP
 
 Mask = NDArray[np.bool_]
 
+OF_A_RUN = frozenset(
+    f"%{name}"
+    for name in (
+        "clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi", "smid", "nsmid", "gridid",
+    )
+)  # fmt: skip
+"""Special registers that only a run of the kernel gives a value."""
+
 
 class Launch(NamedTuple):
     """The launch of a kernel.
@@ -182,8 +190,6 @@ class Registers:
             "%dynamic_smem_size": np.uint32(self.launch.dynamic_bytes),
             "%total_smem_size": np.uint32(self.kernel.shared_bytes + self.launch.dynamic_bytes),
             "WARP_SZ": np.uint32(WARP),
-            **{f"%{name}": np.uint32(0) for name in ("clock", "clock_hi", "smid", "nsmid", "gridid")},
-            **{f"%{name}": np.uint64(0) for name in ("clock64", "globaltimer")},
             "%envreg1": np.uint32(self.memory.workspace >> 32),  # as cooperative_groups.h reads its address
             "%envreg2": np.uint32(self.memory.workspace & 2**32 - 1),
             **self._of_clusters(),

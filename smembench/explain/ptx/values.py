@@ -9,7 +9,7 @@ import numpy as np
 
 from smembench.explain.ptx.operations import operation
 from smembench.explain.ptx.program import ADDRESS, Instruction, results
-from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.ptx.registers import OF_A_RUN, Mask, Registers
 from smembench.explain.ptx.warps import across_lanes
 from smembench.launches.ptx_entry import TYPES, split
 
@@ -28,6 +28,8 @@ def of_values(given: Instruction, registers: Registers) -> Run:
     """
     if given.root == "ld":
         return _parameter(given, registers)
+    if not OF_A_RUN.isdisjoint(given.operands[1:]):
+        return _opaque(given, registers)
     if given.root == "mov" and ("{" in given.operands[0] or "{" in given.operands[1]):
         return _packed(given, registers)
     if given.root in ("mov", "cvta"):
@@ -50,12 +52,15 @@ def _computed(given: Instruction, registers: Registers) -> Run:
         return _opaque(given, registers)
     operands = [registers.operand(*pair) for pair in zip(given.operands[1:], arithmetic.types, strict=False)]
     compute, written, leave_unknown = arithmetic.compute, results(given), _opaque(given, registers)
+    divisor = operands[1] if given.root in ("div", "rem") and arithmetic.types[1][0] in "iu" else None
 
     def run(mask: Mask | None) -> None:
         unknown = registers.unknown_in(names)
         if unknown is registers.everyone:
             leave_unknown(mask)
             return
+        if divisor is not None and (by_zero := registers.spread(divisor() == 0)).any():
+            unknown = by_zero if unknown is None else unknown | by_zero
         value = compute(*[operand() for operand in operands])
         if isinstance(value, list):
             for name, part in zip(written, value, strict=False):

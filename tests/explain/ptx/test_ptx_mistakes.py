@@ -16,6 +16,7 @@ from smembench.launches.arguments import from_python
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.model.errors import UsageError
 from smembench.toolchains.nvrtc import compile_source
+from smembench.views.explain import sentences
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -161,6 +162,23 @@ extern "C" __global__ void textured(float *out, unsigned long long texture) {
 extern "C" __global__ void endless(int *flag) {
     while (true) *flag += 1;
 }
+extern "C" __global__ void on_time(float *out) {
+    long long begin = clock64();
+    out[threadIdx.x] = 1;
+    while (clock64() - begin < 100) ;
+    if (clock() % 3 == 1) out[threadIdx.x * 32] = 2;
+}
+extern "C" __global__ void by_multiprocessor(float *out) {
+    unsigned multiprocessor;
+    asm("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+    out[multiprocessor % 32 * 64 + threadIdx.x] = 1;
+}
+extern "C" __global__ void divided(float *out, int by) {
+    out[threadIdx.x % 8 + 8 * (64 / (int)(by - threadIdx.x / 32))] = threadIdx.x;
+}
+extern "C" __global__ void binned(int *out) {
+    atomicAdd(&out[threadIdx.x % 7], 1);
+}
 extern "C" __global__ void summed(float *out, const float *in, float factor, double more) {
     *out = *in * factor + more;
 }
@@ -233,6 +251,26 @@ def test_addresses_that_depend_on_data_are_noted_and_with_data_followed(module: 
 def test_a_loop_over_data_that_was_not_given_is_left(module: Module) -> None:
     result = run(module, "halved", [FLOATS, ArrayArgument((1,), np.dtype("int32"))])
     assert [item.what for item in result.trace.unfollowed] == ["a branch"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "what", "followed"),
+    [("on_time", [], "a branch", 2), ("by_multiprocessor", [], "an address", 0), ("divided", [1], "an address", 1)],
+)
+def test_what_only_a_run_knows_is_not_followed(
+    module: Module, name: str, arguments: list[Any], what: str, followed: int
+) -> None:
+    """Clocks, the number of the multiprocessor, and quotients by zero, here in the second of two warps."""
+    result = run(module, name, [FLOATS, *arguments])
+    (unfollowed,) = {(item.what, item.source) for item in result.trace.unfollowed}
+    assert unfollowed == (what, "a value that only a run of the kernel has")
+    assert sum(access.requests for access in result.memory) == followed
+    assert "Every global access is fully coalesced." not in sentences(result)
+
+
+def test_atomics_are_counted_whatever_part_of_the_array_they_update(module: Module) -> None:
+    (traffic,) = run(module, "binned", [ArrayArgument((1000,), np.dtype("int32"))]).traffic
+    assert (traffic.accesses, traffic.together) == (64, 5)  # 32 lanes, 7 elements
 
 
 def test_an_index_far_outside_of_shared_memory_is_named(module: Module) -> None:
