@@ -57,7 +57,7 @@ def metrics(verdict: Verdict) -> list[Record]:
 
 
 def figures(verdict: Verdict) -> list[Record]:
-    """A record per device and metric: the centre of its rounds, distances as fractions above the reference, its state."""
+    """A record per device and metric: the centre of its rounds, distances as fractions, and the state of the device."""
     return [
         {
             **member.which,
