@@ -30,9 +30,10 @@ def cure_line(cure: Cure, *, python: bool) -> str:
         return f"Cure: none tried, because the TMA or tensor cores access {cure.tile.array.name} as tiles, too."
     bad = [change for change in cure.changes if change.before > change.ideal]
     if cure.best is None or not cure.cures:
-        turns = f"{_mean(bad, 'before')} wavefronts per request, at best {_mean(bad, 'after')}"
+        turns = f"{_mean(bad, 'before')} wavefronts per request of {_who(bad)}, at best {_mean(bad, 'after')}"
         turns += f", without conflicts {_mean(bad, 'ideal')}"
-        return f"Cure: {_tried(cure)} removes a third of the conflicts of {_who(bad)}: {turns}."
+        every = f"all accesses of {cure.tile.array.name}"
+        return f"Cure: {_tried(cure)} removes a third of the conflicts of {every}: {turns}."
     better = [change for change in cure.changes if change.after < change.before]
     worse = [change for change in cure.changes if change.after > change.before]
     how = _pad(cure, python=python) if cure.pad_bytes else _swizzle(cure, python=python)
