@@ -67,7 +67,7 @@ def _remarks(explained: Costs) -> list[tuple[str, str]]:
 
 
 def explanation(explained: Costs) -> list[Section]:
-    """A section for the source of the accesses, one for each memory that the kernel uses, and global memory's last.
+    """A section for the source of the accesses, and one for each memory that the kernel uses, global memory last.
 
     What the tables mean is below the last one.
 
@@ -111,7 +111,7 @@ def explanation(explained: Costs) -> list[Section]:
         }
         heading = "Constant memory, one address at a time"
         sections.append(table(heading, explained.constant, {**_SITE, **of_constant}, words=_SITE))
-    if explained.memory or not explained.tiles:
+    if explained.memory:
         sectors = sum(access.of_all for access in explained.memory)
         of_global: dict[str, Callable[[GlobalAccess], str]] = {
             "sectors\nper request": lambda access: number(access.sectors),
