@@ -178,9 +178,9 @@ def test_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> Non
     faults: dict[str, Callable[[Path], object]] = {
         "journal.jsonl, line 1: damaged: it has no checksum": lambda run: (run / CASES).rename(run / JOURNAL),
         "run.json: damaged: it is not JSON": lambda run: (run / RUN).write_text("{"),
-        "cases.csv: the column run_id is missing": lambda run: (run / CASES).write_text(""),
+        "cases.csv: it is empty": lambda run: (run / CASES).write_text(""),
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),
-        "cases.csv, line 2: it has ": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
+        "cases.csv, line 2: damaged: it has ": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
         "an ok case has the elapsed_ms ''": lambda run: replace(run, ",1.0,", ",,"),
         "an ok case has the elapsed_ms 'nan'": lambda run: replace(run, ",1.0,", ",nan,"),
         "cases.csv: cannot be read ('utf-8'": lambda run: (run / CASES).write_bytes(b"\xff\xfe\x00"),
