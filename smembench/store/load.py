@@ -16,7 +16,17 @@ from smembench.model.text import number_of
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
 from smembench.store.assemble import Predict, assemble, ci_widths
-from smembench.store.csv_files import CASES, SAMPLES, SUSTAINED, Samples, edited, read_moments, read_rows, read_samples
+from smembench.store.csv_files import (
+    CASES,
+    SAMPLES,
+    SUSTAINED,
+    Samples,
+    edited,
+    read_columns,
+    read_moments,
+    read_rows,
+    read_samples,
+)
 from smembench.store.files import there
 from smembench.store.fleet_json import FLEET
 from smembench.store.from_samples import from_samples
@@ -169,12 +179,13 @@ def root_of(path: Path) -> Path:
     """
     path = named(path)
     if not (there(path) and path.is_dir()):
-        raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
+        why = "is a file" if there(path) else "there is no such folder"
+        raise UsageError(f"{path}: {why}; name a run's folder, or the one that holds the runs")
     return path.resolve().parent if (path / CASES).exists() else path
 
 
 def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
-    """A run from its journal: every case in it, in the order in which they began.
+    """A run from its journal: every case in it, in the plan's order where cases.csv has it, else as they began.
 
     Raises:
         UsageError: for a journal that cannot be read, and cases that this version of smembench does not know.
@@ -185,7 +196,9 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     precision = contents.description.config.data.get("precision")
     targets = ci_widths(precision if isinstance(precision, (int, float)) else None)
     try:
-        cases = list(dict.fromkeys(trial.case for trial in contents.trials))
+        places = _places(folder / CASES)
+        begun = dict.fromkeys(trial.case for trial in contents.trials)
+        cases = sorted(begun, key=lambda case: places.get(case.id, len(places)))
         predict = predictor(cases) if predictor else None
         measurements = assemble(cases, contents.trials, infos, targets, predict)
     except (LookupError, TypeError, ValueError) as error:
@@ -196,3 +209,12 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     except UsageError:
         complete = False
     return Run.of(contents.description, measurements, folder, complete=complete)
+
+
+def _places(path: Path) -> dict[str, int]:
+    """The place of each case in the cases.csv of an interrupted run, which follows the plan; none of a killed one."""
+    try:
+        ids = [case_id for _, (case_id, _) in read_columns(path, ("case_id", "run_id"), ("case_id",), kind=CASES)]
+    except UsageError:
+        return {}
+    return {case_id: place for place, case_id in enumerate(ids)}
