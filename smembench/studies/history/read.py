@@ -91,7 +91,8 @@ def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) 
         UsageError: for a folder that does not exist.
     """
     if not there(root) or not root.is_dir():
-        raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
+        why = "is a file" if there(root) else "there is no such folder"
+        raise UsageError(f"{root}: {why}; name the folder that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
     folders = list(_run_folders(root))
