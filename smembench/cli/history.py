@@ -63,9 +63,9 @@ def history(
     from smembench.studies.choose import chosen, day
     from smembench.studies.history.read import read_nights
     from smembench.studies.history.revisions import by_revision
-    from smembench.studies.history.series import Newest, series_of
+    from smembench.studies.history.series import Newest, series_of, timeless
     from smembench.views.console import notes, say, stderr
-    from smembench.views.history import left_out, no_series, result
+    from smembench.views.history import left_out, no_series, result, without_times
     from smembench.views.progress import steps
 
     target = opened(outputs)
@@ -84,12 +84,15 @@ def history(
         if not nights:
             raise UsageError(f"{folder}: no run has a git revision; leave --by out")
     meant = accepted_beside(night.path for night in nights)
-    wanted = chosen({case_id for night in nights for case_id, _ in night.times}, case)
+    wanted = chosen({case_id for night in nights for case_id, _ in (*night.times, *night.unusable)}, case)
+    never = timeless(nights, wanted)
     with steps() as step:
         series = series_of(nights, wanted, THRESHOLD if threshold is None else threshold / 100, meant, step)
     if not series and target.printed != "json":
-        raise UsageError(f"{folder}: {no_series(nights)}")
-    target.show(result(nights, skipped, series))
+        raise UsageError(f"{folder}: {no_series(never)}")
+    for line in without_times(never, nights):
+        say(notes, line)
+    target.show(result(nights, skipped, series, never))
     if fail_on_change and (slower := sum(one.newest is Newest.SLOWER for one in series)):
         say(stderr, f"unaccepted slowdowns: {slower} of {number_of(len(series), 'case')}")
         raise typer.Exit(REGRESSION)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from reprlib import repr as shortened
-from warnings import warn
 
 from pydantic import TypeAdapter, ValidationError
 
-from smembench.model.errors import Dropped, UsageError
+from smembench.model.errors import UsageError
 from smembench.model.ranges import Count, Milliseconds
 from smembench.model.sustained import Moment
 from smembench.model.text import number_of
@@ -43,7 +43,7 @@ def table_text(columns: Sequence[str], records: Iterable[Iterable[object]]) -> s
 
 
 def read_columns(
-    path: Path, columns: Sequence[str], required: Collection[str], *, kind: str, checksum: str = ""
+    path: Path, columns: Sequence[str], required: Collection[str], *, kind: str
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Read some columns of a CSV file: of every record its line and fields, "" for a column that the file lacks.
 
@@ -52,7 +52,6 @@ def read_columns(
 
     Args:
         kind: the file's usual name, for the message about a file that is another.
-        checksum: of the file that the run wrote; a ``Dropped`` warning reports a readable file with another one.
 
     Raises:
         UsageError: for a file that cannot be read, a ``required`` column that is missing, and a record that was cut off
@@ -65,29 +64,38 @@ def read_columns(
         header = next(reader, [])
         if missing := [column for column in columns if column in required and column not in header]:
             other = "" if path.name == kind else f"not a {kind}: "
-            raise UsageError(f"{path}: {other}the column {missing[0]} is missing")
+            what = f"the column {missing[0]} is missing" if header else "it is empty"
+            raise UsageError(f"{path}: {other}{what}")
         absent = [column for column in columns if column not in header]
         wanted = itemgetter(*map([*header, *absent].index, columns))
         blank = [""] * len(absent)
         for record in filter(None, reader):
             if len(record) != len(header):
-                uneven = f"it has {number_of(len(record), 'field')}, and the first line {len(header)}"
+                uneven = f"damaged: it has {number_of(len(record), 'field')}, and the first line {len(header)}"
                 raise UsageError(f"{path}, line {reader.line_num}: {uneven}")
             yield reader.line_num, wanted(record + blank if blank else record)
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: {error}") from None
-    if checksum and checksum != checksum_of(text.getvalue().encode()):
-        warn(f"{path}: was edited after the run; its figures are used as they are", Dropped, stacklevel=2)
 
 
-def read_rows(path: Path, checksum: str = "") -> list[Row]:
-    """Rows of a cases.csv; ``checksum`` as for ``read_columns``.
+def edited(path: Path, checksum: str) -> bool:
+    """True if a file is not the one with this checksum, which the run wrote; "" if that is not known.
+
+    Raises:
+        UsageError: for a file that cannot be read.
+    """
+    with refused(f"{path}: cannot be read"):
+        return bool(checksum) and checksum != checksum_of(read_whole(path).removeprefix(BOM_UTF8))
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a cases.csv.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
     rows, names = [], schema.COLUMNS
-    for line, record in read_columns(path, names, schema.REQUIRED, kind=CASES, checksum=checksum):
+    for line, record in read_columns(path, names, schema.REQUIRED, kind=CASES):
         try:
             rows.append(schema.from_fields(dict(zip(names, record, strict=True))))
         except ValueError as error:
@@ -95,15 +103,15 @@ def read_rows(path: Path, checksum: str = "") -> list[Row]:
     return rows
 
 
-def read_moments(path: Path, checksum: str = "") -> dict[str, list[Moment]]:
-    """The batches of a sustained.csv by case id; ``checksum`` as for ``read_columns``.
+def read_moments(path: Path) -> dict[str, list[Moment]]:
+    """The batches of a sustained.csv by case id.
 
     Raises:
         UsageError: if the file does not have this schema, with the line.
     """
     moments: dict[str, list[Moment]] = {}
     names = schema.MOMENT_COLUMNS[2:]
-    for line, (case, *texts) in read_columns(path, names, names, kind=SUSTAINED, checksum=checksum):
+    for line, (case, *texts) in read_columns(path, names, names, kind=SUSTAINED):
         try:
             values = {name: text for name, text in zip(names[1:], texts, strict=True) if text}
             moments.setdefault(case, []).append(_MOMENT.validate_python(values))
@@ -112,14 +120,14 @@ def read_moments(path: Path, checksum: str = "") -> dict[str, list[Moment]]:
     return moments
 
 
-def read_samples(path: Path, checksum: str = "") -> dict[str, Samples]:
-    """Elapsed times of a samples.csv in ms, by case id and round; ``checksum`` as for ``read_columns``.
+def read_samples(path: Path) -> dict[str, Samples]:
+    """Elapsed times of a samples.csv in ms, by case id and round.
 
     Raises:
         UsageError: if the file does not exist or does not have this schema, with the line.
     """
     fields: list[str] = []
-    for _, record in read_columns(path, _READ, _READ[:-1], kind=SAMPLES, checksum=checksum):
+    for _, record in read_columns(path, _READ, _READ[:-1], kind=SAMPLES):
         fields += record
     columns = [fields[place :: len(_READ)] for place in range(len(_READ))]
     columns[-1] = [version or str(schema.SCHEMA_VERSION) for version in columns[-1]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ Line = TypeVar("Line")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Content of a journal: the run, its trials, one per case and round, and where the intact part ends.
+    """Content of a journal: the run, its trials, one per case and round, and where its last intact line ends.
 
     ``description`` has what differed whenever the run was resumed by force. ``checksum`` is that of the last line.
     """
@@ -71,7 +72,11 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Read a journal up to its first damage. A ``Dropped`` warning names what is left out.
+    """Read a journal without its damaged lines. A ``Dropped`` warning names the first of them, and their number.
+
+    A line after a damaged one counts if its checksum continues that of an intact line, or either checksum of the
+    damaged one: what is stored there, or that of its content. A damaged line that may not have been a trial is in
+    ``resumed_with_differences``.
 
     Raises:
         UsageError: if the file cannot be read, or its first line is damaged.
@@ -85,25 +90,27 @@ def read(path: Path) -> Contents:
         raise UsageError(f"{path}, line 1: damaged: it has no {missing[0]}")
     trials: dict[tuple[Case, int], Trial] = {}
     forced = list(run.resumed_with_differences)
-    again, reason = 0, "cut off" if torn else ""
-    for line in lines[whole:]:
+    again, dropped, before = 0, list[str](), [checksum]
+    for number, line in enumerate(lines[whole:], whole + 1):
         try:
-            later, checksum = _parsed(_later_line(), line, checksum)
+            later, checksum = _parsed(_later_line(), line, *before)
         except ValueError as error:
-            reason = f"damaged: {error}"
-            break
-        whole += 1
-        if later.resumed is not None:
-            forced.append(later.resumed)
+            dropped.append(f"line {number}: damaged: {error}")
+            before = [checksum, *_checksums(line, checksum)]
+            a_trial = b'"visit"' in line and b'"resumed"' not in line
+            forced += [] if a_trial else [[f"unknown: line {number} of {path.name} was damaged"]]
+            continue
+        whole, before = number, [checksum]
+        forced += [] if later.resumed is None else [later.resumed]
         if later.visit is not None:
             again += (later.visit.case, later.visit.round) in trials
             trials.setdefault((later.visit.case, later.visit.round), later.visit)
-    if reason:
-        left = len(lines) + bool(torn) - whole
-        kept = f"dropped with what follows, {left} lines in all; the {len(trials)} trials before it are used"
-        warn(f"{path}, line {whole + 1}: {reason}: {kept}", Dropped, stacklevel=2)
+    if torn:
+        dropped.append(f"line {len(lines) + 1}: cut off")
+    if dropped:
+        warn(f"{path}, {dropped[0]}; lines dropped: {len(dropped)}, trials used: {len(trials)}", Dropped, stacklevel=2)
     if again:
-        warn(f"{path}: {again} trials are in it twice, and count once", Dropped, stacklevel=2)
+        warn(f"{path}: trials that are in it twice, and count once: {again}", Dropped, stacklevel=2)
     run = run.model_copy(update={"resumed_with_differences": forced}) if forced else run
     return Contents(run, list(trials.values()), sum(len(line) + 1 for line in lines[:whole]), checksum)
 
@@ -136,8 +143,8 @@ def _begun(path: Path, lines: list[bytes]) -> tuple[Description, int | None, int
     return Description.model_validate(begun), checksum, after[0] if after else 1
 
 
-def _parsed(kind: TypeAdapter[Line], line: bytes, before: int | None) -> tuple[Line, int | None]:
-    """A line and its checksum, None in a line of an older version; ``before`` is that of the line before.
+def _parsed(kind: TypeAdapter[Line], line: bytes, *before: int | None) -> tuple[Line, int | None]:
+    """A line and its checksum, None in a line of an older version; ``before`` are those that it may continue.
 
     Raises:
         ValueError: for a damaged line, with what is wrong.
@@ -145,16 +152,23 @@ def _parsed(kind: TypeAdapter[Line], line: bytes, before: int | None) -> tuple[L
     checksum = None
     if line.startswith(_CHECKSUM):
         content = b"{" + line[_LENGTH:]
-        checksum = crc32(content, before or 0)
-        if not line.startswith(_next(line, before or 0)):
+        continued = [one or 0 for one in before if line.startswith(_next(line, one or 0))]
+        if not continued:
             raise ValueError("its checksum differs")
-        line = content
-    elif before is not None or not line.startswith(_OLDER):
+        line, checksum = content, crc32(content, continued[0])
+    elif before[0] is not None or not line.startswith(_OLDER):
         raise ValueError("it has no checksum")
     try:
         return kind.validate_json(line, strict=True), checksum
     except ValidationError as error:
         raise ValueError(fault(error)) from None
+
+
+def _checksums(line: bytes, before: int | None) -> list[int]:
+    """The checksums that the line after a damaged one may continue: that of its content, and the stored one."""
+    stored = line[len(_CHECKSUM) : len(_CHECKSUM) + 8]
+    of_content = crc32(b"{" + line[_LENGTH:], before or 0)
+    return [of_content, int(stored, 16)] if re.fullmatch(rb"[0-9a-f]{8}", stored) else [of_content]
 
 
 def _head(checksum: int) -> bytes:
@@ -194,7 +208,7 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[Journal, Contents]:
-        """Open an existing journal to append to it after its intact part.
+        """Open an existing journal to append to it after its last intact line.
 
         Raises:
             UsageError: if another process writes it, or it cannot be read.
@@ -236,7 +250,7 @@ class Journal:
         content = json_text(entry).encode()
         checksum = crc32(content, self._checksum)
         line = memoryview(_head(checksum) + content[1:] + b"\n")
-        os.ftruncate(self._file, self._length)  # a line that was cut off, and what follows a damage
+        os.ftruncate(self._file, self._length)  # a line that was cut off, and damaged ones at the end
         try:
             written = 0
             while written < len(line):

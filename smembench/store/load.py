@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 from warnings import warn
 
 from smembench.model.case import Case
@@ -15,15 +16,28 @@ from smembench.model.text import number_of
 from smembench.stats.summary import uncertainty
 from smembench.store import journal
 from smembench.store.assemble import Predict, assemble, ci_widths
-from smembench.store.csv_files import CASES, SAMPLES, SUSTAINED, Samples, read_moments, read_rows, read_samples
+from smembench.store.csv_files import (
+    CASES,
+    SAMPLES,
+    SUSTAINED,
+    Samples,
+    edited,
+    read_columns,
+    read_moments,
+    read_rows,
+    read_samples,
+)
 from smembench.store.files import there
 from smembench.store.fleet_json import FLEET
+from smembench.store.from_samples import from_samples
 from smembench.store.nvbench import read_nvbench
 from smembench.store.run import Run
 from smembench.store.run_folder import JOURNAL, RUN, read_description
 from smembench.store.run_json import ahead
 from smembench.store.schema import Row
 
+T = TypeVar("T")
+_WAY_OUT = "restore it from a copy, or measure again"
 LAST = "last"
 """The name of the newest run."""
 
@@ -55,24 +69,55 @@ def load(path: Path, predictor: Predictor | None = None, *, shown: bool = True) 
     folder = path if path.is_dir() else path.parent
     if there(folder / JOURNAL):
         return _from_journal(folder, predictor)
+    return _from_tables(path, folder, shown=shown)
+
+
+def _from_tables(path: Path, folder: Path, *, shown: bool) -> Run:
+    """A run from its CSV files, for ``load``."""
     if not there(folder / CASES):
         fleet = "; smembench fleet show compares a fleet with earlier ones" if there(folder / FLEET) else ""
+        if there(folder / RUN):
+            raise UsageError(f"{folder}: its {CASES} was removed; {_WAY_OUT}")
         raise UsageError(f"{folder}: holds no {CASES}; give a run's folder{fleet}")
     description = read_description(folder)
-    samples, checksums = {}, description.checksums
-    if there(folder / SAMPLES):
-        samples = read_samples(folder / SAMPLES, checksums.get(SAMPLES, ""))
-    elif SAMPLES in checksums:
-        warn(f"{folder / SAMPLES}: was removed after the run, which is read without samples", Dropped, stacklevel=2)
-    moments = {}
-    if there(folder / SUSTAINED):
-        moments = read_moments(folder / SUSTAINED, checksums.get(SUSTAINED, ""))
-    rows = read_rows(folder / CASES, checksums.get(CASES, ""))
+    checksums = description.checksums
+    samples = _beside(folder / SAMPLES, read_samples, checksums)
+    moments = _beside(folder / SUSTAINED, read_moments, checksums)
+    try:
+        rows = read_rows(folder / CASES)
+    except UsageError as error:
+        raise UsageError(f"{error}; {_WAY_OUT}" if there(folder / RUN) else str(error)) from None
+    if edited(folder / CASES, checksums.get(CASES, "")):
+        if not rows:
+            raise UsageError(f"{folder / CASES}: damaged: it has no rows; {_WAY_OUT}")
+        used = "its figures are used as they are"
+        if samples and SAMPLES in checksums:
+            rows = from_samples(rows, description, samples, moments)
+            used = f"times and what follows from them are computed anew from {SAMPLES}"
+            if missing := len(samples.keys() - {row.case_id for row in rows}):
+                used += f"; cases missing: {missing}"
+        warn(f"{folder / CASES}: was edited after the run; {used}", Dropped, stacklevel=3)
     if shown:
         if not checksums:
             _check_medians(folder / CASES, rows, samples)
         rows = [_with_uncertainty(row, samples) for row in rows]
     return Run(rows, description, samples, path, description.complete is not False, moments)
+
+
+def _beside(path: Path, read: Callable[[Path], dict[str, T]], checksums: Mapping[str, str]) -> dict[str, T]:
+    """The content of a file beside cases.csv; nothing, with a warning, of one that is damaged, edited or removed."""
+    checksum = checksums.get(path.name, "")
+    try:
+        if not (is_there := there(path)) and not checksum:
+            return {}
+        content = read(path) if is_there else {}
+        if is_there and not edited(path, checksum):
+            return content
+        why = f"{path}: was {'edited' if is_there else 'removed'} after the run"
+    except UsageError as error:
+        why = str(error)
+    warn(f"{why}; the run is read without it", Dropped, stacklevel=3)
+    return {}
 
 
 def _check_medians(path: Path, rows: Sequence[Row], samples: Mapping[str, Samples]) -> None:
@@ -134,12 +179,13 @@ def root_of(path: Path) -> Path:
     """
     path = named(path)
     if not (there(path) and path.is_dir()):
-        raise UsageError(f"{path}: there is no such folder; name a run's, or the one that holds the runs")
+        why = "is a file" if there(path) else "there is no such folder"
+        raise UsageError(f"{path}: {why}; name a run's folder, or the one that holds the runs")
     return path.resolve().parent if (path / CASES).exists() else path
 
 
 def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
-    """A run from its journal: every case in it, in the order in which they began.
+    """A run from its journal: every case in it, in the plan's order where cases.csv has it, else as they began.
 
     Raises:
         UsageError: for a journal that cannot be read, and cases that this version of smembench does not know.
@@ -150,7 +196,9 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     precision = contents.description.config.data.get("precision")
     targets = ci_widths(precision if isinstance(precision, (int, float)) else None)
     try:
-        cases = list(dict.fromkeys(trial.case for trial in contents.trials))
+        places = _places(folder / CASES)
+        begun = dict.fromkeys(trial.case for trial in contents.trials)
+        cases = sorted(begun, key=lambda case: places.get(case.id, len(places)))
         predict = predictor(cases) if predictor else None
         measurements = assemble(cases, contents.trials, infos, targets, predict)
     except (LookupError, TypeError, ValueError) as error:
@@ -161,3 +209,12 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     except UsageError:
         complete = False
     return Run.of(contents.description, measurements, folder, complete=complete)
+
+
+def _places(path: Path) -> dict[str, int]:
+    """The place of each case in the cases.csv of an interrupted run, which follows the plan; none of a killed one."""
+    try:
+        ids = [case_id for _, (case_id, _) in read_columns(path, ("case_id", "run_id"), ("case_id",), kind=CASES)]
+    except UsageError:
+        return {}
+    return {case_id: place for place, case_id in enumerate(ids)}

@@ -14,8 +14,8 @@ from smembench.model.text import number_of
 from smembench.stats.changepoints import SHORTEST
 from smembench.store.run_folder import resume_command
 from smembench.studies.history.read import Device, Night, Skipped
-from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
-from smembench.views.columns import milliseconds, some
+from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Timeless, Turn
+from smembench.views.columns import milliseconds
 from smembench.views.export import Result
 from smembench.views.history_notes import (
     change_notes,
@@ -23,6 +23,7 @@ from smembench.views.history_notes import (
     percent,
     short,
     short_series_notes,
+    timeless_notes,
     unusable_notes,
 )
 from smembench.views.sections import Section, table
@@ -94,7 +95,6 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
     if cut := [night.path for night in nights if not night.complete]:
         such = f"such as {cut[0]}; continue with: {resume_command(cut[0])}"
         lines.append(f"{number_of(len(cut), 'run')} not finished, of which what was measured is used, {such}")
-    lines += _never(nights)
     untold = [night.run_id for night in nights if not all(device.id for _, device in (*night.times, *night.unusable))]
     if untold:
         lines.append(
@@ -104,24 +104,15 @@ def left_out(nights: Sequence[Night], skipped: Sequence[Skipped]) -> list[str]:
     return lines
 
 
-def _never(nights: Sequence[Night]) -> list[str]:
-    """A line per device, and per reason for more of them, without any time that can be compared."""
-    usable = {device for night in nights for _, device in night.times}
-    reasons: dict[Device, str] = {}
-    for night in nights:
-        reasons |= {device: why for (_, device), why in night.unusable.items() if device.id and device not in usable}
-    by_reason = grouped(reasons, lambda device: reasons[device])
-    return [
-        f"no time can be compared of {some([place(one, nights) or one.model for one in devices], 'devices')}: {why}"
-        for why, devices in by_reason.items()
-    ]
+def without_times(timeless: Sequence[Timeless], nights: Sequence[Night]) -> list[str]:
+    """Notes on cases and devices without any time that can be compared."""
+    return timeless_notes(timeless, nights, lambda device: place(device, nights) or device.model)
 
 
-def no_series(nights: Sequence[Night]) -> str:
-    """The reason that no case has a series: no run names its device, or the most frequent reason for unusable times."""
-    named = [reason for night in nights for (_, device), reason in night.unusable.items() if device.id]
-    if named:
-        ((reason, _),) = Counter(named).most_common(1)
+def no_series(timeless: Sequence[Timeless]) -> str:
+    """The reason that no case has a series: the most frequent one for unusable times, or no run names its device."""
+    if timeless:
+        ((reason, _),) = Counter(one.reason for one in timeless).most_common(1)
         return f"no time can be compared with others: {reason}"
     return (
         "no run says on which device it was measured, so there is no series; two runs can be compared: "
@@ -153,7 +144,7 @@ def _section(name: str, series: Sequence[Series]) -> Section:
         sentence=f"Unaccepted slowdowns: {len(slower)} of {number_of(len(series), 'case')}.",
         notes=[
             *change_notes(series),
-            *unusable_notes(series),
+            *unusable_notes(shown),
             *short_series_notes(shown, few),
             *next_notes(slower),
         ],
@@ -216,11 +207,13 @@ def _when(night: Night) -> str:
     return night.revision or f"{night.started:%Y-%m-%d}"
 
 
-def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> Result:
+def result(
+    nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series], timeless: Sequence[Timeless]
+) -> Result:
     """The tables; as CSV each case's time in each run, as JSON all of it."""
     return Result(
         sections=history_sections(series),
-        data=lambda: history_data(nights, skipped, series),
+        data=lambda: history_data(nights, skipped, series, timeless),
         rows=lambda: [
             {
                 "case_id": one.case_id,
@@ -234,7 +227,12 @@ def result(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence
     )
 
 
-def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Sequence[Series]) -> dict[str, Any]:
+def history_data(
+    nights: Sequence[Night],
+    skipped: Sequence[Skipped],
+    series: Sequence[Series],
+    timeless: Sequence[Timeless] = (),
+) -> dict[str, Any]:
     """All of it as plain data for JSON; times in ms, moments in ISO 8601."""
     return {
         "runs": [
@@ -242,6 +240,9 @@ def history_data(nights: Sequence[Night], skipped: Sequence[Skipped], series: Se
             for night in nights
         ],
         "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
+        "without_times": [
+            {"case_id": one.case_id, "device_id": one.device.id, "reason": one.reason} for one in timeless
+        ],
         "series": [
             {
                 "case_id": one.case_id,

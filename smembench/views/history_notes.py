@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
 
 from smembench.model.case import DEFAULT_COMPILER
 from smembench.model.groups import grouped
+from smembench.model.text import number_of
 from smembench.stats.changepoints import SHORTEST
 from smembench.studies.accept import patterns_of
-from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Turn
+from smembench.studies.history.read import Device, Night
+from smembench.studies.history.series import SHORTEST_SERIES, Newest, Series, Timeless, Turn
 from smembench.views.columns import some
+
+_REASONS = 3
+"""Reasons that are named."""
 
 
 def change_notes(series: Sequence[Series]) -> list[str]:
@@ -49,10 +54,29 @@ def short_series_notes(shown: Sequence[Series], few: Sequence[Series]) -> list[s
     """Notes on the number of runs that a change takes, and on cases with too few for a line."""
     notes = []
     if any(one.newest is Newest.SHORT for one in shown):
-        notes.append(f"n of {SHORTEST_SERIES}: how many there are of the runs that it takes to detect a change")
-    if few:
-        notes.append(f"fewer than {SHORTEST} runs: {some([short(one.case_id) for one in few])}")
+        notes.append(f"n of {SHORTEST_SERIES}: runs so far, of those needed to detect a change")
+    for reason, group in grouped(few, lambda one: max(one.missed, key=one.missed.__getitem__, default="")).items():
+        names = some([short(one.case_id) for one in group])
+        runs = number_of(max(sum(one.missed.values()) for one in group), "run")
+        mostly = ", mostly" if any(len(one.missed) > 1 for one in group) else ""
+        why = f"fewer than {SHORTEST} times to compare: {names}; no such time from {runs}{mostly}: {reason}"
+        notes.append(why if reason else f"fewer than {SHORTEST} runs: {names}")
     return notes
+
+
+def timeless_notes(timeless: Sequence[Timeless], nights: Sequence[Night], name: Callable[[Device], str]) -> list[str]:
+    """Notes on cases without a time in any run, by reason; the ``name`` of a device stands for all of its cases."""
+    usable = {device for night in nights for _, device in night.times}
+    several = len(usable | {one.device for one in timeless}) > 1
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
+    for case_id, device, reason in timeless:
+        case = short(case_id) + (f" on {name(device)}" if several else "")
+        key, text = (("cases", reason), case) if device in usable else (("devices", reason), name(device))
+        reasons.setdefault(key, {})[text] = None
+    most = sorted(reasons.items(), key=lambda pair: -len(pair[1]))
+    lines = [f"no time can be compared of {some(list(names), what)}: {reason}" for (what, reason), names in most]
+    more = f"no time can be compared of more, for {len(lines) - _REASONS} other reasons: --json lists all"
+    return lines if len(lines) <= _REASONS + 1 else [*lines[:_REASONS], more]
 
 
 def next_notes(slower: Sequence[Series]) -> list[str]:

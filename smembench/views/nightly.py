@@ -188,7 +188,7 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     if missed := sum(case.open for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE):
         among += f", without {missed} that changed before"
     unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
-    stand_out = f", {hidden} of them by no more than what recovered before" if hidden else ""
+    stand_out = f", {hidden} of them no larger than slowdowns that recovered before" if hidden else ""
     ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""
     than = f"when {AGAIN}" if asked == AGAIN else f"than {_runs(asked)}"
     return f"{len(comparison.regressions) or 'none'} slower {than}{ambiguous}{among}"

@@ -135,6 +135,7 @@ REFUSED = [
     # history
     ("history .", "holds no run"),
     ("history nowhere", "there is no such folder"),
+    ("history {root}/pyproject.toml", "pyproject.toml: is a file; name the folder that holds the runs"),
     ("history {root}/results/reference --since soon", "--since 'soon': write a day as 2026-01-31"),
     ("history {root}/results/reference --since 2030-01-01", "holds no run since 2030-01-01"),
     ("history {root}/results/reference --threshold 0", "--threshold 0: give a percentage above 0"),

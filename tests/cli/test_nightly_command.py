@@ -135,11 +135,11 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
     (empty := tmp_path / "my results").mkdir()
     assert f"no baseline; pin one with: smembench baseline set '{empty}'/" in program("baseline", "show", empty).stderr
     run = Path(shutil.copytree(DOCUMENTS, tmp_path / DOCUMENTS.name))
-    samples = (run / "samples.csv").read_text()
-    (run / "samples.csv").write_text(samples[:-60])
+    cases = (run / "cases.csv").read_text()
+    (run / "cases.csv").write_text(cases[:-60])
     refused = program("baseline", "set", run)
-    assert (refused.returncode, "samples.csv, line" in refused.stderr) == (2, True), refused.stderr
-    (run / "samples.csv").write_text(samples)
+    assert (refused.returncode, "cases.csv, line" in refused.stderr) == (2, True), refused.stderr
+    (run / "cases.csv").write_text(cases)
     assert "is now the baseline of documents" in program("baseline", "set", run).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
     run.rename(tmp_path / "elsewhere")

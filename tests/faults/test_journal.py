@@ -1,4 +1,4 @@
-"""Journals that were cut, damaged or are written by two: what stands before is kept, and no value changes unnoticed."""
+"""Journals that were cut, damaged or are written by two: intact lines are kept, and no value changes unnoticed."""
 
 from __future__ import annotations
 
@@ -98,14 +98,12 @@ def with_lines_moved(data: bytes, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("damage", [flipped, with_a_hole, zeroed, repeated, with_lines_moved])
 @pytest.mark.filterwarnings("ignore::smembench.model.errors.Dropped")
-def test_what_stands_before_a_damage_is_kept_and_nothing_else(
-    path: Path, damage: Callable[[bytes, random.Random], bytes]
-) -> None:
+def test_intact_lines_are_kept_and_nothing_else(path: Path, damage: Callable[[bytes, random.Random], bytes]) -> None:
     whole = path.read_bytes()
     rng = chance(damage.__name__)
     for _ in range(40 * CAMPAIGN):
-        data = whole
-        for _ in range(rng.choice([1, 1, 3])):
+        data, damages = whole, rng.choice([1, 1, 3])
+        for _ in range(damages):
             data = damage(data, rng)
         path.write_bytes(data)
         kept = [old == new for old, new in zip(whole.split(b"\n"), data.split(b"\n"), strict=False)]
@@ -116,16 +114,38 @@ def test_what_stands_before_a_damage_is_kept_and_nothing_else(
             contents = None
         assert contents or not intact
         if contents:
-            assert (contents.description, contents.trials) == (EMPTY, TRIALS[: len(contents.trials)])
-            assert len(contents.trials) >= intact - 1
+            assert all(one and one[0].startswith("unknown") for one in contents.description.resumed_with_differences)
+            assert contents.description.model_copy(update={"resumed_with_differences": []}) == EMPTY
+            numbers = [TRIALS.index(trial) for trial in contents.trials]
+            assert len(set(numbers)) == len(numbers)
+            missing = len(set(whole.splitlines()[1:]) - set(data.splitlines()))
+            # Of lines that were moved or follow a gap, which line they continue may be unknown.
+            assert len(numbers) >= len(TRIALS) - missing - 3 * damages
 
 
-def test_what_is_dropped_is_told_with_its_line_and_number(path: Path) -> None:
+def test_a_damaged_line_is_named_and_costs_no_other_trial(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
-    lines[7] = lines[7].replace(b"0.1", b"0.2")
-    path.write_bytes(b"".join(lines))
-    with pytest.warns(Dropped, match=r"line 8: damaged: its checksum differs: .* 6 lines in all; the 6 trials before"):
-        assert journal.read(path).trials == TRIALS[:6]
+    for begin, end in ((b"0.1", b"0.2"), (b'"crc32"', b'"crc92"'), (b'"visit"', b'"resumed"')):
+        damaged = lines[7].replace(begin, end)
+        path.write_bytes(b"".join([*lines[:7], damaged, *lines[8:]]))
+        with pytest.warns(Dropped, match=r"line 8: damaged: its? .* lines dropped: 1, trials used: 11$"):
+            contents = journal.read(path)
+        assert contents.trials == [*TRIALS[:6], *TRIALS[7:]]
+        unknown = [["unknown: line 8 of journal.jsonl was damaged"]] if b"resumed" in damaged else []
+        assert contents.description.resumed_with_differences == unknown
+
+
+def test_a_journal_with_a_damaged_line_is_continued_and_keeps_what_follows(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([*lines[:7], lines[7].replace(b"0.1", b"0.2"), *lines[8:]])
+    path.write_bytes(damaged)
+    with pytest.warns(Dropped, match="line 8"):
+        writer, _ = Journal.reopen(path)
+    writer.append(TRIALS[6])
+    writer.close()
+    assert path.read_bytes().startswith(damaged)
+    with pytest.warns(Dropped, match="lines dropped: 1, trials used: 12"):
+        assert journal.read(path).trials == [*TRIALS[:6], *TRIALS[7:], TRIALS[6]]
 
 
 def without_checksums(path: Path) -> list[bytes]:
@@ -150,7 +170,7 @@ def test_of_two_trials_of_a_case_and_round_one_counts(path: Path) -> None:
     """Two processes of an older version could write one journal."""
     lines = without_checksums(path)
     path.write_bytes(b"".join([*lines[:3], *lines[1:3], lines[3]]))
-    with pytest.warns(Dropped, match="2 trials are in it twice"):
+    with pytest.warns(Dropped, match="count once: 2$"):
         assert journal.read(path).trials == TRIALS[:3]
 
 
@@ -168,12 +188,12 @@ def test_of_two_trials_of_a_case_and_round_one_counts(path: Path) -> None:
         ('"visit"', '"vist"', "it has no checksum"),
     ],
 )
-def test_a_line_that_is_no_trial_ends_what_is_read(path: Path, old: str, new: str, fault: str) -> None:
+def test_a_line_that_is_no_trial_is_left_out(path: Path, old: str, new: str, fault: str) -> None:
     head, first, second = without_checksums(path)[:3]
     assert old in first.decode()
     path.write_bytes(head + first.decode().replace(old, new).encode() + second)
     with pytest.warns(Dropped) as warned:
-        assert journal.read(path).trials == []
+        assert journal.read(path).trials == [TRIALS[1]]
     assert f"line 2: damaged: {fault}" in str(warned[0].message)
     assert len(str(warned[0].message)) < len(str(path)) + 400
 

@@ -20,6 +20,7 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.store import journal
 from smembench.store.assemble import assemble
+from smembench.store.csv_files import CASES
 from smembench.store.load import load
 from smembench.store.run_folder import JOURNAL, RunFolder, read_description
 from smembench.store.run_json import Description
@@ -241,6 +242,17 @@ def test_a_new_file_and_a_rename_are_on_disk_in_their_folder(tmp_path: Path, mon
     names = [name.split(".")[1] if name.startswith(".") else name for name in synced]
     assert names[:5] == [tmp_path.name, JOURNAL, RUN.run_id, "run", RUN.run_id]
     assert names[-7:] == ["cases", RUN.run_id, "samples", RUN.run_id, "run", RUN.run_id, RUN.run_id]
+
+
+def test_an_interrupted_run_has_the_order_of_its_plan(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, RUN)
+    cases = [CASE, replace(CASE, m=16)]
+    for case in reversed(cases):
+        folder.append(replace(trials(1)[0], case=case))
+    folder.finish(assemble(cases, folder.trials, {"cpu": DeviceInfo(name="cpu")}, {"cpu": 1.0}), complete=False)
+    assert [row.case_id for row in load(folder.path).rows] == [case.id for case in cases]
+    (folder.path / CASES).unlink()  # as of a run that was killed
+    assert [row.case_id for row in load(folder.path).rows] == [case.id for case in reversed(cases)]
 
 
 def test_the_journal_is_read_wherever_it_is(tmp_path: Path) -> None:

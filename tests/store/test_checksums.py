@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import warnings
@@ -11,11 +12,15 @@ import pytest
 
 from conftest import NIGHTLY, Program
 from fleets import Special, made_gpus
-from smembench.model.errors import Dropped
-from smembench.store.csv_files import CASES, SAMPLES
+from smembench.model.errors import Dropped, UsageError
+from smembench.store.csv_files import CASES, SAMPLES, table_text
 from smembench.store.load import load
+from smembench.store.run import Run
 from smembench.store.run_folder import RUN, RunFolder, read_description
+from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
+from smembench.studies.history.read import read_nights
 
+HEADER = ",".join(COLUMNS) + "\n"
 COMMANDS = (
     *("show {run}", "show {run}/cases.csv --json", "compare {other} {run}", "compare last:7 {run}", "history {root}"),
     *("report {root} --output {root}/page.html --force", "fleet show {root}", "baseline set {run}"),
@@ -50,20 +55,86 @@ def test_an_edited_file_is_named_with_what_was_used(runs: list[Path], name: str)
     assert [warnings_of(run) for run in runs] == [[], []]
     before = load(runs[1]).rows
     edit(runs[1] / name)
-    assert warnings_of(runs[1]) == [f"{runs[1] / name}: was edited after the run; its figures are used as they are"]
-    assert (load_silently(runs[1]) != before) == (name == CASES)
+    anew = f"times and what follows from them are computed anew from {SAMPLES}"
+    used = {CASES: anew, SAMPLES: "the run is read without it"}
+    assert warnings_of(runs[1]) == [f"{runs[1] / name}: was edited after the run; {used[name]}"]
+    loaded = load_silently(runs[1])
+    assert [row.elapsed_ms for row in loaded.rows] == [row.elapsed_ms for row in before]
+    assert bool(loaded.samples) == (name == CASES)
 
 
-def load_silently(folder: Path) -> object:
-    """The rows of a run, whatever reading it warns of."""
+def load_silently(folder: Path) -> Run:
+    """A run, whatever reading it warns of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Dropped)
-        return load(folder).rows
+        return load(folder)
+
+
+def change(path: Path, which: str, **columns: str) -> None:
+    """Change fields of a case in a table."""
+    with path.open(newline="") as stream:
+        reader = csv.DictReader(stream)
+        rows = [row | (columns if row["case_id"] == which else {}) for row in reader]
+    path.write_text(table_text(reader.fieldnames or (), (row.values() for row in rows)))
+
+
+@pytest.mark.parametrize("column", ["elapsed_ms", "effective_gb_s", "percent_of_copy", "uncertainty"])
+def test_figures_of_an_edited_table_follow_the_samples(tmp_path: Path, column: str) -> None:
+    folder = Path(shutil.copytree(NIGHTLY, tmp_path / "run"))
+    before = load(folder).rows
+    row = next(one for one in before if one.ok and one.kernel == "transposeSmem")
+    change(folder / CASES, row.case_id, **{column: "0.001"})
+    for one, other in zip(load_silently(folder).rows, before, strict=True):
+        for name in COLUMNS:
+            value, was = getattr(one, name), getattr(other, name)
+            assert value == (pytest.approx(was) if isinstance(was, float) else was), (one.case_id, name)
+
+
+def test_an_edited_table_without_some_cases_says_how_many(runs: list[Path]) -> None:
+    lines = (runs[1] / CASES).read_text().splitlines(keepends=True)
+    (runs[1] / CASES).write_text("".join(lines[:-2]))
+    (line,) = warnings_of(runs[1])
+    assert line.endswith("; cases missing: 2")
+
+
+def test_an_edited_table_may_invent_no_case(runs: list[Path]) -> None:
+    case_id = load(runs[1]).rows[0].case_id
+    change(runs[1] / CASES, case_id, case_id=f"{case_id}/again")
+    row = load_silently(runs[1]).rows[0]
+    assert (row.status, row.elapsed_ms) == ("failed", None)
+    assert "has no samples of this case" in (row.reason or "")
 
 
 def test_samples_that_were_removed_are_named(runs: list[Path]) -> None:
     (runs[0] / SAMPLES).unlink()
-    assert warnings_of(runs[0]) == [f"{runs[0] / SAMPLES}: was removed after the run, which is read without samples"]
+    assert warnings_of(runs[0]) == [f"{runs[0] / SAMPLES}: was removed after the run; the run is read without it"]
+
+
+@pytest.mark.parametrize("text", ["", "schema_version\n", f"{','.join(SAMPLE_COLUMNS)}\n1,run"])
+def test_a_run_is_read_without_samples_that_are_damaged(runs: list[Path], text: str) -> None:
+    before = load(runs[0]).rows
+    (runs[0] / SAMPLES).write_text(text)
+    (line,) = warnings_of(runs[0])
+    assert line.startswith(f"{runs[0] / SAMPLES}")
+    assert line.endswith("; the run is read without it")
+    assert load_silently(runs[0]).rows == before
+
+
+@pytest.mark.parametrize("text", [None, "", "schema_version\n", HEADER, f"{HEADER}1,run"])
+def test_a_table_that_is_damaged_or_removed_has_a_way_out(runs: list[Path], text: str | None) -> None:
+    path = runs[0] / CASES
+    path.unlink() if text is None else path.write_text(text)
+    with pytest.raises(UsageError, match=r"cases.csv.*; restore it from a copy, or measure again$"):
+        load(runs[0])
+
+
+def test_history_has_the_times_of_the_samples_of_an_edited_table(runs: list[Path]) -> None:
+    (before,), _ = read_nights(runs[1])
+    row = load(runs[1]).rows[0]
+    change(runs[1] / CASES, row.case_id, elapsed_ms="0.001")
+    with pytest.warns(Dropped, match="computed anew"):
+        (night,), _ = read_nights(runs[1])
+    assert night.times == before.times
 
 
 def test_a_run_that_is_resumed_has_checksums_of_what_it_wrote_last(tmp_path: Path) -> None:

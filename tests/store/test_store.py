@@ -124,8 +124,8 @@ def test_what_does_not_apply_is_an_empty_field(cases: Path) -> None:
         (",134217728,", ",0,", "line 2: an ok case has no positive bytes"),
         ("\n1,run", "\n2,run", "line 2: schema version 2; this smembench reads 1"),
         (",transpose,", ",sort,", "line 2: there is no problem 'sort'"),
-        (",failed,", ",\n", "line 3: it has 17 fields, and the first line "),
-        (",uniform,", ",", f"line 2: it has {len(schema.COLUMNS) - 1} fields, and the first"),
+        (",failed,", ",\n", "line 3: damaged: it has 17 fields, and the first line "),
+        (",uniform,", ",", f"line 2: damaged: it has {len(schema.COLUMNS) - 1} fields, and the first"),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_line(cases: Path, old: str, new: str, fault: str) -> None:
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_refused_with_its_line(cases: Path, old: str, new: str
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "notes.txt: not a cases.csv: the column schema_version is missing"),
+        (b"", "notes.txt: not a cases.csv: it is empty"),
         (b"a,b\n", "notes.txt: not a cases.csv: the column schema_version is missing"),
         (b"\xff\xfe\x00", "cannot be read"),
         (b"a\x00,b\n\x00", "not a cases.csv"),
@@ -187,8 +187,8 @@ SAMPLES = "schema_version,case_id,round,elapsed_ms\n1,x,0,1.5\n1,x,0,"
         *((f"{SAMPLES}{value}\n", ", line 3: the column elapsed_ms ") for value in ("fast", "nan", "-1", "1e-320", "")),
         (SAMPLES.replace("x,0,1", f"x,{'9' * 5000},1") + "1\n", ", line 2: the column round "),
         (SAMPLES.replace("1,x", "2,x") + "1\n", ": schema version 2; this smembench reads 1"),
-        (SAMPLES + "1,2,3\n", ", line 3: it has 6 fields, and the first line 4"),
-        (SAMPLES[:-2], ", line 3: it has 3 fields, and the first line 4"),
+        (SAMPLES + "1,2,3\n", ", line 3: damaged: it has 6 fields, and the first line 4"),
+        (SAMPLES[:-2], ", line 3: damaged: it has 3 fields, and the first line 4"),
     ],
     ids=lambda value: value[-40:],
 )

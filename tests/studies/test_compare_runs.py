@@ -135,7 +135,7 @@ def test_nothing_in_common_is_said(make: Make) -> None:
         ({"row": {"cpu_governor": "powersave"}}, ""),
         ({"row": {"dtype": "float64"}}, "not the same case: dtype float32, then float64"),
         ({"row": {"throttle_reasons": "hw_thermal"}}, "new: the GPU throttled (hw_thermal)"),
-        ({"row": {"cpu_waiting": 0.5}}, "new: measured on a busy host, where it waited for cores"),
+        ({"row": {"cpu_waiting": 0.5}}, "new: measured on a busy host (threads waited for cores)"),
         ({"row": {"verified": False}}, "new: the result was not verified"),
         ({"row": {"status": "failed", "reason": "it broke"}}, "new: failed: it broke"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fleets import CALM, TIMES, Special, made_gpus
-from smembench.model.errors import REGRESSION
+from smembench.model.errors import REGRESSION, Dropped
 from smembench.studies.fleet.history import earlier
 from smembench.studies.fleet.judge import judge
 from smembench.studies.fleet.members import Fleet, Member
@@ -73,6 +73,18 @@ def test_runs_of_later_nights_and_of_other_devices_are_no_history(results: Path)
     result = earlier(read_fleet(results / "night2"))
     assert [len(members) for members in result.values()] == [2, 2]
     assert not earlier(read_fleet(results / "night0"))
+
+
+def test_an_edited_file_is_named_if_its_run_counts(results: Path) -> None:
+    for night in (1, 4):
+        path = next((results / f"night{night}").glob("*-cuda-0/*/cases.csv"))
+        path.write_text(path.read_text() + "\n")
+    fleet = read_fleet(results / "night3")
+    with pytest.warns(Dropped) as dropped:
+        earlier(fleet)
+    (line,) = (str(one.message) for one in dropped)
+    assert "/night1/" in line
+    assert line.endswith("(an earlier run of node0 cuda:0)")
 
 
 def test_nights_in_one_shared_folder_are_history_too(tmp_path: Path) -> None:

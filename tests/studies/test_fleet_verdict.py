@@ -86,7 +86,7 @@ def test_a_member_whose_figures_do_not_count_is_told_why(stored: Run) -> None:
     rows = [replace(row, cpu_waiting=0.6) for row in crowded.run.rows]
     crowded = replace(crowded, run=replace(crowded.run, rows=rows))
     result = judge(fleet([*(member(stored, number) for number in range(8)), crowded]))
-    reason = "node8 cuda:0: none of its figures can be used: measured on a busy host, where it waited for cores"
+    reason = "node8 cuda:0: none of its figures can be used: measured on a busy host (threads waited for cores)"
     assert result.unknown[0] == reason
 
 
@@ -112,6 +112,20 @@ def test_of_two_that_differ_neither_is_named() -> None:
     (sentence,) = result.unknown
     assert sentence.startswith("node0 cuda:1 is 4.")
     assert "earlier runs of both would show which is normal" in sentence
+
+
+def test_two_that_cannot_be_told_apart_may_both_be_slow() -> None:
+    assert judge(made_fleet(2)).unknown == [
+        "node0 cuda:0 and node0 cuda:1 cannot be told apart: both may be slow; earlier runs or a third device would "
+        "show it"
+    ]
+
+
+def test_of_two_one_that_was_cut_off_is_not_compared() -> None:
+    whole = made_fleet(2)
+    cut = replace(whole, members=[whole.members[0], replace(whole.members[1], reason="interrupted")])
+    result = judge(cut)
+    assert (result.unknown, result.exit_code) == ([], 1)
 
 
 def test_the_only_one_has_nothing_to_be_held_against() -> None:

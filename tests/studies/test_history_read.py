@@ -27,8 +27,8 @@ from smembench.store.run_json import Description
 from smembench.studies.accept import Acceptance
 from smembench.studies.history.read import Device, Night, Skipped, read_nights
 from smembench.studies.history.revisions import by_revision
-from smembench.studies.history.series import Newest, series_of
-from smembench.views.history import history_data, history_sections, left_out, no_series, sparkline
+from smembench.studies.history.series import Newest, Timeless, series_of, timeless
+from smembench.views.history import history_data, history_sections, left_out, no_series, sparkline, without_times
 from smembench.views.history_notes import short
 
 Store = Callable[..., Path]
@@ -178,9 +178,9 @@ def test_damaged_runs_are_named_and_skipped(tmp_path: Path, store: Store) -> Non
     faults: dict[str, Callable[[Path], object]] = {
         "journal.jsonl, line 1: damaged: it has no checksum": lambda run: (run / CASES).rename(run / JOURNAL),
         "run.json: damaged: it is not JSON": lambda run: (run / RUN).write_text("{"),
-        "cases.csv: the column run_id is missing": lambda run: (run / CASES).write_text(""),
+        "cases.csv: it is empty": lambda run: (run / CASES).write_text(""),
         "cases.csv has no rows": lambda run: (run / CASES).write_text(",".join(schema.COLUMNS) + "\n"),
-        "cases.csv, line 2: it has ": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
+        "cases.csv, line 2: damaged: it has ": lambda run: (run / CASES).write_text((run / CASES).read_text()[:-20]),
         "an ok case has the elapsed_ms ''": lambda run: replace(run, ",1.0,", ",,"),
         "an ok case has the elapsed_ms 'nan'": lambda run: replace(run, ",1.0,", ",nan,"),
         "cases.csv: cannot be read ('utf-8'": lambda run: (run / CASES).write_bytes(b"\xff\xfe\x00"),
@@ -311,8 +311,37 @@ def test_without_a_series_the_reason_is_told(tmp_path: Path, store: Store) -> No
     store(0, 1.0, row={"cpu_waiting": 0.5})
     nights = read(tmp_path)[0]
     assert series_of(nights) == []
-    assert "measured on a busy host" in no_series(nights)
+    assert "measured on a busy host" in no_series(timeless(nights))
     assert "no run says on which device" in no_series([])
+
+
+def test_a_case_with_few_times_says_why_its_other_runs_give_none(tmp_path: Path, store: Store) -> None:
+    for night in range(5):
+        store(night, 1.0, row={"cpu_waiting": 0.5 if night else 0.0})
+    (section,) = history_sections(series_of(read(tmp_path)[0]))
+    (note,) = section.notes
+    assert note.startswith(
+        "fewer than 3 times to compare: copyGmem float32 4096x4096 b32x32; no such time from 4 runs: "
+    )
+    assert "busy host" in note
+
+
+def test_cases_without_any_time_are_named_with_the_reason(tmp_path: Path, store: Store) -> None:
+    nights_of(store, [1.0] * 4)
+    other = CASE.replace("copyGmem", "memcpy")
+    for night in range(4):
+        store(night, 1.0, where="busy", row={"case_id": other, "cpu_waiting": 0.5}, seed=100 + night)
+    nights = read(tmp_path)[0]
+    assert len(series_of(nights)) == 1
+    (one,) = timeless(nights)
+    assert (one.case_id, one.device.id) == (other, "GPU-1")
+    (line,) = without_times([one], nights)
+    assert line.startswith("no time can be compared of memcpy float32 4096x4096 b32x32: measured on a busy host")
+    assert timeless(nights, {CASE}) == []
+    data = history_data(nights, [], [], [one])
+    assert data["without_times"] == [{"case_id": other, "device_id": "GPU-1", "reason": one.reason}]
+    many = [Timeless(f"{other}/{number}", one.device, f"failed: {number}") for number in range(9)]
+    assert [line[-25:] for line in without_times(many, nights)[3:]] == ["reasons: --json lists all"]
 
 
 def test_the_newest_value_stands_beside_the_level(tmp_path: Path, store: Store) -> None:

@@ -129,7 +129,7 @@ def test_a_case_with_two_levels_is_named_and_hides_no_other_case() -> None:
     named = next(case for case in result.cases if case.case.id == CASE)
     assert (named.verdict, named.hidden) == (Verdict.AMBIGUOUS, True)
     assert "alternates between two levels" in named.reason
-    assert "another one on 3 of 13 nights: only 4 nights in a row count" in named.reason
+    assert "off its usual one on 3 of 13 nights: reported once it stays off for 4 nights" in named.reason
     lasts = [*runs, *(slowed(made.next(), {CASE: 0.08}) for _ in range(3))]
     assert [case.case.id for case in compare_with_last(lasts[:16], lasts[16], 7, Rules()).regressions] == [CASE]
 

@@ -73,7 +73,7 @@ def distrust(
     if throttle_reasons not in (None, "none"):
         return f"the GPU throttled ({throttle_reasons})"
     if cpu_waiting is not None and cpu_waiting > CROWDED:
-        return "measured on a busy host, where it waited for cores"
+        return "measured on a busy host (threads waited for cores)"
     return ""
 
 

@@ -185,8 +185,8 @@ def _usual(pair: Pair, effect: float, width: float) -> str:
     if pair.habit is not None and (alternation := pair.habit.alternation(effect, _APART * width)):
         apart = f"{100 * math.expm1(abs(effect)):.1f} %"
         return (
-            f"alternates between two levels {apart} apart, and was at another one on {alternation.off} of "
-            f"{alternation.off + alternation.at} nights: only {alternation.needed} nights in a row count"
+            f"alternates between two levels {apart} apart, and was off its usual one on {alternation.off} of "
+            f"{alternation.off + alternation.at} nights: reported once it stays off for {alternation.needed} nights"
         )
     if abs(effect) <= _MORE * pair.returned:
         off = f"{100 * math.expm1(pair.returned):.1f} %"

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from warnings import catch_warnings, simplefilter, warn
 
-from smembench.model.errors import UsageError
+from smembench.model.errors import Dropped, UsageError
 from smembench.store.fleet_json import FLEET, read_fleet_file
 from smembench.store.run import Run
 from smembench.store.run_folder import RUN, read_description
@@ -83,19 +84,29 @@ def _only(member: Member, name: str) -> Run | None:
 def earlier(fleet: Fleet) -> Mapping[str, Sequence[Member]]:
     """By identity what the fleet's devices were in complete earlier runs of the same config, oldest first.
 
-    They are looked for in the fleet's folder and in those beside it. What cannot be read is left out.
+    They are looked for in the fleet's folder and in those beside it. What cannot be read is left out, and files are
+    warned of only if their runs count.
     """
     newest = {member.identity: member.run for member in fleet.members if member.run}
     by_identity: dict[str, list[Member]] = {identity: [] for identity in newest}
-    for folder in _folders(fleet.path.resolve(), newest):
+    path = fleet.path.resolve()
+    for folder in _folders(path, newest):
         try:
-            members = read_fleet(folder).members
+            with catch_warnings(record=True) as dropped:
+                simplefilter("always", Dropped)
+                members = read_fleet(folder).members
         except UsageError:
             continue
-        for member in members:
-            now = newest.get(member.identity)
-            if now and member.run and member.run.complete and member.run.began < now.began:
-                by_identity[member.identity].append(member)
+        counted = [
+            member
+            for member in members
+            if (now := newest.get(member.identity))
+            and (member.run and member.run.complete and member.run.began < now.began)
+        ]
+        for member in counted:
+            by_identity[member.identity].append(member)
+        for one in dropped if counted and path not in folder.parents else ():  # those below were read with the fleet
+            warn(f"{one.message} (an earlier run of {counted[0].label})", Dropped, stacklevel=2)
     return {identity: sorted(members, key=_started) for identity, members in by_identity.items() if members}
 
 

@@ -71,8 +71,8 @@ def _of_group(group: Group, outliers: Outliers, past: Mapping[str, History], rul
 
 
 def _of_two(group: Group, past: Mapping[str, History], rules: Rules) -> Iterator[str]:
-    """Two devices that differ beyond the threshold, unless their own earlier runs decide."""
-    if all(past.get(member.identity) for member in group.members):
+    """Two devices that differ beyond the threshold, unless their own earlier runs decide or one was not completed."""
+    if all(past.get(member.identity) for member in group.members) or any(member.reason for member in group.members):
         return
     apart = sorted(((_apart(one), one) for one in group.metrics), key=lambda pair: -abs(pair[0]))
     differing = [(size, one) for size, one in apart if abs(size) > math.log1p(rules.threshold)]
@@ -86,7 +86,7 @@ def _of_two(group: Group, past: Mapping[str, History], rules: Rules) -> Iterator
             "runs of both would show which is normal"
         )
     else:
-        yield f"{one} and {other} do not differ: both may be slow, which only earlier runs or a third device would tell"
+        yield f"{one} and {other} cannot be told apart: both may be slow; earlier runs or a third device would show it"
 
 
 def _apart(one: Metric) -> float:

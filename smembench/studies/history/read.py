@@ -17,7 +17,7 @@ from smembench.model.errors import UsageError
 from smembench.model.measurement import moment
 from smembench.model.progress import Step, unseen
 from smembench.model.ranges import Milliseconds
-from smembench.store.csv_files import CASES, read_columns
+from smembench.store.csv_files import CASES, edited, read_columns
 from smembench.store.files import resolved, there
 from smembench.store.load import load
 from smembench.store.run import Run
@@ -91,7 +91,8 @@ def read_nights(root: Path, since: datetime | None = None, step: Step = unseen) 
         UsageError: for a folder that does not exist.
     """
     if not there(root) or not root.is_dir():
-        raise UsageError(f"{root}: there is no such folder; name the one that holds the runs, such as results")
+        why = "is a file" if there(root) else "there is no such folder"
+        raise UsageError(f"{root}: {why}; name the folder that holds the runs, such as results")
     nights: dict[tuple[str, int | None, frozenset[Device]], Night] = {}
     skipped = []
     folders = list(_run_folders(root))
@@ -204,8 +205,9 @@ def _read(path: Path, since: datetime | None) -> Night | None:
     run_id, begun = run.run_id, run.started_at_utc
     if since is not None and begun and _moment(begun) < since:
         return None
-    checksum = run.checksums.get(CASES, "")
-    for _, record in read_columns(path / CASES, _COLUMNS, REQUIRED, kind=CASES, checksum=checksum):
+    if edited(path / CASES, run.checksums.get(CASES, "")):
+        return night_of(load(path, shown=False))
+    for _, record in read_columns(path / CASES, _COLUMNS, REQUIRED, kind=CASES):
         row_id, case_id, name, tried_at, elapsed, clock, status, reason, verified, waiting, throttled, *other = record
         key = (case_id, devices.get(name) or Device(name, ""))
         waited = float(waiting) if waiting else None

@@ -12,11 +12,13 @@ is 3.5 % slower, and twelve runs of one case do not rule out noise of 2.4 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from statistics import median
+from typing import NamedTuple
 
 from smembench.model.progress import Step, unseen
 from smembench.stats.changepoints import SHORTEST, Change, changes
@@ -57,7 +59,8 @@ class Series:
     """A case on one device over the runs in which its time can be compared, oldest first.
 
     ``case_id`` is that of the newest run, ``times`` are medians in ms, ``threshold`` is the smallest relative change of
-    level. ``unusable`` says why the newest run that the case is in gives no such time; empty if it does.
+    level. ``unusable`` says why the newest run that the case is in gives no such time; empty if it does. ``missed`` are
+    the runs without such a time, by reason.
     """
 
     case_id: str
@@ -67,6 +70,7 @@ class Series:
     turns: Sequence[Turn]
     threshold: float
     unusable: str = ""
+    missed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def level(self) -> float:
@@ -123,6 +127,7 @@ def series_of(
     times_of: dict[tuple[str, Device], list[tuple[int, Timed]]] = {}
     ids: dict[tuple[str, Device], dict[str, None]] = {}
     unusable: dict[tuple[str, Device], str] = {}
+    missed: dict[tuple[str, Device], Counter[str]] = {}
     metric = cache(_metric)
     for place, night in enumerate(nights):
         for (case_id, device), timed in night.times.items():
@@ -130,7 +135,9 @@ def series_of(
             times_of.setdefault(key, []).append((place, timed))
             ids.setdefault(key, {})[case_id] = None
             unusable.pop(key, None)
-        unusable |= {(metric(case_id), device): why for (case_id, device), why in night.unusable.items()}
+        for (case_id, device), why in night.unusable.items():
+            unusable[metric(case_id), device] = why
+            missed.setdefault((metric(case_id), device), Counter())[why] += 1
     described = [[night.description] for night in nights]
     environments = cache(lambda before, after: tuple(map(str, environment(described[before], described[after]))))
 
@@ -159,9 +166,32 @@ def series_of(
             where, states = [place for place, _ in known], [timed for _, timed in known]
             times = [timed.elapsed_ms for timed in states]
             turns = list(turns_of(key, where, states, times))
-            of_series = [nights[place] for place in where]
-            series.append(Series(case_id, key[1], of_series, times, turns, threshold, unusable.get(key, "")))
+            of_series, why = [nights[place] for place in where], unusable.get(key, "")
+            series.append(Series(case_id, key[1], of_series, times, turns, threshold, why, missed.get(key, {})))
     return sorted(series, key=_weight)
+
+
+class Timeless(NamedTuple):
+    """A case without a time that can be compared in any run, and the reason in the newest."""
+
+    case_id: str
+    device: Device
+    reason: str
+
+
+def timeless(nights: Sequence[Night], chosen: Collection[str] | None = None) -> list[Timeless]:
+    """The cases, of the chosen or of all, that are in no series because no run has a time of them."""
+    metric = cache(_metric)
+    cases = {
+        (metric(case_id), device): Timeless(case_id, device, why)
+        for night in nights
+        for (case_id, device), why in night.unusable.items()
+        if device.id and (chosen is None or case_id in chosen)
+    }
+    for night in nights if cases else ():
+        for case_id, device in night.times:
+            cases.pop((metric(case_id), device), None)
+    return list(cases.values())
 
 
 def _metric(case_id: str) -> str:

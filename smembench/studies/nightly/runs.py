@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from smembench.model.errors import UsageError
+from smembench.model.text import number_of
 from smembench.stats.walk import RECENT
 from smembench.store.csv_files import CASES, SAMPLES
 from smembench.store.files import leftovers
@@ -171,7 +172,7 @@ def prune(
     stand = next((place for place, (other, _) in enumerate(like) if other.run_id in alarmed), len(like) + 2)
     standing = {path for _, path in like[max(stand - 2, 0) :]}
     if stay := [path for path in paths if path in standing]:
-        more = f" and {len(stay) - 1} later runs" if len(stay) > 1 else ""
+        more = f" and {number_of(len(stay) - 1, 'later run')}" if len(stay) > 1 else ""
         notes.append(f"kept {stay[0]}{more} beyond --keep {keep}: a case is compared with runs before it changed")
     for path in paths[: len(paths) - len(stay)]:
         try:
