@@ -32,7 +32,7 @@ PLACES = {"documents": DOCUMENTS, "nightly": NIGHTLY, "root": ROOT}
 REFUSED = [
     # sizes, names and other values of an axis
     ("transpose --n many", "--n 'many'"),
-    ("transpose --n 4 --nx 4", "nx and ny"),
+    ("transpose --n 4 --nx 4", "smembench: n 4 and nx 4: n stands for a square matrix; give either n, or nx and ny"),
     ("transpose --n 1000000000 --device cpu", "memory"),
     ("matmul --n 100 --stride 99", "stride 99 100"),
     ("transpose --pad-width 0", "--pad-width '0'"),
@@ -42,7 +42,7 @@ REFUSED = [
     ("transpose --kernel tiled", "'tiled' transpose"),
     ("matmul --dtype int32", "'int32' element type matmul"),
     ("transpose --cache hot", "--cache 'hot'"),
-    ("transpose --device tpu", "--device 'tpu'"),
+    ("transpose --device TPU", "--device 'TPU': no such device"),
     ("matmul --kernel tiled --block 8x4 --device cpu", "nothing to measure"),
     ("access --device cpu", "not on cpu"),
     ("access --passes 0", "below the least allowed value 1"),
@@ -55,6 +55,9 @@ REFUSED = [
     # sampling, and what Typer refuses
     ("transpose --samples 1", "--samples 1"),
     ("transpose --samples few", "--samples 'few'"),
+    ("transpose --warmup 99999999h", "smembench: --warmup 99999999h: give 60 s or less"),
+    ("transpose --timeout parsecs", "smembench: --timeout 'parsecs' is not a duration; write 10, 10s, 500ms or 2min"),
+    ("run quick --precision 200%", "smembench: --precision 200%: give a number below 100 %"),
     ("run quick --threshold -1", "smembench: --threshold -1: give 0 or more"),
     ("run good.toml --samples 1", "smembench: --samples 1: give 3 or more"),
     ("run good.toml --samples 5 --set samples=1", "good.toml with --set samples=1: samples 1:"),
@@ -238,7 +241,7 @@ REFUSED = [
 ]
 
 UNAVAILABLE = [
-    ("transpose --device cuda:1", "device cuda"),
+    ("transpose --device cuda:1", "device cuda:1:"),
     ("ladder transpose --device cuda", "device cuda doctor"),
     ("lesson barrier --device cuda", "device cuda --device cpu"),
     ("compilers", "--static compares the machine code without a GPU"),
