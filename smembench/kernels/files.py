@@ -156,7 +156,7 @@ def _mistake(kernel: Kernel) -> str:
     if kernel.build is unbuilt:
         return f"kernel {kernel.name} has no build"
     if kernel.problem not in PROBLEMS:
-        near = get_close_matches(kernel.problem, PROBLEMS, n=1, cutoff=0.5)
+        near = get_close_matches(kernel.problem, PROBLEMS, n=1, cutoff=0.65)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f"problem {kernel.problem!r}: no such problem{hint} (there are: {', '.join(PROBLEMS)})"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", kernel.name):
