@@ -84,7 +84,20 @@ REFUSED = [
     ("run --resume .", "--resume .: holds no journal.jsonl; name the folder of a run that was cut off"),
     ("run --resume {documents}", "the run is complete; start a new run instead"),
     ("run --resume {root}/results/reference/notes/last", "notes holds no run"),
-    ("run good.toml --keep 3 --output good.toml", "--output good.toml: cannot be made"),
+    ("run good.toml --keep 3 --output good.toml", "--output good.toml: is a file; name a folder"),
+    ("report {documents} --svg good.toml", "--svg good.toml: is a file; name a folder"),
+    ("report {documents} --png good.toml/x", "--png good.toml/x: cannot be made (Not a directory)"),
+    *(
+        (f"{command}=", f"smembench: {command.split()[-1]} '': is empty; give a path, such as . for")
+        for command in (
+            "run good.toml --output",
+            "fleet run good.toml --device cpu --output",
+            "tune transpose --device cpu --output",
+            "report {documents} --svg",
+            "bisect --resume",
+            "transpose --csv",
+        )
+    ),
     ("show {nightly} --compilers", "has nothing that --compilers shows"),
     ("show {nightly} --limits --ladder", "--ladder and --limits: give one of them"),
     ("show {documents} --latex --markdown", "--markdown --latex: give one"),
