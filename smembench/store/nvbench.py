@@ -138,7 +138,7 @@ def read_nvbench(path: Path) -> Run:
     file = read_json(path, _File, _READ)
     assert file is not None
     if file.other:
-        raise UsageError(f"{path} is {file.other}; {_READ}")
+        raise UsageError(f"{path}: {file.other}; {_READ}")
     devices = [device.info for device in file.devices or ()]
     description = Description(devices=devices, argv=file.meta.argv or [])
     states = [

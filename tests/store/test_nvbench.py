@@ -74,10 +74,10 @@ def test_two_files_per_side_are_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ('{"run_id": "a"}', " is not NVBench's JSON"),
-        ("[]", " is not NVBench's JSON"),
-        ('{"run": {}, "cases": []}', " is the JSON that --export writes of a run"),
-        ('{"context": {}, "benchmarks": [{"name": "a", "real_time": 1.0}]}', " is Google Benchmark's JSON"),
+        ('{"run_id": "a"}', ": not NVBench's JSON"),
+        ("[]", ": not NVBench's JSON"),
+        ('{"run": {}, "cases": []}', ": the JSON that --export writes of a run"),
+        ('{"context": {}, "benchmarks": [{"name": "a", "real_time": 1.0}]}', ": Google Benchmark's JSON"),
         ("[", ": damaged: it is not JSON"),
         ('{"benchmarks": [{"states": []}]}', ": damaged: benchmarks[0].name is missing"),
     ],
