@@ -86,7 +86,7 @@ def test_overrides_change_a_dict_and_leave_it_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"problem": "transpose", "size": 8}, "unknown key 'size' in sweep 1"),
+        ({"problem": "transpose", "size": 8}, "'size' in sweep 1: no such key"),
         ({"config": CONFIG, "n": 8}, "n: give a config or the keys of a sweep"),
         ({"config": CONFIG, "overrides": ["nn=8"]}, "did you mean n"),
         ({"config": "nowhere.toml"}, "nowhere.toml: there is no such file"),

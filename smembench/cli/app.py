@@ -61,6 +61,9 @@ def _root(
     context: typer.Context,
     version: bool = flag("Print the version.", "--version", "-V", callback=_version, is_eager=True),
 ) -> None:
+    from smembench.store.files import check_working_directory
+
+    check_working_directory()
     help_alone(context)
 
 

@@ -30,7 +30,7 @@ def bisect(
     threshold: float | None = option(
         "PERCENT", "Smallest slowdown that counts. (default: the config's)", parser=PERCENT
     ),
-    output: Path = option("DIR", "Where to create its folder.", "-o", default=Path("results")),
+    output: Path | None = option("DIR", "Where to create its folder. (default: results)", "-o"),
     resume: Path | None = option("DIR", "Go on with a search that was cut off: its folder."),
     outputs: Outputs,
 ) -> None:
@@ -66,8 +66,10 @@ def bisect(
 
     target = opened(outputs)
     if resume is not None:
-        if config is not None or good is not None or versions is not None:
-            raise UsageError(f"--resume {resume}: goes on with what it has; leave CONFIG, --good and --versions out")
+        if config is not None or good is not None or versions is not None or output is not None:
+            raise UsageError(
+                f"--resume {resume}: goes on with what it has; leave CONFIG, --good, --versions and --output out"
+            )
         folder = resume
     elif config is None or (good is None) == (versions is None):
         raise UsageError("give CONFIG and --good REV, or --versions, or --resume DIR")
@@ -75,7 +77,7 @@ def bisect(
         path = shipped().get(str(config), config).resolve()
         flags = {} if threshold is None else {"threshold": threshold}
         along = versions or (good or "", bad)
-        folder = begin(from_toml(path, (), flags), path, along, case, build or "", output)
+        folder = begin(from_toml(path, (), flags), path, along, case, build or "", output or Path("results"))
     try:
         with locked(folder):
             bisected = search(folder, lambda line: say(notes, line))

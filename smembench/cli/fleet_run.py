@@ -82,7 +82,7 @@ def run(
     set_: list[str] | None = options.OVERRIDES,
     device: str | None = option("NAME,…", "Devices of each host: cuda:0,cuda:3 or cpu. (default: all GPUs)"),
     workers: int = option("N", "With --device cpu: processes that measure it at once.", min=1, max=1024, default=1),
-    output: Path = option("DIR", "Where to create the fleet's folder; hosts share it.", "-o", default=Path("results")),
+    output: Path | None = option("DIR", "Where to create the fleet's folder; hosts share it. (default: results)", "-o"),
     resume: Path | None = option("DIR", "Continue a fleet: what is not complete, on each GPU."),
     anonymous: bool = flag("Store pseudonyms in place of host names and UUIDs, and no arguments."),
     stall_timeout: float | None = option(
@@ -135,6 +135,9 @@ def run(
     chosen = from_toml(config, set_ or (), flags) if config is not None else None
     if chosen is None and (set_ or flags or devices != Devices() or anonymous):
         raise UsageError(f"--resume {resume}: continues with the fleet's config and devices; leave out their options")
+    if resume is not None and output is not None:
+        raise UsageError(f"--output {output}: --resume {resume} continues in that folder; give one of them")
+    output = output or Path("results")
     if cluster.script:
         if resume is not None:
             read_fleet_file(resume)

@@ -1,4 +1,4 @@
-"""Help of commands: a page with the command's own options; ``--help-all`` describes every option."""
+"""Commands, and their help: a page with the command's own options; ``--help-all`` describes every option."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import functools
 import inspect
 from collections.abc import Callable
 from inspect import cleandoc
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from smembench.cli.signature import flag, keyword, sign
+from smembench.model.errors import UsageError
 
 _ALL = "smembench.help_all"
 _EXAMPLES = 5
@@ -42,7 +44,23 @@ class Group(_OneStyle, TyperGroup):
 
 
 class Command(_OneStyle, TyperCommand):
-    """A command whose help names the options of panels, which ``--help-all`` describes."""
+    """A command whose help names the options of panels, which ``--help-all`` describes. It takes no empty path."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            UsageError: for a path of no characters, such as that of a variable that is not set: it is no folder, not
+                even the working directory, for which Python takes it.
+        """
+        texts, _, _ = self.make_parser(ctx).parse_args([*args])
+        kinds = inspect.signature(self.callback).parameters if self.callback and not ctx.resilient_parsing else {}
+        for option in self.get_params(ctx):
+            text, kind = texts.get(option.name), kinds[option.name].annotation if option.name in kinds else None
+            if "" in (text if isinstance(text, (list, tuple)) else (text,)) and Path in (kind, *get_args(kind)):
+                label = option.metavar if option.param_type_name == "argument" else option.opts[0]
+                raise UsageError(f"{label} '': is empty; give a path, such as . for the working directory")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help: on a page, unless all is asked for."""

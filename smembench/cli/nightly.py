@@ -30,7 +30,7 @@ class Deciding:
         "Measure the ambiguous cases of a stored run again, the most probable slowdown first, until they are decided; "
         "needs no CONFIG. In a config `decide = 600` has a night do so for 600 s.",
     )
-    max_minutes: float = option("N", "How long --decide measures.", min=0.0, default=10.0)
+    max_minutes: float | None = option("N", "How long --decide measures. (default: 10)", min=0.0)
 
     def measured(self, folder: Path, nights: Nightly, outputs: Outputs) -> None:
         """Measure and show them.
@@ -61,8 +61,9 @@ class Deciding:
         if not night.compared:
             raise NothingCompared(f"{folder}: {'; '.join(night.problems or night.review.notes)}")
         _, comparison = night.compared[0]
+        minutes = 10.0 if self.max_minutes is None else self.max_minutes
         rules = Rules(comparison.threshold, comparison.fdr, comparison.confidence)
-        result = decide(comparison, night.run, 60 * self.max_minutes, rules, watch())
+        result = decide(comparison, night.run, 60 * minutes, rules, watch())
         if result.left:
             say(notes, f"no time for {number_of(result.left, 'more ambiguous case')}: --max-minutes")
         decided = result.comparison

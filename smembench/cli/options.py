@@ -83,7 +83,7 @@ WHY = flag("Show each claim of the documents in full, with its interval and the 
 
 @group("Sampling")
 class Sampling:
-    """Sampling limits; the values given become keys of the run's config."""
+    """Sampling limits; the values given become keys of the run's config, which reads durations and percentages."""
 
     quick: bool = flag("At least 10 samples in 1 round, until ±5 %; at most 2 s per case.")
     rigorous: bool = flag("At least 100 samples in 10 rounds, until ±0.2 %; at most 120 s per case.")
@@ -91,30 +91,24 @@ class Sampling:
     rounds: int | None = option(
         "N", "Minimum number of rounds over all cases, each in a new random order. (default: 3)"
     )
-    precision: float | None = option(
+    precision: str | None = option(
         "PERCENT",
         "Sample until the 95 % interval of the samples' median is within ± this; only more rounds narrow what differs "
         "between rounds. (default: 0.5 on a GPU, 2 on a CPU)",
-        parser=PERCENT,
     )
-    max_seconds: float | None = option(
-        "TIME",
-        "Maximum sampling time per case; CPU cases too slow for 3 samples are skipped. (default: 30s)",
-        parser=SECONDS,
+    max_seconds: str | None = option(
+        "TIME", "Maximum sampling time per case; CPU cases too slow for 3 samples are skipped. (default: 30s)"
     )
-    warmup: float | None = option(
-        "TIME", "How long to launch the kernel before the samples of each round. (default: 20ms)", parser=SECONDS
+    warmup: str | None = option(
+        "TIME", "How long to launch the kernel before the samples of each round. (default: 20ms)"
     )
-    sustained: float | None = option(
+    sustained: str | None = option(
         "TIME",
         "After all rounds, launch each case on a GPU back to back for this long: times at the beginning and at the "
         "end, energy per launch. (default: 0s)",
-        parser=SECONDS,
     )
     seed: int | None = option("N", "Seed of the random inputs and of the order of cases. (default: a new one per run)")
-    timeout: float | None = option(
-        "TIME", "Abort a case that takes longer than this, sampling excluded. (default: 300s)", parser=SECONDS
-    )
+    timeout: str | None = option("TIME", "Abort a case that takes longer than this, sampling excluded. (default: 300s)")
 
     def config(self) -> dict[str, Any]:
         """The keys given, over those of a preset.

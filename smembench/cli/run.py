@@ -26,7 +26,7 @@ def run(
     ),
     *,
     set_: list[str] | None = options.OVERRIDES,
-    output: Path = option("DIR", "Where to create the run's folder.", "-o", default=Path("results")),
+    output: Path | None = option("DIR", "Where to create the run's folder. (default: results)", "-o"),
     resume: Path | None = option("DIR", "Resume an interrupted run: its folder, or `last`."),
     anonymous: bool = flag("Leave host name, UUIDs and arguments out of run.json."),
     sampling: Sampling,
@@ -64,15 +64,22 @@ def run(
 
     if deciding.decide is not None:
         running.check_nvtx("--decide")
-        if config is not None or resume is not None or set_ or sampling.config():
+        if config is not None or resume is not None or output is not None or set_ or sampling.config():
             raise UsageError(
-                f"--decide {deciding.decide}: takes the run's own config; leave CONFIG, --resume and --set out"
+                f"--decide {deciding.decide}: takes the run's own config and folder; leave CONFIG, --resume, "
+                "--output and --set out"
             )
         deciding.measured(deciding.decide, nights, running)
         return
+    if deciding.max_minutes is not None:
+        raise UsageError(f"--max-minutes {deciding.max_minutes:g}: belongs to --decide RUN")
     flags = sampling.config() | ({} if nights.threshold is None else {"threshold": nights.threshold})
     given = from_toml(config, set_ or (), flags) if config is not None else None
     if resume is not None:
+        if output is not None:
+            raise UsageError(f"--output {output}: --resume {resume} continues in that folder; give one of them")
+        if given is None and nights.threshold is not None and nights.compare_to is None:
+            raise UsageError(f"--threshold {nights.threshold:g}: belongs to CONFIG or --compare-to")
         if given is None and (set_ or sampling.config()):
             raise UsageError(
                 f"--resume {resume}: continues with the stored config; --set and sampling options need a CONFIG"
@@ -83,6 +90,7 @@ def run(
             then = after(nights, resume.resolve().parent, chosen.name, chosen.threshold)
             measure(chosen, running, resume=folder, draw=_brief, after=then)
     elif given is not None:
+        output = output or Path("results")
         with made(output):  # --json-lines and --openmetrics may name a file in it
             then = after(nights, output, given.name, given.threshold)
             measure(given, running, output=output, anonymous=anonymous, draw=_brief, after=then)

@@ -78,7 +78,7 @@ class CudaDevice:
 
     def __init__(self, index: int = 0) -> None:
         if reason := why_unusable():
-            raise DeviceUnavailable(f"device cuda: {reason} (see: smembench doctor)")
+            raise DeviceUnavailable(f"device cuda:{index}: {reason} (see: smembench doctor)")
         if index >= (count := gpu_count()):
             raise DeviceUnavailable(f"device cuda:{index}: found {number_of(count, 'GPU')}, counted from cuda:0")
         self._index, self._gpu = index, Gpu(index)

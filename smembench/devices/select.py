@@ -18,12 +18,13 @@ def canonical(name: str) -> str:
     Raises:
         UsageError: for anything but auto, cpu, cuda, cuda:<index>, GPU-<UUID> and MIG-<UUID>.
     """
-    name = name.strip().lower()
+    written = name.strip()
+    name = written.lower()
     if name in (AUTO, CPU) or re.fullmatch(r"(gpu|mig)-[0-9a-f][0-9a-f-]*", name):
         return name
     match = re.fullmatch(r"cuda(?::([0-9]{1,4}))?", name)
     if match is None:
-        raise UsageError(f"device {name!r}: no such device; write auto, cuda, cuda:1, GPU-1a2b…, MIG-1a2b… or cpu")
+        raise UsageError(f"device {written!r}: no such device; write auto, cuda, cuda:1, GPU-1a2b…, MIG-1a2b… or cpu")
     return f"cuda:{int(match[1] or 0)}"
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from reprlib import repr as shortened
 from types import ModuleType, NoneType
 from typing import Any, get_type_hints
 
@@ -20,6 +21,7 @@ from smembench.kernels.kernel import EXTRA_KERNELS, Kernel, unbuilt
 from smembench.kernels.program import Program
 from smembench.model.child import child_command
 from smembench.model.errors import UsageError
+from smembench.model.faults import wanted
 from smembench.model.processes import awake, die_with_parent
 from smembench.model.text import ended, one_line, place
 
@@ -149,11 +151,12 @@ def _mistake(kernel: Kernel) -> str:
         try:
             TypeAdapter(kind).validate_python(getattr(kernel, field), strict=True)
         except ValidationError as error:
-            return f"{field}: {error.errors(include_url=False)[0]['msg']}"
+            fault, value = error.errors(include_url=False)[0], shortened(getattr(kernel, field))
+            return f"{field} {value}: should be {wanted(fault) or fault['msg'].removeprefix('Input should be ')}"
     if kernel.build is unbuilt:
         return f"kernel {kernel.name} has no build"
     if kernel.problem not in PROBLEMS:
-        near = get_close_matches(kernel.problem, PROBLEMS, n=1, cutoff=0.5)
+        near = get_close_matches(kernel.problem, PROBLEMS, n=1, cutoff=0.65)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f"problem {kernel.problem!r}: no such problem{hint} (there are: {', '.join(PROBLEMS)})"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", kernel.name):

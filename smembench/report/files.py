@@ -13,7 +13,7 @@ from smembench.model.install import extra
 from smembench.model.progress import Step, unseen
 from smembench.report.charts import Chart, rendered
 from smembench.run.axes import split, unknown
-from smembench.store.files import refused, write_whole
+from smembench.store.files import make_folder, refused, write_whole
 
 
 def check_extra(what: str, *modules: str) -> None:
@@ -51,10 +51,11 @@ def write_figures(charts: Sequence[Chart], kind: Literal["png", "svg"], folder: 
     """Write each chart into a folder, under its name; ``step`` is called before each.
 
     Raises:
-        SmembenchError: for a folder that cannot be written.
+        UsageError: for a folder that cannot be made.
+        SmembenchError: for one that cannot be written.
     """
+    make_folder(folder, f"--{kind} {folder}")
     with refused(f"--{kind} {folder}: cannot be written", SmembenchError):
-        folder.mkdir(parents=True, exist_ok=True)
         for number, chart in enumerate(charts, 1):
             step(chart.name, number, len(charts))
             write_whole(folder / f"{chart.name}.{kind}", rendered(chart, kind))

@@ -13,6 +13,8 @@ from smembench.model.numbers import WHOLE, whole
 _RANGE = re.compile(rf"(?P<first>{WHOLE}):(?P<last>{WHOLE})(?::(?P<op>[*+]?)(?P<step>{WHOLE}))?", re.ASCII)
 _MAX_VALUES = 10_000
 _TOO_LARGE = 10**18
+_NEAR = 0.65
+"""The least similarity of a name that is suggested: nn is near n, cpu is not near cupy."""
 _MOST_NAMES = 40
 """Most names that an error lists; of more it has the most similar ones."""
 
@@ -113,11 +115,14 @@ def parse_kernels(text: str, allowed: Sequence[str], *, name: str = "--kernel", 
 
 
 def unknown(item: str, allowed: Sequence[str], what: str) -> str:
-    """The message about a name that does not exist: the most similar name, and all that exist if they are few."""
+    """The message about a name that does not exist: a near miss, and all that exist if they are few."""
     from difflib import get_close_matches  # only a mistake needs it
 
     by_lower = {known.lower(): known for known in allowed}
-    near = get_close_matches(item.lower(), by_lower, n=1, cutoff=0.5)
+    longer = [name for name in by_lower if len(item) > 2 and name.startswith(item.lower())]
+    near = get_close_matches(item.lower(), by_lower, n=1, cutoff=_NEAR) or get_close_matches(
+        item.lower(), longer, n=1, cutoff=0
+    )
     hint = f"; did you mean {by_lower[near[0]]}?" if near else ""
     if len(allowed) <= _MOST_NAMES:
         there = f"there are: {', '.join(allowed)}"

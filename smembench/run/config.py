@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from smembench.kernels.kernel import EXTRA_KERNELS
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.errors import UsageError
+from smembench.model.faults import wanted
 from smembench.run.axes import unknown
 from smembench.run.fields import (
     BLayouts,
@@ -28,7 +40,9 @@ from smembench.run.fields import (
     Percent,
     Problem,
     Seconds,
+    Truth,
     first_dtype,
+    no_truth,
     shown,
 )
 from smembench.run.launch_sweep import LaunchSweep, in_folder, is_launch
@@ -72,9 +86,14 @@ class Sweep(_Sized):
     b_layout: BLayouts = ()
     compiler: Compilers = Field(default_factory=lambda: (default_compiler(),))
     block: Blocks = ()
-    peers: bool = False
-    pad: bool | None = None
+    peers: Truth = False
+    pad: Truth | None = None
     pad_width: Ints = (1,)
+
+    @model_validator(mode="after")
+    def _sizes_agree(self) -> Self:
+        PROBLEMS[self.problem].shapes(self.sizes())
+        return self
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """The given sizes and parameters, by name.
@@ -123,6 +142,7 @@ class Config(_Strict):
     threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
     decide: Seconds = Field(default=0.0, ge=0, le=1e5)
     sweep: tuple[AnySweep, ...] = Field(min_length=1)
+    _numbers = field_validator("samples", "rounds", "seed", mode="before")(no_truth)
 
 
 def from_flags(data: dict[str, Any]) -> Config:
@@ -137,7 +157,7 @@ def from_stored(data: dict[str, Any], kernel_files: Collection[str] = ()) -> Con
         UsageError: for what this version or these kernel files do not have, with the run's files.
     """
     try:
-        return _validate(data, where="stored config: ", flags=False)
+        return _validate(data, where="stored config: ", flags=False, stored=True)
     except UsageError as error:
         if not kernel_files:
             raise
@@ -190,8 +210,10 @@ def from_toml(path: Path, overrides: Sequence[str] = (), flags: Mapping[str, Any
         ) from None
     except IsADirectoryError:
         raise UsageError(f"{path}: is a folder; name a TOML file or a config, such as quick") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not text in UTF-8; save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     data.setdefault("name", path.stem)
@@ -250,39 +272,32 @@ def _toml_value(text: str) -> Any:
         return text
 
 
-def _validate(data: dict[str, Any], *, where: str, flags: bool, options: Collection[str] = ()) -> Config:
+def _validate(
+    data: dict[str, Any], *, where: str, flags: bool, options: Collection[str] = (), stored: bool = False
+) -> Config:
     """The config of this data, whose keys in ``options`` are the command line's, not the file's."""
     try:
-        return Config.model_validate(data, context={"flags": flags})
+        return Config.model_validate(data, context={"flags": flags, "stored": stored})
     except UsageError as error:
         raise UsageError(f"{where}{error}") from None
     except ValidationError as error:
         (key, *_) = (*error.errors(include_url=False)[0]["loc"], "")
         where, flags = ("", True) if key in options else (where, flags)
-        raise UsageError(where + _explain(error, flags=flags)) from None
+        raise UsageError(where + _explain(error, data, flags=flags)) from None
 
 
 _SWEEP = 'write [[sweep]] above problem = "transpose" and what else is to be swept'
 _NEEDED = {"sweep": _SWEEP, "problem": f'add one, such as problem = "transpose" ({", ".join(PROBLEMS)})'}
 """The way out where a key is missing."""
-_WANTED = {
-    "greater_than": "give a number above {gt:g}",
-    "greater_than_equal": "give {ge:g} or more",
-    "less_than": "give a number below {lt:g}",
-    "less_than_equal": "give {le:g} or less",
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "give a whole number"),
-    "int_parsing_size": "give a whole number of fewer digits",
-    **dict.fromkeys(("bool_parsing", "bool_type"), "give true or false"),
-    "string_type": "give a string",
-    "string_pattern_mismatch": "give letters, digits and ._-, a letter or digit first",
-    "string_too_long": "give at most {max_length} characters",
-    **dict.fromkeys(("tuple_type", "too_short"), _SWEEP),
+_UNITS = {
+    **dict.fromkeys(("max_seconds", "warmup", "sustained", "timeout", "decide"), " s"),
+    **dict.fromkeys(("precision", "threshold"), " %"),
 }
-"""The remedy for an invalid value, by pydantic's fault."""
+"""Of the keys that are durations and percentages."""
 
 
-def _explain(error: ValidationError, *, flags: bool) -> str:
-    """The first error as one line: the key, the value, the reason."""
+def _explain(error: ValidationError, data: Mapping[str, Any], *, flags: bool) -> str:
+    """The first error as one line: the key, the value as it was given, the reason."""
     fault = error.errors(include_url=False)[0]
     place = [str(part) for part in fault["loc"]]
     key = place[-1] if place else "file"
@@ -290,13 +305,25 @@ def _explain(error: ValidationError, *, flags: bool) -> str:
     if fault["type"] == "extra_forbidden":
         sweep = LaunchSweep if "launches" in place else Sweep
         fields = sweep.model_fields if within else Config.model_fields
-        return f"unknown key {key!r}{within}: {unknown(key, list(fields), 'key')}"
+        return f"{key!r}{within}: {unknown(key, list(fields), 'key')}"
     if fault["type"] == "missing":
         return f"{key!r} is missing{within}; {_NEEDED.get(key, 'add it')}"
     label = f"--{key.replace('_', '-')}" if flags else f"{key}{within}"
-    if wanted := _WANTED.get(fault["type"]):
-        reason = wanted.format(**fault.get("ctx", {}))
-    else:
-        message = fault["msg"].removeprefix("Value error, ")
-        reason = message[0].lower() + message[1:]
-    return f"{label} {shown(fault['input'])}: {reason}"
+    given = _given(data, fault["loc"])
+    value = shown(given)
+    if key == "sweep":
+        return f"{within.removeprefix(' in ') or key} {value}: {_SWEEP}"
+    if reason := wanted(fault, _UNITS.get(key, "")):
+        if flags and key in _UNITS:  # a number was read from it
+            value = given if isinstance(given, str) else f"{given:g}"
+        return f"{label} {value}: give {reason}"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{label} {value}{' ' if message.startswith('is ') else ': '}{message[0].lower()}{message[1:]}"
+
+
+def _given(data: Any, place: Sequence[int | str]) -> Any:
+    """The value at an error's place, which has the tags of unions, too."""
+    for part in place:
+        with suppress(LookupError, TypeError):  # a tag is no key
+            data = data[part]
+    return data

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, Strict, ValidationInfo, WithJsonSchema
 
 from smembench.devices.select import canonical
 from smembench.kernels.problems import PROBLEMS
@@ -19,6 +19,7 @@ from smembench.toolchains import registry as toolchains
 
 Written = int | str | list[int | str]
 """Values of a sweep in a file, as in its JSON schema: ``8``, ``"1k:8k:*2"`` or a list of such."""
+EMPTY = "give at least one value, or leave the key out"
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 
@@ -31,13 +32,13 @@ def _as_text(value: Any, label: str) -> str:
             return ",".join(map(str, items))
     except ValueError:  # Python writes no number of thousands of digits
         pass
-    raise UsageError(f"{label} {shown(value)}: write a number, a string or a list of them")
+    raise UsageError(f"{label} {shown(value)}: write a whole number, a string or a list of them")
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it, however long it is or however deep."""
-    if isinstance(value, float):
-        return f"{value:g}"
+    """A value as an error shows it, as TOML has it, however long it is or however deep."""
+    if isinstance(value, bool):
+        return str(value).lower()
     try:
         return _REPR.repr(value)
     except ValueError:
@@ -45,16 +46,19 @@ def shown(value: Any) -> str:
 
 
 def _values(parse: Callable[[str, str, str], tuple[Any, ...]], *, optional: bool = False) -> BeforeValidator:
-    """Validates a field of a sweep by ``parse(text, label, problem)``; an ``optional`` one may be empty.
+    """Validates a field of a sweep by ``parse(text, label, problem)``; an ``optional`` one is stored as an empty list.
 
     The label is the field as the user writes it: ``pad_width`` in a file, ``--pad-width`` on the command line.
     """
 
     def validate(value: Any, info: ValidationInfo) -> tuple[Any, ...]:
-        problem, name = info.data.get("problem"), info.field_name or ""
-        if problem is None or (optional and isinstance(value, (list, tuple)) and not value):
+        problem, name, context = info.data.get("problem"), info.field_name or "", info.context or {}
+        empty = isinstance(value, (list, tuple)) and not value
+        if problem is None or (empty and optional and context.get("stored")):
             return ()
-        label = f"--{name.replace('_', '-')}" if (info.context or {}).get("flags") else name
+        label = f"--{name.replace('_', '-')}" if context.get("flags") else name
+        if empty:
+            raise UsageError(f"{label} []: {EMPTY}")
         return parse(_as_text(value, label), label, problem)
 
     return BeforeValidator(validate, json_schema_input_type=Written)
@@ -79,7 +83,14 @@ def _devices(text: str, label: str, problem: str) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(map(canonical, split(text))))
     except UsageError as error:
-        raise UsageError(f"{label}: {error}") from None
+        raise UsageError(f"{label} {str(error).removeprefix('device ')}") from None
+
+
+def no_truth(value: Any) -> Any:
+    """A number as it is written, but for true and false, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("give a number, not true or false")
+    return value
 
 
 def first_dtype(data: dict[str, Any]) -> tuple[str, ...]:
@@ -98,6 +109,7 @@ def _names(allowed: Callable[[str], Sequence[str]], what: str, *, optional: bool
 
 
 Names = tuple[str, ...]
+Truth = Annotated[bool, Strict()]
 Problem = Annotated[str, BeforeValidator(_problem), WithJsonSchema({"enum": list(PROBLEMS)})]
 Kernels = Annotated[Names, _values(_kernels, optional=True)]
 Devices = Annotated[Names, _values(_devices)]

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from smembench.kernels.time.problem import PROBLEM
 from smembench.run.axes import parse_ints
-from smembench.run.fields import CacheModes, Devices, Written
+from smembench.run.fields import EMPTY, CacheModes, Devices, Truth, Written, no_truth
 
 SUFFIXES = (".cu", ".ptx", ".cubin", ".py", ".npy")
 """Of files that a sweep names."""
@@ -28,7 +28,9 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _text(value: Any) -> str:
     """A value as text, a list with commas."""
-    return ",".join(_texts(value))
+    if not (texts := _texts(value)):
+        raise ValueError(EMPTY)
+    return ",".join(texts)
 
 
 def _name(value: str) -> str:
@@ -42,7 +44,7 @@ def _sizes(value: Any) -> dict[str, tuple[int, ...]]:
     """Sizes by name, each a number, a list or a range."""
     if not isinstance(value, Mapping) or not all(str(name).isidentifier() for name in value):
         raise ValueError("write sizes by name, such as {n = '1k:8k:*2'}")
-    return {name: parse_ints(",".join(_texts(values)), name=name) for name, values in value.items()}
+    return {name: parse_ints(_text(values), name=name) for name, values in value.items()}
 
 
 _Value = str | float
@@ -77,7 +79,7 @@ class LaunchSweep(BaseModel):
     cluster: Text = ""
     arg: Texts = ()
     shared_bytes: Text = "0"
-    cooperative: bool = False
+    cooperative: Truth = False
     carveout: int | None = Field(default=None, ge=0, le=100)
     option: Texts = ()
     out: Texts = ()
@@ -89,6 +91,7 @@ class LaunchSweep(BaseModel):
     atol: float | None = Field(default=None, ge=0)
     bytes: Text = ""
     flops: Text = "0"
+    _numbers = field_validator("carveout", "rtol", "atol", mode="before")(no_truth)
 
     @property
     def labels(self) -> tuple[str, ...]:

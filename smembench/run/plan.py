@@ -65,7 +65,7 @@ class Plan:
         if count > MOST_CASES:
             raise UsageError(f"{count} cases are over the {MOST_CASES} of a run; give fewer values, or larger steps")
         plan = cls(sweeps, count)
-        if config.sustained and not listed and plan.devices == (CPU,):
+        if config.sustained and plan.devices == (CPU,):
             raise needs_gpu("sustained: a load of seconds runs", fell_back=any(placed.fell_back for placed in sweeps))
         return plan
 

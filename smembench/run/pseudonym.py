@@ -9,6 +9,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from smembench.model.user_folders import user_folder
+
 _BYTES = 32
 
 
@@ -26,19 +28,13 @@ def pseudonym(identity: str) -> str | None:
 
 def _salt() -> bytes | None:
     try:
-        path = _state_folder() / "salt"
+        path = user_folder("XDG_STATE_HOME", ".local/state") / "salt"
         if not path.exists():
             _make(path)
         salt = path.read_bytes()
     except (OSError, RuntimeError):  # a home that is read-only, or none
         return None
     return salt if len(salt) == _BYTES else None
-
-
-def _state_folder() -> Path:
-    """By the XDG Base Directory Specification, which ignores relative paths."""
-    given = Path(os.environ.get("XDG_STATE_HOME", ""))
-    return (given if given.is_absolute() else Path.home() / ".local/state") / "smembench"
 
 
 def _make(path: Path) -> None:

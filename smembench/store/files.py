@@ -207,6 +207,19 @@ class Output:
                     os.fsync(descriptor)
 
 
+def make_folder(folder: Path, what: str) -> None:
+    """Make a folder, and those above it, unless it is there.
+
+    Raises:
+        UsageError: if it cannot be made.
+    """
+    with refused(f"{what}: cannot be made"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise UsageError(f"{what}: is a file; name a folder") from None
+
+
 def check_folder(folder: Path, what: str) -> None:
     """Check that a folder exists and is writable, by making a file in it.
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from warnings import warn
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from smembench.kernels.time.problem import NO_DTYPE
 from smembench.model.case import Case
@@ -31,6 +32,7 @@ GPU = "nv/cold/time/gpu/"
 """The summaries of a state's GPU times, in s."""
 SAMPLES, CLOCK, RATE = "nv/cold/sample_size", "nv/cold/sm_clock_rate/mean", "nv/cold/bw/global/bytes_per_second"
 NOISE = f"{GPU}stdev/relative"
+_READ = "give a run's folder, a cases.csv or NVBench's JSON"
 TIMES = "nv/json/bin:nv/cold/sample_times"
 """The summary that names a file of samples in s, little-endian float32, beside the JSON."""
 
@@ -107,7 +109,21 @@ class _Meta(_Part):
 class _File(_Part):
     meta: _Meta = _Meta()
     devices: list[_Device] | None = None
-    benchmarks: list[_Benchmark]
+    benchmarks: list[_Benchmark] | None = None
+    run: Any = None
+    context: Any = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _object(cls, data: Any) -> Any:
+        return data if isinstance(data, dict) else {}
+
+    @property
+    def other(self) -> str:
+        """What the file is, if it is not NVBench's JSON."""
+        if self.benchmarks is not None:
+            return "Google Benchmark's JSON" if self.context is not None else ""
+        return "the JSON that --export writes of a run" if self.run is not None else "not NVBench's JSON"
 
 
 def read_nvbench(path: Path) -> Run:
@@ -119,12 +135,14 @@ def read_nvbench(path: Path) -> Run:
     Raises:
         UsageError: for a file that is no such JSON, or samples that are not as many as it says.
     """
-    file = read_json(path, _File, "give a run's folder, a cases.csv or NVBench's JSON")
+    file = read_json(path, _File, _READ)
     assert file is not None
+    if file.other:
+        raise UsageError(f"{path}: {file.other}; {_READ}")
     devices = [device.info for device in file.devices or ()]
     description = Description(devices=devices, argv=file.meta.argv or [])
     states = [
-        (_case(benchmark.name, state), state) for benchmark in file.benchmarks for state in benchmark.states or ()
+        (_case(benchmark.name, state), state) for benchmark in file.benchmarks or () for state in benchmark.states or ()
     ]
     sampled = {case.id: values for case, state in states if (values := _samples(path, state))}
     run = Run.of(description, [_measurement(case, state, sampled.get(case.id, ())) for case, state in states], path)

@@ -14,7 +14,16 @@ from smembench.model.measurement import Measurement, Trial
 from smembench.model.text import json_text
 from smembench.store import schema
 from smembench.store.csv_files import CASES, SAMPLES, SUSTAINED, table_text
-from smembench.store.files import check_folder, checksum, leftovers, refused, sync_folder, there, write_whole
+from smembench.store.files import (
+    check_folder,
+    checksum,
+    leftovers,
+    make_folder,
+    refused,
+    sync_folder,
+    there,
+    write_whole,
+)
 from smembench.store.journal import Journal
 from smembench.store.run import Run
 from smembench.store.run_json import RUN as RUN
@@ -157,8 +166,7 @@ def made(root: Path) -> Iterator[None]:
     """
     what = f"--output {root}"
     missing = [path for path in (root, *root.parents) if not there(path)]
-    with refused(f"{what}: cannot be made"):
-        root.mkdir(parents=True, exist_ok=True)
+    make_folder(root, what)
     try:
         check_folder(root, what)
         yield

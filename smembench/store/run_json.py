@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError, ValidationError
 
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
+from smembench.model.faults import wanted
 from smembench.model.measurement import moment
 from smembench.store.files import read_whole
 
@@ -44,7 +45,6 @@ ABSENT = "absent"
 _SHORT_HASH = 12
 OF_THE_END = ("resumed_with_differences", "complete", "ended_at_utc", "checksums")
 """Fields that a run has when it ends, and not when it begins."""
-_OBJECT = ("model_type", "model_attributes_type", "dataclass_type", "dict_type")
 
 
 class Part(BaseModel):
@@ -167,9 +167,11 @@ def fault(error: ValidationError) -> str:
     if first["type"] == "json_invalid":
         return f"it is not JSON ({first['ctx']['error']})"
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
-    reason = "should be an object" if first["type"] in _OBJECT else first["msg"].removeprefix("Input ")
-    message = f"{place}: {reason}" if place else f"it {reason}"
-    return message if first["type"] == "missing" else f"{message}, not {shortened(first['input'])}"
+    if first["type"] == "missing":
+        return f"{place} is missing"
+    known = wanted(first)
+    reason = f"should be {known}" if known else first["msg"].removeprefix("Input ")
+    return f"{f'{place}:' if place else 'it'} {reason}, not {shortened(first['input'])}"
 
 
 def read_json(path: Path, model: type[M], way_out: str) -> M | None:

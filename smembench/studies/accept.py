@@ -91,7 +91,7 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     folder = _newest(path).resolve()
     run = load(folder)
     if not there(named(folder) / RUN):
-        raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and {RUN} in it")
+        raise UsageError(f"{folder} is not a run of smembench; name a folder with {CASES} and {RUN} in it")
     run_id = run.description.run_id or folder.name
     if not run.description.complete:
         raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")

@@ -44,7 +44,7 @@ def pin(folder: Path) -> str:
     folder = resolved(named(folder))
     name = config_of(folder)
     if name is None:
-        raise UsageError(f"{folder}: is not a run of smembench; name a folder with {CASES} and {RUN} in it")
+        raise UsageError(f"{folder} is not a run of smembench; name a folder with {CASES} and {RUN} in it")
     described = read_description(folder)
     if not described.complete:
         raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")

@@ -118,6 +118,19 @@ def predicted_cost(case: Case) -> PredictedCost | None:
     return PredictedCost(figures.sectors, figures.wavefronts)
 
 
+def check_objective(objective: str, device: str) -> None:
+    """Check that a device can be measured for an objective.
+
+    Raises:
+        UsageError: for energy on a CPU.
+        DeviceUnavailable: for energy without a GPU.
+    """
+    if objective == "energy":
+        where, note = resolve(device)
+        if where == CPU:
+            raise needs_gpu("--objective energy: the load that it needs runs", fell_back=note is not None)
+
+
 def candidates(
     problem: str,
     sizes: Mapping[str, int | None] = MappingProxyType({}),

@@ -6,7 +6,6 @@ exercise. Any of them may be deleted, and a damaged one is made anew.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from typing import Any
 from smembench.kernels import registry
 from smembench.kernels.program import GpuKernel, Program
 from smembench.model.case import Case
+from smembench.model.user_folders import user_folder
 from smembench.toolchains.registry import Toolchain
 from smembench.toolchains.settings import settings
 
@@ -106,9 +106,7 @@ def sources() -> str:
 
 
 def _path(decides: object) -> Path:
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    folder = (given if given.is_absolute() else Path.home() / ".cache") / "smembench"
-    return folder / sha256(repr(decides).encode()).hexdigest()
+    return user_folder("XDG_CACHE_HOME", ".cache") / sha256(repr(decides).encode()).hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:

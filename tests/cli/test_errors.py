@@ -32,7 +32,7 @@ PLACES = {"documents": DOCUMENTS, "nightly": NIGHTLY, "root": ROOT}
 REFUSED = [
     # sizes, names and other values of an axis
     ("transpose --n many", "--n 'many'"),
-    ("transpose --n 4 --nx 4", "nx and ny"),
+    ("transpose --n 4 --nx 4", "smembench: n 4 and nx 4: n stands for a square matrix; give either n, or nx and ny"),
     ("transpose --n 1000000000 --device cpu", "memory"),
     ("matmul --n 100 --stride 99", "stride 99 100"),
     ("transpose --pad-width 0", "--pad-width '0'"),
@@ -42,7 +42,7 @@ REFUSED = [
     ("transpose --kernel tiled", "'tiled' transpose"),
     ("matmul --dtype int32", "'int32' element type matmul"),
     ("transpose --cache hot", "--cache 'hot'"),
-    ("transpose --device tpu", "--device 'tpu'"),
+    ("transpose --device TPU", "--device 'TPU': no such device"),
     ("matmul --kernel tiled --block 8x4 --device cpu", "nothing to measure"),
     ("access --device cpu", "not on cpu"),
     ("access --passes 0", "below the least allowed value 1"),
@@ -55,6 +55,9 @@ REFUSED = [
     # sampling, and what Typer refuses
     ("transpose --samples 1", "--samples 1"),
     ("transpose --samples few", "--samples 'few'"),
+    ("transpose --warmup 99999999h", "smembench: --warmup 99999999h: give 60 s or less"),
+    ("transpose --timeout parsecs", "smembench: --timeout 'parsecs' is not a duration; write 10, 10s, 500ms or 2min"),
+    ("run quick --precision 200%", "smembench: --precision 200%: give a number below 100 %"),
     ("run quick --threshold -1", "smembench: --threshold -1: give 0 or more"),
     ("run good.toml --samples 1", "smembench: --samples 1: give 3 or more"),
     ("run good.toml --samples 5 --set samples=1", "good.toml with --set samples=1: samples 1:"),
@@ -77,11 +80,33 @@ REFUSED = [
     ("show none", "none"),
     ("show taken.csv", "taken.csv column missing"),
     ("show heading.csv", "heading.csv: holds no cases"),
+    ("matmul --n 32 --kernel cpu --device cpu --sustained 1h --dry-run", "sustained only on a GPU, not on cpu"),
+    ("tune transpose --device cpu --objective energy", "--objective energy: only on a GPU, not on cpu"),
+    ("tune transpose --device cpu --objective energy --dry-run", "--objective energy: only on a GPU, not on cpu"),
+    ("run --resume nowhere -o else", "--output else: --resume nowhere continues in that folder; give one of them"),
+    ("fleet run --resume nowhere -o else", "--output else: --resume nowhere continues in that folder"),
+    ("bisect --resume nowhere -o else", "--resume nowhere: --output"),
+    ("run --decide nowhere -o else", "--decide nowhere: --output"),
+    ("run --resume nowhere --threshold 5", "--threshold 5: belongs to CONFIG or --compare-to"),
+    ("run good.toml --max-minutes 3", "--max-minutes 3: belongs to --decide RUN"),
     ("run --resume nowhere", "--resume nowhere: there is no such folder"),
     ("run --resume .", "--resume .: holds no journal.jsonl; name the folder of a run that was cut off"),
     ("run --resume {documents}", "the run is complete; start a new run instead"),
     ("run --resume {root}/results/reference/notes/last", "notes holds no run"),
-    ("run good.toml --keep 3 --output good.toml", "--output good.toml: cannot be made"),
+    ("run good.toml --keep 3 --output good.toml", "--output good.toml: is a file; name a folder"),
+    ("report {documents} --svg good.toml", "--svg good.toml: is a file; name a folder"),
+    ("report {documents} --png good.toml/x", "--png good.toml/x: cannot be made (Not a directory)"),
+    *(
+        (f"{command}=", f"smembench: {command.split()[-1]} '': is empty; give a path, such as . for")
+        for command in (
+            "run good.toml --output",
+            "fleet run good.toml --device cpu --output",
+            "tune transpose --device cpu --output",
+            "report {documents} --svg",
+            "bisect --resume",
+            "transpose --csv",
+        )
+    ),
     ("show {nightly} --compilers", "has nothing that --compilers shows"),
     ("show {nightly} --limits --ladder", "--ladder and --limits: give one of them"),
     ("show {documents} --latex --markdown", "--markdown --latex: give one"),
@@ -239,7 +264,7 @@ REFUSED = [
 ]
 
 UNAVAILABLE = [
-    ("transpose --device cuda:1", "device cuda"),
+    ("transpose --device cuda:1", "device cuda:1:"),
     ("ladder transpose --device cuda", "device cuda doctor"),
     ("lesson barrier --device cuda", "device cuda --device cpu"),
     ("compilers", "--static compares the machine code without a GPU"),

@@ -215,10 +215,14 @@ def test_a_folder_that_is_removed_under_way_cannot_be_resumed(config: Path, tmp_
     assert "resume" not in err
 
 
-def test_without_a_working_directory_nothing_is_measured_and_one_line_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command",
+    ["matmul --n 16 --kernel cpu --quick", "run quick --dry-run", "explain transposeSmem", "list", "show last"],
+)
+def test_without_a_working_directory_nothing_is_done_and_one_line_says_so(tmp_path: Path, command: str) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    command = f"cd {gone}; rmdir {gone}; {sys.executable} -m smembench matmul --n 16 --kernel cpu --quick"
+    command = f"cd {gone}; rmdir {gone}; {sys.executable} -m smembench {command}"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, timeout=60)
     assert (ran.returncode, ran.stdout) == (2, "")

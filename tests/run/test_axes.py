@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smembench.model.case import Block
 from smembench.model.errors import UsageError
-from smembench.run.axes import parse_blocks, parse_ints, parse_names
+from smembench.run.axes import parse_blocks, parse_ints, parse_names, unknown
 
 NAMES = ("copyGmem", "naiveGmem", "transposeSmem")
 sizes = st.integers(1, 3000)
@@ -127,3 +127,20 @@ def test_element_types_are_taken_as_they_are_spelled_elsewhere(text: str, expect
 def test_a_spelling_of_a_type_that_is_not_allowed_is_refused() -> None:
     with pytest.raises(UsageError, match="'bf16': no such element type"):
         parse_names("bf16", ("float32",), name="--dtype", what="element type")
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("tild", "; did you mean tiled?"),
+        ("Unroled", "; did you mean unrolled?"),
+        ("unr", "; did you mean unrolled?"),
+        ("nope", ""),
+        ("cpu", ""),
+        ("u", ""),
+        ("", ""),
+    ],
+)
+def test_only_a_near_miss_or_a_beginning_is_suggested(written: str, hint: str) -> None:
+    names = ("tiled", "unrolled", "cupy")
+    assert unknown(written, names, "kernel") == f"no such kernel{hint} (there are: tiled, unrolled, cupy)"

@@ -7,8 +7,9 @@ import pytest
 
 from smembench.model.case import Block
 from smembench.model.errors import UsageError
-from smembench.run.config import Config, Sweep, from_flags, from_toml
+from smembench.run.config import Config, Sweep, from_data, from_flags, from_stored, from_toml
 
+LAUNCH = '[[sweep]]\nkernel = "mine.cu:add"\n'
 SWEEPS = '[[sweep]]\nproblem = "transpose"\n[[sweep]]\nproblem = "matmul"\n'
 
 
@@ -87,20 +88,39 @@ def test_overrides(
         ("= 3", [], ["not valid TOML"]),
         ("samples = 30", [], ["'sweep' is missing"]),
         ("sweep = []", [], ["sweep", "write [[sweep]]"]),
-        (f"sample = 30\n{SWEEPS}", [], ["unknown key 'sample'", "did you mean samples?"]),
-        (f"{SWEEPS}blok = 3", [], ["unknown key 'blok' in sweep 2", "did you mean block?"]),
+        (f"sample = 30\n{SWEEPS}", [], ["'sample': no such key; did you mean samples?"]),
+        (f"{SWEEPS}blok = 3", [], ["'blok' in sweep 2: no such key; did you mean block?"]),
         ("[[sweep]]\nn = 3", [], ["'problem' is missing in sweep 1"]),
         ('[[sweep]]\nproblem = "sort"', [], ["problem in sweep 1 'sort'"]),
         (f"samples = 1\n{SWEEPS}", [], ["samples 1", "give 3 or more"]),
         (f'samples = "many"\n{SWEEPS}', [], ["samples 'many'"]),
         (f"max_seconds = inf\n{SWEEPS}", [], ["max_seconds inf"]),
         (f'name = "../x"\n{SWEEPS}', [], ["name '../x'"]),
-        (f"{SWEEPS}n = 1.5", [], ["n 1.5", "a number, a string or a list"]),
-        (f"{SWEEPS}n = true", [], ["n True"]),
+        (f'precision = "-1"\n{SWEEPS}', [], ["precision '-1': give a number above 0 %"]),
+        (f"precision = nan\n{SWEEPS}", [], [": precision nan is not a percentage; write 0.5"]),
+        (f'timeout = "5 parsecs"\n{SWEEPS}', [], [": timeout '5 parsecs' is not a duration; write 10"]),
+        (f'warmup = "99999999h"\n{SWEEPS}', [], [": warmup '99999999h': give 60 s or less"]),
+        (f"rounds = true\n{SWEEPS}", [], [": rounds true: give a number, not true or false"]),
+        (f"seed = false\n{SWEEPS}", [], [": seed false: give a number, not true or false"]),
+        (f'{SWEEPS}peers = "yes"', [], [": peers in sweep 2 'yes': give true or false"]),
+        (f"{SWEEPS}peers = 1", [], [": peers in sweep 2 1: give true or false"]),
+        ("sweep = [3]", [], [": sweep 1 3: write [[sweep]]"]),
+        (f"{SWEEPS}n = 64.0", [], ["n 64.0", "a whole number, a string or a list"]),
+        (f"{SWEEPS}n = true", [], ["n true"]),
+        *(
+            (f"{SWEEPS}{key} = []", [], [f": {key} []: give at least one value"])
+            for key in ("n", "kernel", "dtype", "block")
+        ),
+        (f"{SWEEPS}device = []", [], [": device []: give at least one value"]),
+        ('[[sweep]]\nproblem = "time"\nkernel = []', [], ["kernel in sweep 1 []: give at least one value"]),
+        (f"{LAUNCH}rtol = 'x'", [], [": rtol in sweep 1 'x': give a number"]),
+        (f"{LAUNCH}sizes = {{n = []}}", [], [": sizes in sweep 1 {'n': []}: give at least one value"]),
+        (f"{LAUNCH}grid = []", [], [": grid in sweep 1 []: give at least one value"]),
+        (SWEEPS.replace("transpose", 'transpose"\nn = 4\nnx = "4,5'), [], [": n 4 and nx 4,…: n stands for a square"]),
         (f"{SWEEPS}n = 0", [], ["n '0'", "least allowed"]),
         (f'{SWEEPS}block = "32y"', [], ["block '32y'", "write 32x32"]),
         (f'{SWEEPS}cache = "hot"', [], ["cache 'hot'", "warm, cold"]),
-        (f'{SWEEPS}device = "tpu"', [], ["device 'tpu'", "auto, cuda"]),
+        (f'{SWEEPS}device = "tpu"', [], [": device 'tpu': no such device", "auto, cuda"]),
         (f'{SWEEPS}pad = "maybe"', [], ["pad in sweep 2 'maybe'"]),
         (SWEEPS, ["samples"], ["--set 'samples'", "key=value"]),
         (SWEEPS, ["sampels=3"], ["--set 'sampels=3'", "did you mean samples?"]),
@@ -133,11 +153,21 @@ def test_a_key_of_thousands_of_parts_is_refused_at_once(tmp_path: Path, line: st
         from_toml(path)
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_in_another_encoding_is_to_be_saved_as_utf_8(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "x.toml"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=f"{path}: cannot be read"):
+    path.write_text(f"# größer\n{SWEEPS}", encoding=encoding)
+    with pytest.raises(UsageError, match=f"^{path}: not text in UTF-8; save it as UTF-8$"):
         from_toml(path)
+
+
+def test_a_stored_config_has_empty_lists_for_keys_that_were_not_given() -> None:
+    config = from_flags({"sweep": [{"problem": "transpose"}]})
+    data = config.model_dump(mode="json")
+    assert data["sweep"][0]["n"] == []
+    assert from_stored(data) == config
+    with pytest.raises(UsageError, match=r"give at least one value"):
+        from_data(data)
 
 
 @pytest.mark.parametrize(("problem", "size"), [("transpose", "k"), ("matmul", "nx")])

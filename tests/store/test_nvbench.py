@@ -71,8 +71,21 @@ def test_two_files_per_side_are_compared(tmp_path: Path) -> None:
     assert result.counts[Verdict.SLOWER] == 3
 
 
-@pytest.mark.parametrize("text", ['{"run_id": "a"}', "[", '{"benchmarks": [{"states": []}]}'])
-def test_other_json_is_refused_with_the_way_out(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"run_id": "a"}', ": not NVBench's JSON"),
+        ("[]", ": not NVBench's JSON"),
+        ('{"run": {}, "cases": []}', ": the JSON that --export writes of a run"),
+        ('{"context": {}, "benchmarks": [{"name": "a", "real_time": 1.0}]}', ": Google Benchmark's JSON"),
+        ("[", ": damaged: it is not JSON"),
+        ('{"benchmarks": [{"states": []}]}', ": damaged: benchmarks[0].name is missing"),
+    ],
+)
+def test_other_json_is_refused_with_what_it_is_and_the_way_out(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(UsageError, match=r"a\.json: damaged: .*give a run's folder"):
+    with pytest.raises(UsageError) as caught:
         load(tmp_path / "a.json")
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'a.json'}{what}")
+    assert message.endswith("; give a run's folder, a cases.csv or NVBench's JSON")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from conftest import ROOT, Program
 from fake_driver.process import FakeDriver, ended
 from smembench.model.errors import UsageError
-from smembench.run.config import Config, from_data
+from smembench.run.config import Config, from_data, from_stored
 from smembench.store.csv_files import CASES
 from smembench.store.fleet_json import FLEET, Entry, FleetFile, read_fleet_file, write_fleet_file
 from smembench.store.run_folder import RUN, RunFolder, read_description
@@ -72,7 +72,7 @@ def test_the_parts_have_names_of_their_own_however_long() -> None:
     assert once
     assert turns
     assert (once.name, turns.name) == ("n" * 64, "n" * 58 + "-turns")
-    assert from_data(on_device(turns, "cuda:3")).sweep[0].device == ("cuda:3",)
+    assert from_stored(on_device(turns, "cuda:3")).sweep[0].device == ("cuda:3",)
 
 
 def test_several_processes_on_the_cpu_are_devices_of_their_own() -> None:

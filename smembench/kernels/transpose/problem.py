@@ -45,7 +45,8 @@ class Transpose(Problem):
         """``n`` alone is square; ``nx`` columns and ``ny`` rows each default to the other."""
         if sizes.get("n"):
             if sizes.get("nx") or sizes.get("ny"):
-                raise UsageError("n stands for a square matrix; give either n, or nx and ny")
+                given = (f"{name} {values[0]}{',…' * (len(values) > 1)}" for name, values in sizes.items() if values)
+                raise UsageError(f"{' and '.join(given)}: n stands for a square matrix; give either n, or nx and ny")
             return [Shape(n, n) for n in sizes["n"]]
         if not sizes.get("nx") or not sizes.get("ny"):
             return [Shape(n, n) for n in sizes.get("nx") or sizes.get("ny") or (self.default_n,)]
