@@ -82,11 +82,30 @@ def _own(name: str) -> str:
     return name.partition("<")[0].rpartition("::")[2]
 
 
+_NO_CODE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+"""Comments; text in quotes, which may look like one, is the group."""
+_LIST = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
+_OF_POINTER = re.compile(r"\(\s*[*&]+\s*(\w+)\s*\)")
+"""The name of a pointer to an array or a function: ``float (*rows)[32]``."""
+_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|<[^<>()]*>")
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|class|union|enum|typename|register|__\w+__|__restrict)\b")
+_OF_TYPES = ["void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto"]
+
+
 def parameter_names(source: str, name: str, count: int) -> list[str]:
-    """The parameters of a kernel as the source calls them; none where its declaration has another number of them."""
-    declaration = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source) if source else None
+    """The parameters of a kernel as the source calls them; none where it does not name each of as many."""
+    code = _NO_CODE.sub(lambda match: match[1] or " ", source)
+    declaration = re.search(rf"\b{re.escape(_own(name))}\s*{_LIST}\s*\{{", code) if source else None
     if declaration is None:
         return []
-    words = [re.sub(r"\[[^\]]*\]", "", parameter).replace("&", " ").split() for parameter in declaration[1].split(",")]
-    names = [parts[-1].lstrip("*") for parts in words if parts]
-    return names if len(names) == count == len(set(names)) else []
+    text, more = _QUALIFIERS.sub(" ", _OF_POINTER.sub(r" \1 ", declaration[1])), 1
+    while more:
+        text, more = _BRACKETS.subn(" ", text)
+    names = [_declared_name(parameter.partition("=")[0]) for parameter in text.split(",")]
+    return names if all(names) and len(names) == count == len(set(names)) else []
+
+
+def _declared_name(parameter: str) -> str:
+    """The name behind the type of a parameter, which is without brackets and qualifiers; "" for a type alone."""
+    named = re.fullmatch(r"(.*[^\w:])([A-Za-z_]\w*)\s*", parameter, re.DOTALL | re.ASCII)
+    return named[2] if named and named[1].strip() and named[2] not in _OF_TYPES else ""

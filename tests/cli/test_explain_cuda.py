@@ -280,6 +280,14 @@ def test_a_kernel_in_a_file_that_is_included_has_its_lines(program: Program, tmp
         assert result["global"][0]["array"] == "x"
 
 
+def test_a_name_needs_no_space_before_it_and_a_comment_may_follow(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "tight.cu"
+    path.write_text("__global__ void fill(float*x, float *y /* unused */) { x[threadIdx.x] = 1; }")
+    ran = program("explain", f"{path}:fill", "--grid", 1, "--block", 32, *arrays("float32[32]", "float32[1]"), "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["global"][0]["array"] == "x"
+
+
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
     from smembench.toolchains.nvrtc import compile_source
 

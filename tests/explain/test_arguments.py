@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from smembench import UsageError, explain_function
 from smembench.launches.arguments import from_python, in_order_and_named
 from smembench.launches.array_argument import ArrayArgument
+from smembench.launches.cuda_file import parameter_names
 
 COPY = """
 extern "C" __global__ void copy(float *out, const float *in, int pitch) {
@@ -169,3 +170,25 @@ def test_numba_follows_strides_and_offsets(array: Any, sectors: int) -> None:
 
     result = explain_function(first, grid=1, block=32, args=("float32[32]", array))
     assert result.sectors("load") == sectors
+
+
+@pytest.mark.parametrize(
+    ("parameters", "names"),
+    [
+        ("float*x, const float*const*y, float *&z", "x y z"),
+        ("float* in, // input data, by rows\n float* out /* out (n) */, int n /*count*/", "in out n"),
+        ("View<float, 4> v, Foo<(1 > 2)>::type w, std::size_t n, unsigned long long m", "v w n m"),
+        ("const float* __restrict__ a, float *__restrict b, const __grid_constant__ CUtensorMap c", "a b c"),
+        ("float (&a)[4], float b[3][4], float (*c)[32], void (*d)(int, float)", "a b c d"),
+        ("int n = most(1, 2), float k = 3, dim3 g = {1, 2, 3}", "n k g"),
+        ("__align__(8) P p, [[maybe_unused]] int n, int m [[maybe_unused]], int q __attribute__((unused))", "p n m q"),
+        ("float *x, const float* __restrict__", ""),
+        ("float *x, const View<int>", ""),
+        ("float *x, unsigned int", ""),
+        ("float *x, std::size_t", ""),
+        ("float *x, int x", ""),
+    ],
+)
+def test_parameters_are_called_as_in_the_source_or_not_at_all(parameters: str, names: str) -> None:
+    source = f'// scale(double *other) {{\nconst char *page = "http://here"; __global__ void scale({parameters})\n{{ }}'
+    assert parameter_names(source, "scale<float>", len(names.split()) or 2) == names.split()
