@@ -15,7 +15,7 @@ from smembench.explain.ptx.content import Content, GlobalArray, combined, elemen
 from smembench.explain.ptx.operations import OPAQUE
 from smembench.explain.ptx.program import PtxKernel, Variable
 from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
-from smembench.explain.requests import NOWHERE, Integers
+from smembench.explain.requests import NOWHERE, AccessSite, Integers
 
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
@@ -24,6 +24,7 @@ _WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
 """Size of the workspace in which the blocks of a cooperative launch wait for each other."""
+_VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 Mask = NDArray[np.bool_]
 
@@ -273,13 +274,24 @@ class Memory:
             return None
         thread = int(np.argmax(beyond))
         at = int(addresses[thread]) - begin
-        verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         known = space == "global" and 0 <= number < len(self.arrays)
         shape = self.arrays[int(number)].shape if known else ()
         what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"
         if shape and width * prod(shape) == size:
             what = f"{name}[{element(shape, at // width)}], and {name} has {'x'.join(map(str, shape))} elements"
-        return Mistake(line, "outside", f"thread {thread} {verb} {what}")
+        return Mistake(line, "outside", f"thread {thread} {_VERBS[kind]} {what}")
+
+    def misaligned(self, site: AccessSite, addresses: Integers) -> Mistake:
+        """The mistake of the first thread that makes an access; its address is no multiple of the access's bytes."""
+        thread = int(np.argmax(addresses != NOWHERE))
+        address = int(addresses[thread])
+        _, begin, _ = self._extent(site.space, int(_number(address, site.space)))
+        where = "its allocation" if site.space in ("global", "constant") else "shared memory"
+        text = (
+            f"thread {thread} {_VERBS[site.kind]} {site.width} bytes of {site.array} at byte {address - begin} of "
+            f"{where}, which is misaligned: the address must be a multiple of {site.width}"
+        )
+        return Mistake(site.line, "misaligned", text)
 
 
 def _points(parameter: bytes) -> bool:

@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
@@ -131,7 +132,7 @@ def trace(
         mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in looked_at))
     unfollowed: set[Unfollowed] = set().union(*(one.traced.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
-        mistakes = {mistake for mistake in mistakes if mistake.kind in ("outside", "race")}
+        mistakes = {mistake for mistake in mistakes if mistake.kind in ("outside", "misaligned", "race")}
     first = {(mistake.line, mistake.kind): mistake for mistake in sorted(mistakes, reverse=True)}
     return Trace(
         tuple(accesses),
@@ -163,6 +164,10 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
             if mistake := machine.memory.outside(site.line, site.space, site.kind, first, site.width):
                 traced.mistakes.add(mistake)
             rows = np.where(below, NOWHERE, rows)
+        if (odd := _misaligned(site, rows)).any():
+            first = np.where(odd, rows, NOWHERE)[np.argmax(odd.any(1))]
+            traced.mistakes.add(machine.memory.misaligned(site, first))
+            rows = np.where(odd, NOWHERE, rows)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
@@ -199,6 +204,14 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         [at_site for at_site in kept if _is_stored(at_site.site.array, kept)],
         set(_merged(sites)),
     )
+
+
+def _misaligned(site: AccessSite, rows: Integers) -> NDArray[np.bool_]:
+    """Where an address is no multiple of the bytes that an instruction accesses there; a copy in bulk is none."""
+    if site.space in UNSERVED or site.way == "bulk":
+        return np.zeros(rows.shape, np.bool_)
+    odd: NDArray[np.bool_] = (rows != NOWHERE) & (rows % site.width != 0)
+    return odd
 
 
 def _by_record(arrays: Sequence[Integers]) -> Integers:
