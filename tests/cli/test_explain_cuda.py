@@ -288,6 +288,45 @@ def test_a_name_needs_no_space_before_it_and_a_comment_may_follow(program: Progr
     assert json.loads(ran.stdout)["global"][0]["array"] == "x"
 
 
+DYNAMIC = """extern __shared__ float dyn[];
+__global__ void pairs(float *x) {
+    for (int i = threadIdx.x; i < 128; i += 32) dyn[i] = i;
+    __syncthreads();
+    x[threadIdx.x] = dyn[2 * threadIdx.x];
+}
+__global__ void fixed(float *x) {
+    __shared__ float tile[4096];
+    tile[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    x[threadIdx.x] = tile[31 - threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shared_bytes", "code", "words"),
+    [
+        ("pairs", 0, 1, ["has 0 bytes; give its dynamic part by --shared-bytes", "number: bank of words in conflict"]),
+        ("pairs", 256, 1, ["stores 4 bytes at byte 256 of shared memory, which has 256 bytes"]),
+        ("pairs", 512, 0, ["512 bytes of shared memory", "32 blocks"]),
+        ("fixed", 0, 0, ["16384 bytes of shared memory", "13 blocks or 13 of 64 warps"]),
+        ("fixed", 50000, 0, ["66384 bytes of shared memory", "3 blocks or 3 of 64 warps"]),
+        ("fixed", 216064, 0, ["232448 bytes of shared memory", "1 block or 1 of 64 warps"]),
+        ("fixed", 216065, 2, ["a block has 0 to 232448 bytes of shared memory on 9.0, not 232449"]),
+        ("fixed", 10**12, 2, ["not 1000000016384"]),
+    ],
+)
+def test_dynamic_shared_memory_counts_whether_or_not_it_is_accessed(
+    program: Program, tmp_path: Path, kernel: str, shared_bytes: int, code: int, words: list[str]
+) -> None:
+    (tmp_path / "dynamic.cu").write_text(DYNAMIC)
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]"), "--shared-bytes", shared_bytes]
+    ran = program("explain", f"{tmp_path}/dynamic.cu:{kernel}", *launch)
+    assert ran.returncode == code, ran.stderr
+    text = " ".join((ran.stdout or ran.stderr).split())
+    assert [word for word in words if word not in text] == []
+
+
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
     from smembench.toolchains.nvrtc import compile_source
 

@@ -64,8 +64,10 @@ class Memory:
         self._parameters = Content(np.frombuffer(bytes(content), np.uint8))
         self._named = {self._places[name]: name for name in parameters}
         self.pointers = {name for name, value in parameters.items() if _points(value)}
-        dynamic = [var.begin for var in kernel.variables.values() if var.space == "shared" and not var.bytes]
-        self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
+        self.shared_bytes = kernel.dynamic_begin + dynamic_bytes
+        self._lacks_dynamic = not dynamic_bytes and any(
+            variable.space == "shared" and not variable.bytes for variable in kernel.variables.values()
+        )
         self.has_data = any(array.data is not None for array in self.arrays)
         self.has_results = any(array.result for array in self.arrays)
         self._global = {
@@ -279,6 +281,8 @@ class Memory:
         what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"
         if shape and width * prod(shape) == size:
             what = f"{name}[{element(shape, at // width)}], and {name} has {'x'.join(map(str, shape))} elements"
+        if space == "shared" and self._lacks_dynamic:
+            what += "; give its dynamic part by --shared-bytes"
         return Mistake(line, "outside", f"thread {thread} {_VERBS[kind]} {what}")
 
     def misaligned(self, site: AccessSite, addresses: Integers) -> Mistake:
