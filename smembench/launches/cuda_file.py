@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from smembench.launches.ptx_entry import listed, unknown_kernel
 from smembench.model.errors import UsageError
-from smembench.toolchains.nvcc import compile_file
+from smembench.toolchains.nvcc import compile_file, text_of
 from smembench.toolchains.nvrtc import Compiled
 from smembench.toolchains.source_lines import without_lines_of_assembler
 
@@ -40,8 +40,8 @@ def compiled_kernel(target: str, capability: str, options: Sequence[str] = ()) -
     text, _, name = target.partition(":")
     path = Path(text)
     try:
-        source = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        source = text_of(path)
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is no text"
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
     if path.suffix != ".cu":

@@ -29,6 +29,9 @@ _SITE: dict[str, Callable[[Access], str]] = {
     "array": lambda access: access.site.array,
 }
 
+_LONGEST = 400
+"""Characters that are shown of a line of the source."""
+
 
 def print_explanation(
     console: Console, explained: Costs, sections: Sequence[Section], cures: Sequence[str] = (), following: str = ""
@@ -81,7 +84,7 @@ def explanation(explained: Costs) -> list[Section]:
         table(
             f"{explained.title} · {explained.threads} threads{shared}",
             dict.fromkeys(sorted(sources, key=lambda place: place[0])),
-            {"line": lambda place: str(place[0]), "source": lambda place: place[1]},
+            {"line": lambda place: str(place[0]), "source": lambda place: _cut(place[1])},
             words=("line", "source"),
         )
     ]
@@ -123,6 +126,10 @@ def explanation(explained: Costs) -> list[Section]:
         sections.append(table(heading, explained.memory, {**_SITE, **of_global}, words=_SITE))
     *before, last = sections
     return [*before, replace(last, sentence=" ".join(filter(None, (last.sentence, *sentences(explained)))))]
+
+
+def _cut(source: str) -> str:
+    return source if len(source) <= _LONGEST else f"{source[:_LONGEST]} …"
 
 
 def conflict(access: SharedAccess) -> str:

@@ -77,7 +77,16 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
         ("{path}:scale", ["--grid", "1", "--block", "1", "-D", "PAD=0"], "takes (x, a, n), not 0 arguments"),
         ("{path}:transpose<float,PAD>", ["--grid", "1", "--block", "1"], 'identifier "PAD" is undefined'),
         ("{path}:scale", ["--grid", "1", "--block", "2000"], "block 2000: has 2000 along x"),
+        ("{path}:scale", ["--grid", "9999999999999", "--block", "1"], "has 9999999999999 along x; a GPU takes at most"),
+        (
+            "{path}:scale",
+            [*SCALED[:-3], "99999999999", "-DPAD=0"],
+            "in 4 bytes; give -2147483648 to 4294967295",
+        ),
         ("missing.cu:scale", ["--grid", "1", "--block", "1"], "missing.cu: No such file"),
+        ("{path}.cubin:scale", ["--grid", "1", "--block", "1"], "mine.cu.cubin: is of a kind that is not read; give "),
+        ("{path}.ptx:scale", ["--grid", "1", "--block", "1"], "mine.cu.ptx: this is no PTX: it has no .version and"),
+        ("{path}.cu:scale", ["--grid", "1", "--block", "1"], "mine.cu.cu: is no text; give kernel.cu:name or kernel"),
         ("{path}:scale", ["--grid", "1", "--block", "1", "--measure"], "--measure: goes with the package's kernels"),
         ("{path}:scale", [*SCALED, "--best-pad"], "--best-pad: scale in mine.cu: has no loads or stores of shared"),
     ],
@@ -85,6 +94,8 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
 def test_mistakes_of_the_command_are_one_line(
     program: Program, source: Path, target: str, arguments: list[str], words: str
 ) -> None:
+    for suffix, content in ((".cubin", b"\x7fELF\0"), (".ptx", b"no PTX"), (".cu", b"\x7fELF\0")):
+        Path(f"{source}{suffix}").write_bytes(content)
     ran = program("explain", target.format(path=source), *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
@@ -286,6 +297,18 @@ def test_a_name_needs_no_space_before_it_and_a_comment_may_follow(program: Progr
     ran = program("explain", f"{path}:fill", "--grid", 1, "--block", 32, *arrays("float32[32]", "float32[1]"), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["global"][0]["array"] == "x"
+
+
+@pytest.mark.parametrize("path", [None, "/nowhere"])
+def test_comments_of_any_encoding_and_long_lines(program: Program, tmp_path: Path, path: str | None) -> None:
+    """By nvcc, if it is there, and by NVRTC."""
+    text = f"// längst\n__global__ void fill(float *x) {{\n x[threadIdx.x] = 0{'+1.f' * 9000}; // größer\n}}\n"
+    (tmp_path / "old.cu").write_text(text, encoding="latin-1")
+    variables = {} if path is None else {"PATH": path}
+    ran = program("explain", f"{tmp_path}/old.cu:fill", "--grid", 1, "--block", 32, *arrays("float32[32]"), **variables)
+    assert ran.returncode == 0, ran.stderr
+    assert "3     x[threadIdx.x] = 0+1.f" in ran.stdout
+    assert 50 < ran.stdout.count("+1.f") < 100
 
 
 DYNAMIC = """extern __shared__ float dyn[];

@@ -24,6 +24,7 @@ _WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
 """Size of the workspace in which the blocks of a cooperative launch wait for each other."""
+_HALF = 2**31
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 Mask = NDArray[np.bool_]
@@ -276,6 +277,8 @@ class Memory:
             return None
         thread = int(np.argmax(beyond))
         at = int(addresses[thread]) - begin
+        if space == "shared" and at >= _HALF:  # its addresses have 32 bits
+            at -= 2 * _HALF
         known = space == "global" and 0 <= number < len(self.arrays)
         shape = self.arrays[int(number)].shape if known else ()
         what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"

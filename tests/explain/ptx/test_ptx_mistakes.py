@@ -258,6 +258,12 @@ def test_an_index_far_outside_of_shared_memory_is_named(module: Module) -> None:
     assert [mistake.kind for mistake in result.trace.mistakes] == ["outside", "unwritten"]
 
 
+def test_an_index_below_shared_memory_is_negative(module: Module) -> None:
+    result = run(module, "far", [ArrayArgument((64,), np.dtype("float32")), -2])
+    (first, *_) = [mistake.text for mistake in result.trace.mistakes if mistake.kind == "outside"]
+    assert first == "thread 0 stores 4 bytes at byte -8 of shared memory, which has 256 bytes"
+
+
 def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(module: Module) -> None:
     result = run(
         module, "copied", [ArrayArgument((64,), np.dtype("float32")), ArrayArgument((256,), np.dtype("float32"))]
