@@ -9,7 +9,8 @@ from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, alone, parse
 from smembench.explain.ptx.program import PtxKernel
-from smembench.launches.cuda_file import Named, compiled_kernel, parameter_names
+from smembench.launches.cuda_file import Named, compiled_kernel
+from smembench.launches.cuda_parameters import check_data, parameter_names
 from smembench.launches.ptx_entry import entry_named
 from smembench.launches.raw_kernel import RawKernel, compiled_source
 from smembench.model.errors import UsageError
@@ -46,6 +47,7 @@ def _explained(compiled: Compiled, named: Named, call: Call, capability: str) ->
     file = _file(module, kernel, path)
     if file != path and source:  # it stands in a file that this one includes
         source = file.read_text(errors="replace") if file.is_file() else source
+    check_data(source, name, call.arguments)
     if names := parameter_names(source, name, len(kernel.parameters)):
         kernel.name_parameters(names)
     return explain_ptx(

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from smembench.launches.cuda_parameters import own_name
 from smembench.launches.ptx_entry import listed, unknown_kernel
 from smembench.model.errors import UsageError
 from smembench.toolchains.nvcc import compile_file, text_of
@@ -68,44 +69,10 @@ _KERNEL = re.compile(rf"__global__\s+{_ATTRIBUTES}void\s+{_ATTRIBUTES}(\w+)\s*\(
 
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that the source does not have, before a compiler is asked for it."""
-    if not name or not (re.search(rf"\b{re.escape(_own(name))}\b", source) or '#include "' in source):
+    if not name or not (re.search(rf"\b{re.escape(own_name(name))}\b", source) or '#include "' in source):
         raise unknown_kernel(path, name, declared(source))
 
 
 def declared(source: str) -> list[str]:
     """The names of the kernels in CUDA C++, as far as they are written out."""
     return [*dict.fromkeys(_KERNEL.findall(source))]
-
-
-def _own(name: str) -> str:
-    """A name without its template's arguments and its namespace."""
-    return name.partition("<")[0].rpartition("::")[2]
-
-
-_NO_CODE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-"""Comments; text in quotes, which may look like one, is the group."""
-_LIST = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
-_OF_POINTER = re.compile(r"\(\s*[*&]+\s*(\w+)\s*\)")
-"""The name of a pointer to an array or a function: ``float (*rows)[32]``."""
-_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|<[^<>()]*>")
-_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|class|union|enum|typename|register|__\w+__|__restrict)\b")
-_OF_TYPES = ["void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto"]
-
-
-def parameter_names(source: str, name: str, count: int) -> list[str]:
-    """The parameters of a kernel as the source calls them; none where it does not name each of as many."""
-    code = _NO_CODE.sub(lambda match: match[1] or " ", source)
-    declaration = re.search(rf"\b{re.escape(_own(name))}\s*{_LIST}\s*\{{", code) if source else None
-    if declaration is None:
-        return []
-    text, more = _QUALIFIERS.sub(" ", _OF_POINTER.sub(r" \1 ", declaration[1])), 1
-    while more:
-        text, more = _BRACKETS.subn(" ", text)
-    names = [_declared_name(parameter.partition("=")[0]) for parameter in text.split(",")]
-    return names if all(names) and len(names) == count == len(set(names)) else []
-
-
-def _declared_name(parameter: str) -> str:
-    """The name behind the type of a parameter, which is without brackets and qualifiers; "" for a type alone."""
-    named = re.fullmatch(r"(.*[^\w:])([A-Za-z_]\w*)\s*", parameter, re.DOTALL | re.ASCII)
-    return named[2] if named and named[1].strip() and named[2] not in _OF_TYPES else ""
