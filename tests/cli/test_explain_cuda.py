@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from conftest import Program
-from smembench import UsageError, conflicts
+from smembench import UsageError, conflicts, explain_function
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -133,6 +133,40 @@ __global__ void stepped(float *out) { out[threadIdx.x] = steps(threadIdx.x); }
     refused = program("explain", f"{path}:stepped", *launch)
     assert refused.returncode == 2
     assert "stepped, line 13: the call" in refused.stderr
+
+
+POINTERS = """struct Part { float *out; int n; float value; };
+__global__ void set(float *out, Part part) {
+    if (threadIdx.x < part.n) part.out[threadIdx.x] = part.value;
+    out[threadIdx.x + part.n] = 1;
+}
+struct Both { float *of[2]; };
+__global__ void chosen(float *out, Both both) {
+    out[threadIdx.x] = 1;
+    both.of[threadIdx.x % 2][threadIdx.x] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "elements", "lines", "mistakes"),
+    [("set", 72, {3: "part"}, []), ("set", 71, {3: "part"}, [4]), ("chosen", 64, {9: "both"}, [])],
+)
+@pytest.mark.parametrize("address", [0, 0x7F0000000230])
+def test_pointers_in_a_structure_are_not_followed(
+    tmp_path: Path, kernel: str, elements: int, lines: dict[int, str], mistakes: list[int], address: int
+) -> None:
+    """Whatever their value, for there is no array at it; what a structure's numbers lead to is."""
+    (tmp_path / "pointers.cu").write_text(POINTERS)
+    part = np.array([(address, 8, 1.5)], [("out", "u8"), ("n", "i4"), ("value", "f4")]).view(np.uint8)
+    both = np.full(2, address, "u8").view(np.uint8)
+    arguments = (f"float32[{elements}]", part if kernel == "set" else both)
+    launch: dict[str, Any] = {"grid": 1, "block": 64, "args": arguments}
+    result = explain_function(f"{tmp_path}/pointers.cu:{kernel}", **launch)
+    followed = {item.line: item.source for item in result.trace.unfollowed}
+    assert followed == {line: f"a pointer in the structure {name}" for line, name in lines.items()}
+    assert [item.line for item in result.trace.mistakes] == mistakes
+    assert {access.site.array for access in result.memory} == {"out"}
 
 
 def test_a_cluster_is_given_or_the_kernels_own(program: Program, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Mistake
 from smembench.explain.ptx.content import Content, GlobalArray, combined, element
+from smembench.explain.ptx.needed import MEMORY
 from smembench.explain.ptx.operations import OPAQUE
-from smembench.explain.ptx.program import PtxKernel, Variable
+from smembench.explain.ptx.origins import ANYWHERE, origins
+from smembench.explain.ptx.program import Instruction, PtxKernel, Variable
 from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
 from smembench.explain.requests import NOWHERE, AccessSite, Integers
+from smembench.launches.ptx_entry import TYPES
 
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
@@ -245,6 +249,24 @@ class Memory:
             inside = who & (at >= 0) & (at + width <= len(content.data))
             views.append((content, inside, at[inside][:, None] + np.arange(width)))
         return views
+
+    @cached_property
+    def _from_structures(self) -> Mapping[int, str]:
+        """The structure that an instruction's address may come from, by the instruction's ``id``."""
+        names = [item.name for item in self.kernel.parameters if item.bytes != np.dtype(TYPES[item.type]).itemsize]
+        if not names:
+            return {}
+        places = origins(self.kernel, names, MEMORY)
+        of_each = ((key, [name for name in names if name in reached]) for key, reached in places.items())
+        return {key: (own or names)[0] for key, own in of_each if own or ANYWHERE in places[key]}
+
+    def by_unknown_pointer(self, given: Instruction, addresses: Integers) -> tuple[str, Mask]:
+        """A structure with a pointer, whose value no array has, and the threads whose access follows it."""
+        name = self._from_structures.get(id(given), "")
+        if not name:
+            return name, np.zeros(addresses.shape, np.bool_)
+        numbers = _number(addresses)
+        return name, (addresses != NOWHERE) & ((numbers < 0) | (numbers >= len(self.arrays)))
 
     def _extent(self, space: str, number: int) -> tuple[str, int, int]:
         """Name, first byte and size of shared memory, or of the array with a number."""

@@ -9,7 +9,6 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
@@ -158,16 +157,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
     for (site, times), records in sites.items():
-        rows = _by_record([record.addresses for record in records])
-        if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
-            first = rows[np.argmax(below.any(1))]
-            if mistake := machine.memory.outside(site.line, site.space, site.kind, first, site.width):
-                traced.mistakes.add(mistake)
-            rows = np.where(below, NOWHERE, rows)
-        if (odd := _misaligned(site, rows)).any():
-            first = np.where(odd, rows, NOWHERE)[np.argmax(odd.any(1))]
-            traced.mistakes.add(machine.memory.misaligned(site, first))
-            rows = np.where(odd, NOWHERE, rows)
+        rows = _possible(site, records, machine, traced)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
@@ -206,12 +196,25 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
     )
 
 
-def _misaligned(site: AccessSite, rows: Integers) -> NDArray[np.bool_]:
-    """Where an address is no multiple of the bytes that an instruction accesses there; a copy in bulk is none."""
-    if site.space in UNSERVED or site.way == "bulk":
-        return np.zeros(rows.shape, np.bool_)
-    odd: NDArray[np.bool_] = (rows != NOWHERE) & (rows % site.width != 0)
-    return odd
+def _possible(site: AccessSite, records: Sequence[Record], machine: Machine, traced: Traced) -> Integers:
+    """The addresses of a site by record and thread, without those that no GPU accesses, which are noted."""
+    rows, memory = _by_record([record.addresses for record in records]), machine.memory
+    if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
+        if mistake := memory.outside(site.line, site.space, site.kind, rows[np.argmax(below.any(1))], site.width):
+            traced.mistakes.add(mistake)
+        rows = np.where(below, NOWHERE, rows)
+    if site.space == "global":
+        name, lost = memory.by_unknown_pointer(records[0].instruction, rows)
+        if lost.any():
+            source, remedy = f"a pointer in the structure {name}", "; give the array as a parameter of its own"
+            traced.unfollowed.add(Unfollowed(site.line, "an address", source, remedy))
+            rows = np.where(lost, NOWHERE, rows)
+    if site.space not in UNSERVED and site.way != "bulk":
+        odd = (rows & (site.width - 1) != 0) & (rows != NOWHERE)
+        if odd.any():
+            traced.mistakes.add(memory.misaligned(site, np.where(odd, rows, NOWHERE)[np.argmax(odd.any(1))]))
+            rows = np.where(odd, NOWHERE, rows)
+    return rows
 
 
 def _by_record(arrays: Sequence[Integers]) -> Integers:
