@@ -12,8 +12,11 @@ import numpy as np
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.model.errors import UsageError
 
-_NO_CODE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-"""Comments; text in quotes, which may look like one, is the group."""
+_NO_CODE = re.compile(
+    r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|^[ \t]*#[ \t]*(?:if|else|elif|endif|pragma)[^\n]*',
+    re.DOTALL | re.MULTILINE,
+)
+"""Comments and conditions; text in quotes, which may look like one, is the group."""
 _LIST = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
 _OF_POINTER = re.compile(r"\(\s*[*&]+\s*(\w+)\s*\)")
 """The name of a pointer to an array or a function: ``float (*rows)[32]``."""

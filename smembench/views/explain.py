@@ -143,7 +143,7 @@ def sentences(explained: Costs) -> list[str]:
     """The meaning of the tables in sentences, shared memory first."""
     texts = [*_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
-    if explained.shared_bytes and not any(site.space in ("shared", "distributed") for site in sites):
+    if explained.tiles and not any(site.space in ("shared", "distributed") for site in sites):
         texts.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := explained.shared_atomics:
         texts.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")

@@ -357,6 +357,7 @@ __global__ void fixed(float *x) {
     __syncwarp();
     x[threadIdx.x] = tile[31 - threadIdx.x];
 }
+__global__ void bare(float *x) { x[threadIdx.x] = 1; }
 """
 
 
@@ -369,6 +370,7 @@ __global__ void fixed(float *x) {
         ("fixed", 0, 0, ["16384 bytes of shared memory", "13 blocks or 13 of 64 warps"]),
         ("fixed", 50000, 0, ["66384 bytes of shared memory", "3 blocks or 3 of 64 warps"]),
         ("fixed", 216064, 0, ["232448 bytes of shared memory", "1 block or 1 of 64 warps"]),
+        ("bare", 50000, 0, ["50000 bytes of shared memory", "4 blocks or 4 of 64 warps"]),
         ("fixed", 216065, 2, ["a block has 0 to 232448 bytes of shared memory on 9.0, not 232449"]),
         ("fixed", 10**12, 2, ["not 1000000016384"]),
     ],
@@ -382,6 +384,7 @@ def test_dynamic_shared_memory_counts_whether_or_not_it_is_accessed(
     assert ran.returncode == code, ran.stderr
     text = " ".join((ran.stdout or ran.stderr).split())
     assert [word for word in words if word not in text] == []
+    assert "TMA" not in text
 
 
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:

@@ -182,6 +182,8 @@ def test_numba_follows_strides_and_offsets(array: Any, sectors: int) -> None:
         ("float (&a)[4], float b[3][4], float (*c)[32], void (*d)(int, float)", "a b c d"),
         ("int n = most(1, 2), float k = 3, dim3 g = {1, 2, 3}", "n k g"),
         ("__align__(8) P p, [[maybe_unused]] int n, int m [[maybe_unused]], int q __attribute__((unused))", "p n m q"),
+        ("float *x\n#ifdef DEBUG\n, int *log // of threads\n#endif\n", "x log"),
+        ("float *x\n#ifdef LONG\n, long n\n#else\n, int n\n#endif\n", ""),
         ("float *x, const float* __restrict__", ""),
         ("float *x, const View<int>", ""),
         ("float *x, unsigned int", ""),
