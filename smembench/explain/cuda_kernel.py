@@ -9,9 +9,11 @@ from smembench.explain.costs import Costs
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.parse import Module, alone, parse
 from smembench.explain.ptx.program import PtxKernel
-from smembench.launches.cuda_file import Named, compiled_kernel, parameter_names
+from smembench.launches.cuda_file import Named, compiled_kernel
+from smembench.launches.cuda_parameters import check_data, parameter_names
 from smembench.launches.ptx_entry import entry_named
 from smembench.launches.raw_kernel import RawKernel, compiled_source
+from smembench.model.errors import UsageError
 from smembench.toolchains.machine_code import MachineCode
 from smembench.toolchains.machine_code import parse as parse_code
 from smembench.toolchains.nvrtc import Compiled, from_ptx
@@ -37,11 +39,15 @@ def explain_raw(kernel: RawKernel, call: Call, *, capability: str) -> Costs:
 
 def _explained(compiled: Compiled, named: Named, call: Call, capability: str) -> Costs:
     name, path, source = named
-    module = parse(compiled.ptx)
+    try:
+        module = parse(compiled.ptx)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
     kernel = module.kernels[entry_named(module.kernels, compiled.names.get(name, name), path)]
     file = _file(module, kernel, path)
     if file != path and source:  # it stands in a file that this one includes
         source = file.read_text(errors="replace") if file.is_file() else source
+    check_data(source, name, call.arguments)
     if names := parameter_names(source, name, len(kernel.parameters)):
         kernel.name_parameters(names)
     return explain_ptx(

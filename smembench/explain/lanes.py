@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from smembench.explain.banks import ideal_wavefronts, is_broadcast, wavefronts
 from smembench.explain.costs import SharedAccess
 from smembench.explain.cure import Cure, cure_of
+from smembench.explain.occupancy import MOST_SHARED_BYTES
 from smembench.explain.rearranged import asked_of
 from smembench.explain.requests import AccessSite, Request
 from smembench.explain.trace import SharedArray
@@ -16,6 +17,8 @@ from smembench.explain.warp import WIDTHS
 from smembench.launches.expression import evaluated, parsed
 from smembench.model.errors import UsageError
 from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
+
+_TOO_FAR = f"is beyond the {MOST_SHARED_BYTES} bytes of shared memory that a block can have"
 
 Offsets = Callable[[int], int | None] | Sequence[int | None]
 """The offset of each lane, in elements; None for an inactive lane."""
@@ -65,7 +68,7 @@ def lanes(
         row: elements per row of the tile, for the cure; None where they are to be tried.
 
     Raises:
-        UsageError: for bytes per lane that no instruction has, and offsets that are negative or not aligned.
+        UsageError: for bytes per lane that no instruction has, and offsets that are negative, not aligned or too large.
     """
     width = itemsize * vector
     if width not in WIDTHS or vector < 1:
@@ -76,7 +79,7 @@ def lanes(
         raise UsageError("layout: give offsets of a load or a store, a function of the lane")
     requests = [_request(kind, offsets, itemsize, vector) for kind, offsets in given.items()]
     end = max(address + width for request in requests for address in request.addresses if address is not None)
-    array = SharedArray("tile", _shape(end // itemsize, row, vector), itemsize, 0)
+    array = SharedArray("tile", _shape(end // itemsize, row, vector, itemsize), itemsize, 0)
     asked = asked_of(requests)
     free = asked.wavefronts().sum() == asked.ideal.sum()
     return Lanes(
@@ -100,11 +103,13 @@ def offsets_of(text: str, option: str) -> list[int]:
         raise UsageError(f"{option} {text!r}: {error}") from None
 
 
-def _shape(elements: int, row: int | None, vector: int) -> tuple[int, ...]:
+def _shape(elements: int, row: int | None, vector: int, itemsize: int) -> tuple[int, ...]:
     if row is None:
         return (elements,)
     if row < 1 or row % vector:
         raise UsageError(f"row {row}: give whole vectors of {vector} elements")
+    if row * itemsize > MOST_SHARED_BYTES:
+        raise UsageError(f"row {row}: {_TOO_FAR}; give a shorter one")
     return -(-elements // row), row
 
 
@@ -121,6 +126,8 @@ def _request(kind: str, offsets: Offsets, itemsize: int, vector: int) -> Request
         if at is not None and (at < 0 or at % vector):
             why = "is negative" if at < 0 else f"is not aligned: give multiples of the vector's {vector} elements"
             raise UsageError(f"{kind}: the offset of lane {lane}, {at}, {why}")
+        if at is not None and (at + vector) * itemsize > MOST_SHARED_BYTES:
+            raise UsageError(f"{kind}: the offset of lane {lane}, {at}, {_TOO_FAR}; give smaller offsets")
         addresses.append(None if at is None else at * itemsize)
     if all(address is None for address in addresses):
         raise UsageError(f"{kind}: no lane is active; give an offset for one at least")

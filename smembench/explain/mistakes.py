@@ -1,4 +1,4 @@
-"""Mistakes that a trace shows: indices outside arrays, races, divergent barriers, reads of what nothing wrote.
+"""Mistakes that a trace shows, such as indices outside arrays, races, divergent barriers, reads of what nothing wrote.
 
 The threads of a block are ordered by barriers alone, those of a warp by ``syncwarp`` as well. Two accesses to one word
 of shared memory by different threads race if nothing orders them and one of them is a store. Atomics do not race with
@@ -36,7 +36,7 @@ _VERBS = ("loads", "stores", "adds to")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
-    """A mistake: the line of the source, its kind (outside, race, barrier or unwritten), and a sentence."""
+    """A mistake: the line of the source, its kind (outside, misaligned, race, barrier or unwritten), and a sentence."""
 
     line: int
     kind: str

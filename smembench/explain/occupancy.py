@@ -49,13 +49,16 @@ _LIMITS = {
 CAPABILITIES = tuple(_LIMITS)
 """Compute capabilities whose limits are known."""
 
+MOST_SHARED_BYTES = max(limits.shared_per_block for limits in _LIMITS.values())
+"""Shared memory that a block can have on some GPU."""
+
 ANY_GPU = Limits(
     free_bytes=2**62,
     max_threads=MAX_THREADS,
     max_block=(1024, 1024),
     max_grid=(2**31 - 1, 2**16 - 1),
     max_shared_bytes=STATIC_SHARED_BYTES,
-    max_dynamic_bytes=max(limits.shared_per_block for limits in _LIMITS.values()),
+    max_dynamic_bytes=MOST_SHARED_BYTES,
 )
 """Limits that no GPU exceeds, memory aside."""
 

@@ -206,7 +206,9 @@ def _loaded(path: Path, dtype: str | None) -> ArrayArgument:
     """
     try:
         data = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+        if not isinstance(data, np.ndarray):  # of several arrays
+            raise ValueError(f"{path}: is a {type(data).__name__}")
+    except (OSError, ValueError, EOFError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "is no array in NumPy's format"
         raise UsageError(f"--arg {path}: {reason}") from None
     if dtype is not None:

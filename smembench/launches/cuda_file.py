@@ -8,9 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from smembench.launches.cuda_parameters import own_name
 from smembench.launches.ptx_entry import listed, unknown_kernel
 from smembench.model.errors import UsageError
-from smembench.toolchains.nvcc import compile_file
+from smembench.toolchains.nvcc import compile_file, text_of
 from smembench.toolchains.nvrtc import Compiled
 from smembench.toolchains.source_lines import without_lines_of_assembler
 
@@ -40,8 +41,8 @@ def compiled_kernel(target: str, capability: str, options: Sequence[str] = ()) -
     text, _, name = target.partition(":")
     path = Path(text)
     try:
-        source = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        source = text_of(path)
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is no text"
         raise UsageError(f"{path}: {why}; give kernel.cu:name or kernel.ptx:name") from None
     if path.suffix != ".cu":
@@ -68,25 +69,10 @@ _KERNEL = re.compile(rf"__global__\s+{_ATTRIBUTES}void\s+{_ATTRIBUTES}(\w+)\s*\(
 
 def _check_declared(path: Path, source: str, name: str) -> None:
     """Raise UsageError for a name that the source does not have, before a compiler is asked for it."""
-    if not name or not (re.search(rf"\b{re.escape(_own(name))}\b", source) or '#include "' in source):
+    if not name or not (re.search(rf"\b{re.escape(own_name(name))}\b", source) or '#include "' in source):
         raise unknown_kernel(path, name, declared(source))
 
 
 def declared(source: str) -> list[str]:
     """The names of the kernels in CUDA C++, as far as they are written out."""
     return [*dict.fromkeys(_KERNEL.findall(source))]
-
-
-def _own(name: str) -> str:
-    """A name without its template's arguments and its namespace."""
-    return name.partition("<")[0].rpartition("::")[2]
-
-
-def parameter_names(source: str, name: str, count: int) -> list[str]:
-    """The parameters of a kernel as the source calls them; none where its declaration has another number of them."""
-    declaration = re.search(rf"\b{re.escape(_own(name))}\s*\(([^()]*)\)\s*\{{", source) if source else None
-    if declaration is None:
-        return []
-    words = [re.sub(r"\[[^\]]*\]", "", parameter).replace("&", " ").split() for parameter in declaration[1].split(",")]
-    names = [parts[-1].lstrip("*") for parts in words if parts]
-    return names if len(names) == count == len(set(names)) else []

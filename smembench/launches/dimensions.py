@@ -26,7 +26,7 @@ def dimensions(text: str, name: str) -> Dimensions:
         UsageError: for anything else.
     """
     sides = re.split("[xX×]", text)
-    if not all(re.fullmatch(r"\d{1,10}", side, re.ASCII) for side in sides) or len(sides) > 3:
+    if not all(re.fullmatch(r"\d{1,100}", side, re.ASCII) for side in sides) or len(sides) > 3:
         raise UsageError(f"{name} {text!r}: write 1 to 3 dimensions, such as 128, 32x8 or 8x8x4")
     return tuple(map(int, sides))
 

@@ -12,7 +12,8 @@ import numpy as np
 from smembench.kernels.program import MAP_BYTES
 from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
-from smembench.launches.cuda_file import Named, parameter_names
+from smembench.launches.cuda_file import Named
+from smembench.launches.cuda_parameters import check_data, parameter_names
 from smembench.launches.dimensions import PORTABLE_CLUSTER
 from smembench.launches.launch import Launch
 from smembench.launches.parameters import is_structure, scalar_bytes, structure_bytes, untyped
@@ -61,6 +62,7 @@ def of_source(compiled: Compiled, named: Named, arguments: Sequence[Argument], c
     code = compiled.code or from_ptx(compiled.ptx, capability)
     loaded = ObjectCode.from_ptx(compiled.ptx.encode()) if code is None else _cubin(code)
     parameters = known[entry]
+    check_data(named.source, named.name, arguments)
     names = parameter_names(named.source, named.name, len(parameters)) or [parameter.name for parameter in parameters]
     called = [parameter._replace(name=name) for parameter, name in zip(parameters, names, strict=True)]
     return _Code(loaded, entry, called, [*enumerate(arguments)], names)

@@ -67,4 +67,7 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
     try:
         return int(argument).to_bytes(parameter.bytes, "little", signed=argument < 0)
     except OverflowError:
-        raise UsageError(f"{parameter.name}: {argument} does not fit in {parameter.bytes} bytes") from None
+        limits = f"{-(2 ** (8 * parameter.bytes - 1))} to {2 ** (8 * parameter.bytes) - 1}"
+        raise UsageError(
+            f"{parameter.name}: {argument} does not fit in {parameter.bytes} bytes; give {limits}"
+        ) from None

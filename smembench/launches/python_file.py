@@ -93,7 +93,9 @@ def _kernels(name: str, value: Any, module: ModuleType) -> Sequence[str]:
 
 def _imported(path: Path) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; give path.py:name, path.cu:name or path.ptx:name")
+        file = Path(str(path).partition(":")[0])
+        why = f"{file}: is of a kind that is not read" if file.is_file() else f"{path}: no such file"
+        raise UsageError(f"{why}; give path.py:name, path.cu:name or path.ptx:name")
     spec = spec_from_file_location(f"explained_{path.stem}", path)  # a name of its own: it may be called random.py
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: is no Python file; give path.py:name, path.cu:name or path.ptx:name")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import subprocess
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -15,6 +17,24 @@ from smembench.toolchains.nvrtc import Compiled, compile_source
 
 _POINTER = "smembench_kernel"
 """A variable that points to the kernel: this instantiates a template, and PTX has the kernel's name beside it."""
+
+
+def text_of(path: Path) -> str:
+    """The text of a source file; what is no UTF-8, as in comments of old files, is replaced.
+
+    Raises:
+        OSError: for a file that cannot be read.
+        ValueError: for one that is no text.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        # Python itself finds no lines in such a file.
+        linecache.cache[str(path)] = len(text), None, StringIO(text).readlines(), str(path)
+    if "\0" in text:
+        raise ValueError(f"{path}: is no text")
+    return text
 
 
 def compile_file(path: Path, name: str, capability: str, options: Sequence[str] = ()) -> Compiled:
@@ -43,7 +63,7 @@ def _compiled(path: Path, name: str, capability: str, options: Sequence[str]) ->
             compiled = _by_nvcc(Path(folder), path, name, capability, options)
         if compiled is not None:
             return compiled
-    return compile_source(path.read_text(), path, capability, [name], options)
+    return compile_source(text_of(path), path, capability, [name], options)
 
 
 def _by_nvcc(folder: Path, path: Path, name: str, capability: str, options: Sequence[str]) -> Compiled | None:

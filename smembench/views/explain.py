@@ -29,6 +29,9 @@ _SITE: dict[str, Callable[[Access], str]] = {
     "array": lambda access: access.site.array,
 }
 
+_LONGEST = 400
+"""Characters that are shown of a line of the source."""
+
 
 def print_explanation(
     console: Console, explained: Costs, sections: Sequence[Section], cures: Sequence[str] = (), following: str = ""
@@ -81,7 +84,7 @@ def explanation(explained: Costs) -> list[Section]:
         table(
             f"{explained.title} · {explained.threads} threads{shared}",
             dict.fromkeys(sorted(sources, key=lambda place: place[0])),
-            {"line": lambda place: str(place[0]), "source": lambda place: place[1]},
+            {"line": lambda place: str(place[0]), "source": lambda place: _cut(place[1])},
             words=("line", "source"),
         )
     ]
@@ -125,6 +128,10 @@ def explanation(explained: Costs) -> list[Section]:
     return [*before, replace(last, sentence=" ".join(filter(None, (last.sentence, *sentences(explained)))))]
 
 
+def _cut(source: str) -> str:
+    return source if len(source) <= _LONGEST else f"{source[:_LONGEST]} …"
+
+
 def conflict(access: SharedAccess) -> str:
     """``none``, ``broadcast`` or ``32-way``."""
     if access.broadcast:
@@ -136,7 +143,7 @@ def sentences(explained: Costs) -> list[str]:
     """The meaning of the tables in sentences, shared memory first."""
     texts = [*_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
-    if explained.shared_bytes and not any(site.space in ("shared", "distributed") for site in sites):
+    if explained.tiles and not any(site.space in ("shared", "distributed") for site in sites):
         texts.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
     if atomics := explained.shared_atomics:
         texts.append(f"Atomics on {' and '.join(atomics)} are not counted: no rule tells their wavefronts.")

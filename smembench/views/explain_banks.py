@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from rich.text import Text
 
@@ -31,6 +31,7 @@ def picture(explained: Costs) -> list[Text]:
         return []
     if worst.degree == 1:
         of = " of loads and stores" if explained.shared_atomics else ""
+        of += " among the accesses that were followed" if explained.trace.unfollowed else ""
         return [Text(f"No bank conflicts{of}: no wavefront needs two different words of one bank.")]
     (array,) = (array for array in explained.trace.shared if array.name == worst.site.array)
     return conflict_picture(array, worst, explained.pad)
@@ -58,8 +59,8 @@ def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list
         row, column = divmod((address - first) // unit, columns)
         bank = bank_of(address)
         marks.setdefault(row, {})[column] = str(bank) if len(banks[bank]) > 1 else "o"
-    rows = range(-(-(array.base + array.bytes - first) // (unit * columns)))
-    margin = len(str(rows[-1])) + 1
+    end = max(-(-(array.base + array.bytes - first) // (unit * columns)), max(marks) + 1)  # of rows
+    margin = len(str(end - 1)) + 1
     shown, cell = _layout(columns, marks, _SCREEN - margin - bool(border))
     if not shown:
         return drawing
@@ -72,12 +73,12 @@ def conflict_picture(array: SharedArray, access: SharedAccess, pad: int) -> list
         "|: padding" if border in shown else "",
     ]
     drawing.append(Text(", ".join(filter(None, legend))))
-    for empty, group in groupby(rows, lambda row: row not in marks):
-        alike = list(group)
-        if empty and len(alike) > 1:
-            drawing.append(Text(f"{'…':>{margin - 1}} {len(alike)} rows without accesses", style="dim"))
-        else:
-            drawing += [_row(f"{row:>{margin - 1}} ", marks.get(row, {}), shown, cell, border) for row in alike]
+    for before, row in pairwise([min(0, *marks) - 1, *sorted(marks), end]):
+        empty = range(before + 1, row)
+        if len(empty) > 1:
+            drawing.append(Text(f"{'…':>{margin - 1}} {len(empty)} rows without accesses", style="dim"))
+        drawn = [at for at in (*empty[: len(empty) == 1], row) if at < end]
+        drawing += [_row(f"{at:>{margin - 1}} ", marks.get(at, {}), shown, cell, border) for at in drawn]
     return drawing
 
 

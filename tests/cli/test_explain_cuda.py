@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from conftest import Program
-from smembench import UsageError, conflicts
+from smembench import UsageError, conflicts, explain_function
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -77,7 +77,16 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
         ("{path}:scale", ["--grid", "1", "--block", "1", "-D", "PAD=0"], "takes (x, a, n), not 0 arguments"),
         ("{path}:transpose<float,PAD>", ["--grid", "1", "--block", "1"], 'identifier "PAD" is undefined'),
         ("{path}:scale", ["--grid", "1", "--block", "2000"], "block 2000: has 2000 along x"),
+        ("{path}:scale", ["--grid", "9999999999999", "--block", "1"], "has 9999999999999 along x; a GPU takes at most"),
+        (
+            "{path}:scale",
+            [*SCALED[:-3], "99999999999", "-DPAD=0"],
+            "in 4 bytes; give -2147483648 to 4294967295",
+        ),
         ("missing.cu:scale", ["--grid", "1", "--block", "1"], "missing.cu: No such file"),
+        ("{path}.cubin:scale", ["--grid", "1", "--block", "1"], "mine.cu.cubin: is of a kind that is not read; give "),
+        ("{path}.ptx:scale", ["--grid", "1", "--block", "1"], "mine.cu.ptx: this is no PTX: it has no .version and"),
+        ("{path}.cu:scale", ["--grid", "1", "--block", "1"], "mine.cu.cu: is no text; give kernel.cu:name or kernel"),
         ("{path}:scale", ["--grid", "1", "--block", "1", "--measure"], "--measure: goes with the package's kernels"),
         ("{path}:scale", [*SCALED, "--best-pad"], "--best-pad: scale in mine.cu: has no loads or stores of shared"),
     ],
@@ -85,6 +94,8 @@ def test_ptx_is_explained_as_its_source(program: Program, source: Path, tmp_path
 def test_mistakes_of_the_command_are_one_line(
     program: Program, source: Path, target: str, arguments: list[str], words: str
 ) -> None:
+    for suffix, content in ((".cubin", b"\x7fELF\0"), (".ptx", b"no PTX"), (".cu", b"\x7fELF\0")):
+        Path(f"{source}{suffix}").write_bytes(content)
     ran = program("explain", target.format(path=source), *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
@@ -122,6 +133,40 @@ __global__ void stepped(float *out) { out[threadIdx.x] = steps(threadIdx.x); }
     refused = program("explain", f"{path}:stepped", *launch)
     assert refused.returncode == 2
     assert "stepped, line 13: the call" in refused.stderr
+
+
+POINTERS = """struct Part { float *out; int n; float value; };
+__global__ void set(float *out, Part part) {
+    if (threadIdx.x < part.n) part.out[threadIdx.x] = part.value;
+    out[threadIdx.x + part.n] = 1;
+}
+struct Both { float *of[2]; };
+__global__ void chosen(float *out, Both both) {
+    out[threadIdx.x] = 1;
+    both.of[threadIdx.x % 2][threadIdx.x] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "elements", "lines", "mistakes"),
+    [("set", 72, {3: "part"}, []), ("set", 71, {3: "part"}, [4]), ("chosen", 64, {9: "both"}, [])],
+)
+@pytest.mark.parametrize("address", [0, 0x7F0000000230])
+def test_pointers_in_a_structure_are_not_followed(
+    tmp_path: Path, kernel: str, elements: int, lines: dict[int, str], mistakes: list[int], address: int
+) -> None:
+    """Whatever their value, for there is no array at it; what a structure's numbers lead to is."""
+    (tmp_path / "pointers.cu").write_text(POINTERS)
+    part = np.array([(address, 8, 1.5)], [("out", "u8"), ("n", "i4"), ("value", "f4")]).view(np.uint8)
+    both = np.full(2, address, "u8").view(np.uint8)
+    arguments = (f"float32[{elements}]", part if kernel == "set" else both)
+    launch: dict[str, Any] = {"grid": 1, "block": 64, "args": arguments}
+    result = explain_function(f"{tmp_path}/pointers.cu:{kernel}", **launch)
+    followed = {item.line: item.source for item in result.trace.unfollowed}
+    assert followed == {line: f"a pointer in the structure {name}" for line, name in lines.items()}
+    assert [item.line for item in result.trace.mistakes] == mistakes
+    assert {access.site.array for access in result.memory} == {"out"}
 
 
 def test_a_cluster_is_given_or_the_kernels_own(program: Program, tmp_path: Path) -> None:
@@ -278,6 +323,68 @@ def test_a_kernel_in_a_file_that_is_included_has_its_lines(program: Program, tmp
         result = json.loads(ran.stdout)
         assert (result["source_file"], result["global"][0]["line"]) == (str(tmp_path / "kernels.cuh"), 4)
         assert result["global"][0]["array"] == "x"
+
+
+def test_a_name_needs_no_space_before_it_and_a_comment_may_follow(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "tight.cu"
+    path.write_text("__global__ void fill(float*x, float *y /* unused */) { x[threadIdx.x] = 1; }")
+    ran = program("explain", f"{path}:fill", "--grid", 1, "--block", 32, *arrays("float32[32]", "float32[1]"), "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["global"][0]["array"] == "x"
+
+
+@pytest.mark.parametrize("path", [None, "/nowhere"])
+def test_comments_of_any_encoding_and_long_lines(program: Program, tmp_path: Path, path: str | None) -> None:
+    """By nvcc, if it is there, and by NVRTC."""
+    text = f"// längst\n__global__ void fill(float *x) {{\n x[threadIdx.x] = 0{'+1.f' * 9000}; // größer\n}}\n"
+    (tmp_path / "old.cu").write_text(text, encoding="latin-1")
+    variables = {} if path is None else {"PATH": path}
+    ran = program("explain", f"{tmp_path}/old.cu:fill", "--grid", 1, "--block", 32, *arrays("float32[32]"), **variables)
+    assert ran.returncode == 0, ran.stderr
+    assert "3     x[threadIdx.x] = 0+1.f" in ran.stdout
+    assert 50 < ran.stdout.count("+1.f") < 100
+
+
+DYNAMIC = """extern __shared__ float dyn[];
+__global__ void pairs(float *x) {
+    for (int i = threadIdx.x; i < 128; i += 32) dyn[i] = i;
+    __syncthreads();
+    x[threadIdx.x] = dyn[2 * threadIdx.x];
+}
+__global__ void fixed(float *x) {
+    __shared__ float tile[4096];
+    tile[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    x[threadIdx.x] = tile[31 - threadIdx.x];
+}
+__global__ void bare(float *x) { x[threadIdx.x] = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shared_bytes", "code", "words"),
+    [
+        ("pairs", 0, 1, ["has 0 bytes; give its dynamic part by --shared-bytes", "number: bank of words in conflict"]),
+        ("pairs", 256, 1, ["stores 4 bytes at byte 256 of shared memory, which has 256 bytes"]),
+        ("pairs", 512, 0, ["512 bytes of shared memory", "32 blocks"]),
+        ("fixed", 0, 0, ["16384 bytes of shared memory", "13 blocks or 13 of 64 warps"]),
+        ("fixed", 50000, 0, ["66384 bytes of shared memory", "3 blocks or 3 of 64 warps"]),
+        ("fixed", 216064, 0, ["232448 bytes of shared memory", "1 block or 1 of 64 warps"]),
+        ("bare", 50000, 0, ["50000 bytes of shared memory", "4 blocks or 4 of 64 warps"]),
+        ("fixed", 216065, 2, ["a block has 0 to 232448 bytes of shared memory on 9.0, not 232449"]),
+        ("fixed", 10**12, 2, ["not 1000000016384"]),
+    ],
+)
+def test_dynamic_shared_memory_counts_whether_or_not_it_is_accessed(
+    program: Program, tmp_path: Path, kernel: str, shared_bytes: int, code: int, words: list[str]
+) -> None:
+    (tmp_path / "dynamic.cu").write_text(DYNAMIC)
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]"), "--shared-bytes", shared_bytes]
+    ran = program("explain", f"{tmp_path}/dynamic.cu:{kernel}", *launch)
+    assert ran.returncode == code, ran.stderr
+    text = " ".join((ran.stdout or ran.stderr).split())
+    assert [word for word in words if word not in text] == []
+    assert "TMA" not in text
 
 
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from smembench import UsageError, explain_function
 from smembench.launches.arguments import from_python, in_order_and_named
 from smembench.launches.array_argument import ArrayArgument
+from smembench.launches.cuda_parameters import check_data, parameter_names
 
 COPY = """
 extern "C" __global__ void copy(float *out, const float *in, int pitch) {
@@ -169,3 +170,84 @@ def test_numba_follows_strides_and_offsets(array: Any, sectors: int) -> None:
 
     result = explain_function(first, grid=1, block=32, args=("float32[32]", array))
     assert result.sectors("load") == sectors
+
+
+@pytest.mark.parametrize(
+    ("parameters", "names"),
+    [
+        ("float*x, const float*const*y, float *&z", "x y z"),
+        ("float* in, // input data, by rows\n float* out /* out (n) */, int n /*count*/", "in out n"),
+        ("View<float, 4> v, Foo<(1 > 2)>::type w, std::size_t n, unsigned long long m", "v w n m"),
+        ("const float* __restrict__ a, float *__restrict b, const __grid_constant__ CUtensorMap c", "a b c"),
+        ("float (&a)[4], float b[3][4], float (*c)[32], void (*d)(int, float)", "a b c d"),
+        ("int n = most(1, 2), float k = 3, dim3 g = {1, 2, 3}", "n k g"),
+        ("__align__(8) P p, [[maybe_unused]] int n, int m [[maybe_unused]], int q __attribute__((unused))", "p n m q"),
+        ("float *x\n#ifdef DEBUG\n, int *log // of threads\n#endif\n", "x log"),
+        ("float *x\n#ifdef LONG\n, long n\n#else\n, int n\n#endif\n", ""),
+        ("float *x, const float* __restrict__", ""),
+        ("float *x, const View<int>", ""),
+        ("float *x, unsigned int", ""),
+        ("float *x, std::size_t", ""),
+        ("float *x, int x", ""),
+    ],
+)
+def test_parameters_are_called_as_in_the_source_or_not_at_all(parameters: str, names: str) -> None:
+    source = f'// scale(double *other) {{\nconst char *page = "http://here"; __global__ void scale({parameters})\n{{ }}'
+    assert parameter_names(source, "scale<float>", len(names.split()) or 2) == names.split()
+
+
+@pytest.mark.parametrize(
+    ("declared", "dtype", "expected"),
+    [
+        ("const int*i", "int64", "int32"),
+        ("const int *__restrict__ i", "bool", "int32"),
+        ("unsigned* i", "float32", "uint32"),
+        ("unsigned long long *i", "int32", "uint64"),
+        ("float *i", "int32", "float32"),
+        ("float *i", "complex64", "float32"),
+        ("double *i", "complex64", "float64"),
+        ("__half *i", "float32", "float16"),
+        ("uint16_t *i", "float16", "uint16"),
+        ("int *i", "uint32", ""),
+        ("int *i", ">i4", ""),
+        ("long *i", "int64", ""),
+        ("__nv_bfloat16 *i", "uint16", ""),
+        ("float2 *i", "complex64", ""),
+        ("const unsigned char *i", "int64", ""),
+        ("void *i", "float64", ""),
+        ("float **i", "int64", ""),
+        ("Part i", "int64", ""),
+    ],
+)
+def test_data_is_of_the_type_that_a_pointer_points_to(declared: str, dtype: str, expected: str) -> None:
+    source = f"__global__ void gather({declared}, float *out) {{ }}"
+    # An array without data has no bits that might be read as another type.
+    given = [from_python(np.zeros(4, dtype)), from_python("float64[4]")]
+    if not expected:
+        check_data(source, "gather", given)
+        return
+    with pytest.raises(UsageError, match=f"^i: points to {expected}, but its data is {dtype}; convert it"):
+        check_data(source, "gather", given)
+
+
+def test_data_of_another_type_is_refused_and_its_bits_are_taken_by_request(file: str, tmp_path: Path) -> None:
+    launch: dict[str, Any] = {"grid": 1, "block": 32}
+    np.save(tmp_path / "index.npy", np.arange(16))
+    with pytest.raises(UsageError, match="index: points to int32, but its data is int64"):
+        explain_function(f"{file}:gather", args=("float32[64]", str(tmp_path / "index.npy")), **launch)
+    result = explain_function(f"{file}:gather", args=("float32[64]", f"int32 {tmp_path / 'index.npy'}"), **launch)
+    assert result.sectors("load") == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"number", b"\x93NUMPY\x01\x00"])
+def test_a_file_that_is_no_array_is_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "wrong.npy").write_bytes(content)
+    with pytest.raises(UsageError, match=r"wrong\.npy: is no array in NumPy's format"):
+        from_python(str(tmp_path / "wrong.npy"))
+
+
+def test_a_file_of_several_arrays_is_none(tmp_path: Path) -> None:
+    np.savez(tmp_path / "several.npz", np.zeros(3))
+    (tmp_path / "several.npz").rename(tmp_path / "several.npy")
+    with pytest.raises(UsageError, match=r"several\.npy: is no array in NumPy's format"):
+        from_python(str(tmp_path / "several.npy"))

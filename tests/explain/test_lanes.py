@@ -63,6 +63,10 @@ def test_inactive_lanes_and_lists() -> None:
     assert layout(store=lambda lane: 0).wavefronts == 1
 
 
+def test_the_last_bytes_of_shared_memory_are_taken() -> None:
+    assert layout([232448 // 16 * 4 - 4, 0], vector=4).wavefronts == 1
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -73,6 +77,9 @@ def test_inactive_lanes_and_lists() -> None:
         (lambda: layout(lambda lane: lane / 2), "load: the offset of lane 0 is 0.0; give whole elements"),  # type: ignore[arg-type,return-value]
         (lambda: layout(lambda lane: None), "load: no lane is active"),
         (lambda: layout(range(33)), "load: has 33 offsets; a warp has 32 lanes"),
+        (lambda: layout(lambda lane: lane << 40), "lane 1, 1099511627776, is beyond the 232448 bytes of shared memory"),
+        (lambda: layout([232448 // 16 * 4], vector=4), "load: the offset of lane 0, 58112, is beyond the 232448 bytes"),
+        (lambda: layout(lambda lane: 32 * lane, row=10**11), "row 100000000000: is beyond the 232448 bytes"),
         (lambda: layout(lambda lane: lane * 4, vector=4, row=30), "row 30: give whole vectors of 4 elements"),
     ],
 )

@@ -94,6 +94,15 @@ def test_rows_without_accesses_are_one_line() -> None:
     assert sum(int(row[1]) if "rows" in row else 1 for row in rows) == 132
 
 
+@pytest.mark.parametrize(("elements", "base"), [(0, 0), (40, 0), (10**9, 0), (64, 128)])
+def test_words_outside_of_their_array_are_drawn_too(elements: int, base: int) -> None:
+    """As of a dynamic array without bytes; however many rows are empty, they take a line."""
+    array = SharedArray("dyn", (elements,), 4, base)
+    lines = [line.plain for line in conflict_picture(array, access("load", tuple(range(0, 256, 8)), 4), 0)]
+    assert marks(lines) == dict.fromkeys(range(0, 32, 2), 2)
+    assert len(lines) < 8
+
+
 @given(
     lanes=st.lists(st.none() | st.integers(0, 255), min_size=1, max_size=32).filter(any),
     width=st.sampled_from([2, 4, 8, 16]),

@@ -89,6 +89,8 @@ def explain_ptx(
             sizes[parameter.name] = argument.element_bytes
         else:
             parameters[parameter.name] = scalar_bytes(parameter, argument)
+    of_block = kernel.dynamic_begin + shared_bytes
+    resident_blocks(code[0], prod(block), of_block)  # refuses what no trace could hold in memory
     x, y, z = (*grid, 1, 1)[:3]
     width, height, depth = (*block, 1, 1)[:3]
     capability, machine_code = code
@@ -100,7 +102,7 @@ def explain_ptx(
         traced,
         f"{title} · grid {as_text(grid)}{of_cluster} · block {as_text(block)}",
         sizes=sizes,
-        shared_bytes=max((array.base + array.bytes for array in traced.shared), default=shared_bytes),
+        shared_bytes=of_block,
         launched=(prod(grid), prod(block)),
         code=(capability, machine_code),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Mistake
 from smembench.explain.ptx.content import Content, GlobalArray, combined, element
+from smembench.explain.ptx.needed import MEMORY
 from smembench.explain.ptx.operations import OPAQUE
-from smembench.explain.ptx.program import PtxKernel, Variable
+from smembench.explain.ptx.origins import ANYWHERE, origins
+from smembench.explain.ptx.program import Instruction, PtxKernel, Variable
 from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
-from smembench.explain.requests import NOWHERE, Integers
+from smembench.explain.requests import NOWHERE, AccessSite, Integers
+from smembench.launches.ptx_entry import TYPES
 
 SPACING = 2**40
 """Bytes between arrays: more than any has, and a multiple of every alignment."""
@@ -24,6 +28,8 @@ _WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
 """Size of the workspace in which the blocks of a cooperative launch wait for each other."""
+_HALF = 2**31
+_VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 Mask = NDArray[np.bool_]
 
@@ -63,8 +69,10 @@ class Memory:
         self._parameters = Content(np.frombuffer(bytes(content), np.uint8))
         self._named = {self._places[name]: name for name in parameters}
         self.pointers = {name for name, value in parameters.items() if _points(value)}
-        dynamic = [var.begin for var in kernel.variables.values() if var.space == "shared" and not var.bytes]
-        self.shared_bytes = max([kernel.shared_bytes, *dynamic]) + dynamic_bytes
+        self.shared_bytes = kernel.dynamic_begin + dynamic_bytes
+        self._lacks_dynamic = not dynamic_bytes and any(
+            variable.space == "shared" and not variable.bytes for variable in kernel.variables.values()
+        )
         self.has_data = any(array.data is not None for array in self.arrays)
         self.has_results = any(array.result for array in self.arrays)
         self._global = {
@@ -242,6 +250,24 @@ class Memory:
             views.append((content, inside, at[inside][:, None] + np.arange(width)))
         return views
 
+    @cached_property
+    def _from_structures(self) -> Mapping[int, str]:
+        """The structure that an instruction's address may come from, by the instruction's ``id``."""
+        names = [item.name for item in self.kernel.parameters if item.bytes != np.dtype(TYPES[item.type]).itemsize]
+        if not names:
+            return {}
+        places = origins(self.kernel, names, MEMORY)
+        of_each = ((key, [name for name in names if name in reached]) for key, reached in places.items())
+        return {key: (own or names)[0] for key, own in of_each if own or ANYWHERE in places[key]}
+
+    def by_unknown_pointer(self, given: Instruction, addresses: Integers) -> tuple[str, Mask]:
+        """A structure with a pointer, whose value no array has, and the threads whose access follows it."""
+        name = self._from_structures.get(id(given), "")
+        if not name:
+            return name, np.zeros(addresses.shape, np.bool_)
+        numbers = _number(addresses)
+        return name, (addresses != NOWHERE) & ((numbers < 0) | (numbers >= len(self.arrays)))
+
     def _extent(self, space: str, number: int) -> tuple[str, int, int]:
         """Name, first byte and size of shared memory, or of the array with a number."""
         if space == "shared":
@@ -273,13 +299,28 @@ class Memory:
             return None
         thread = int(np.argmax(beyond))
         at = int(addresses[thread]) - begin
-        verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
+        if space == "shared" and at >= _HALF:  # its addresses have 32 bits
+            at -= 2 * _HALF
         known = space == "global" and 0 <= number < len(self.arrays)
         shape = self.arrays[int(number)].shape if known else ()
         what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"
         if shape and width * prod(shape) == size:
             what = f"{name}[{element(shape, at // width)}], and {name} has {'x'.join(map(str, shape))} elements"
-        return Mistake(line, "outside", f"thread {thread} {verb} {what}")
+        if space == "shared" and self._lacks_dynamic:
+            what += "; give its dynamic part by --shared-bytes"
+        return Mistake(line, "outside", f"thread {thread} {_VERBS[kind]} {what}")
+
+    def misaligned(self, site: AccessSite, addresses: Integers) -> Mistake:
+        """The mistake of the first thread that makes an access; its address is no multiple of the access's bytes."""
+        thread = int(np.argmax(addresses != NOWHERE))
+        address = int(addresses[thread])
+        _, begin, _ = self._extent(site.space, int(_number(address, site.space)))
+        where = "its allocation" if site.space in ("global", "constant") else "shared memory"
+        text = (
+            f"thread {thread} {_VERBS[site.kind]} {site.width} bytes of {site.array} at byte {address - begin} of "
+            f"{where}, which is misaligned: the address must be a multiple of {site.width}"
+        )
+        return Mistake(site.line, "misaligned", text)
 
 
 def _points(parameter: bytes) -> bool:

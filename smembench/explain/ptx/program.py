@@ -126,6 +126,12 @@ class PtxKernel:
     blocks_are_clusters: bool = False
     shapes: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
 
+    @property
+    def dynamic_begin(self) -> int:
+        """The byte of shared memory at which the dynamic part begins, behind the static variables."""
+        dynamic = [var.begin for var in self.variables.values() if var.space == "shared" and not var.bytes]
+        return max([self.shared_bytes, *dynamic])
+
     def type_of(self, register: str) -> str | None:
         """The PTX type of a register; None for what is no register."""
         kind = self.registers.get(register)

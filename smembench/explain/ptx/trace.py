@@ -131,7 +131,7 @@ def trace(
         mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in looked_at))
     unfollowed: set[Unfollowed] = set().union(*(one.traced.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
-        mistakes = {mistake for mistake in mistakes if mistake.kind in ("outside", "race")}
+        mistakes = {mistake for mistake in mistakes if mistake.kind in ("outside", "misaligned", "race")}
     first = {(mistake.line, mistake.kind): mistake for mistake in sorted(mistakes, reverse=True)}
     return Trace(
         tuple(accesses),
@@ -157,12 +157,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
     for (site, times), records in sites.items():
-        rows = _by_record([record.addresses for record in records])
-        if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
-            first = rows[np.argmax(below.any(1))]
-            if mistake := machine.memory.outside(site.line, site.space, site.kind, first, site.width):
-                traced.mistakes.add(mistake)
-            rows = np.where(below, NOWHERE, rows)
+        rows = _possible(site, records, machine, traced)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
         alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
@@ -199,6 +194,27 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         [at_site for at_site in kept if _is_stored(at_site.site.array, kept)],
         set(_merged(sites)),
     )
+
+
+def _possible(site: AccessSite, records: Sequence[Record], machine: Machine, traced: Traced) -> Integers:
+    """The addresses of a site by record and thread, without those that no GPU accesses, which are noted."""
+    rows, memory = _by_record([record.addresses for record in records]), machine.memory
+    if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
+        if mistake := memory.outside(site.line, site.space, site.kind, rows[np.argmax(below.any(1))], site.width):
+            traced.mistakes.add(mistake)
+        rows = np.where(below, NOWHERE, rows)
+    if site.space == "global":
+        name, lost = memory.by_unknown_pointer(records[0].instruction, rows)
+        if lost.any():
+            source, remedy = f"a pointer in the structure {name}", "; give the array as a parameter of its own"
+            traced.unfollowed.add(Unfollowed(site.line, "an address", source, remedy))
+            rows = np.where(lost, NOWHERE, rows)
+    if site.space not in UNSERVED and site.way != "bulk":
+        odd = (rows & (site.width - 1) != 0) & (rows != NOWHERE)
+        if odd.any():
+            traced.mistakes.add(memory.misaligned(site, np.where(odd, rows, NOWHERE)[np.argmax(odd.any(1))]))
+            rows = np.where(odd, NOWHERE, rows)
+    return rows
 
 
 def _by_record(arrays: Sequence[Integers]) -> Integers:

@@ -179,6 +179,24 @@ extern "C" __global__ void divided(float *out, int by) {
 extern "C" __global__ void binned(int *out) {
     atomicAdd(&out[threadIdx.x % 7], 1);
 }
+extern "C" __global__ void loads_pairs(float *out, const float *in, int begin) {
+    float2 pair = reinterpret_cast<const float2 *>(in + begin)[threadIdx.x];
+    out[threadIdx.x] = pair.x + pair.y;
+}
+extern "C" __global__ void stores_fours(float *out, const float *in, int begin) {
+    reinterpret_cast<float4 *>(out)[threadIdx.x] = make_float4(in[0], 1, 2, 3);
+    if (threadIdx.x > 5) *reinterpret_cast<float4 *>(out + threadIdx.x * 4 + begin) = make_float4(in[0], 1, 2, 3);
+}
+extern "C" __global__ void loads_shared_pairs(float *out, const float *in, int begin) {
+    __shared__ alignas(16) float first[4], some[260];
+    for (int i = threadIdx.x; i < 260; i += 64) some[i] = first[i % 4] = in[i];
+    __syncthreads();
+    float2 pair = reinterpret_cast<float2 *>(some + begin)[threadIdx.x];
+    out[threadIdx.x] = pair.x + pair.y + first[0];
+}
+extern "C" __global__ void adds_in_words(char *out, const float *in, int begin) {
+    atomicAdd(reinterpret_cast<int *>(out + begin) + threadIdx.x, 1);
+}
 extern "C" __global__ void summed(float *out, const float *in, float factor, double more) {
     *out = *in * factor + more;
 }
@@ -278,6 +296,12 @@ def test_an_index_far_outside_of_shared_memory_is_named(module: Module) -> None:
     assert [mistake.kind for mistake in result.trace.mistakes] == ["outside", "unwritten"]
 
 
+def test_an_index_below_shared_memory_is_negative(module: Module) -> None:
+    result = run(module, "far", [ArrayArgument((64,), np.dtype("float32")), -2])
+    (first, *_) = [mistake.text for mistake in result.trace.mistakes if mistake.kind == "outside"]
+    assert first == "thread 0 stores 4 bytes at byte -8 of shared memory, which has 256 bytes"
+
+
 def test_an_asynchronous_copy_loads_from_global_memory_and_stores_to_shared(module: Module) -> None:
     result = run(
         module, "copied", [ArrayArgument((64,), np.dtype("float32")), ArrayArgument((256,), np.dtype("float32"))]
@@ -320,6 +344,34 @@ def test_races_in_global_memory(module: Module, kernel: str, arguments: tuple[An
     mistakes = explain_ptx(module.kernels[kernel], call, title=kernel, filename="mistakes.cu").trace.mistakes
     assert [item.kind for item in mistakes] == ["race"] * bool(words)
     assert all(words in item.text for item in mistakes)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "begin", "words"),
+    [
+        ("loads_pairs", 1, "thread 0 loads 8 bytes of loads_pairs_param_1 at byte 4 of its allocation"),
+        ("loads_pairs", 2, ""),
+        ("stores_fours", 6, "thread 6 stores 16 bytes of stores_fours_param_0 at byte 120 of its allocation"),
+        ("stores_fours", 8, ""),
+        ("loads_shared_pairs", 3, "thread 0 loads 8 bytes of some at byte"),
+        ("loads_shared_pairs", 4, ""),
+        ("adds_in_words", 2, "thread 0 updates 4 bytes of adds_in_words_param_0 at byte 2 of its allocation"),
+    ],
+)
+def test_misaligned_addresses_are_named(module: Module, kernel: str, begin: int, words: str) -> None:
+    floats = ArrayArgument((320,), np.dtype("float32"))
+    result = run(module, kernel, [floats, floats, begin])
+    mistakes = [item.text for item in result.trace.mistakes if item.kind != "race"]
+    assert len(mistakes) == bool(words)
+    assert all(text.startswith(words) and "misaligned: the address must be a multiple of" in text for text in mistakes)
+
+
+def test_an_array_that_begins_inside_its_allocation_may_be_misaligned(module: Module) -> None:
+    out = ArrayArgument((64,), np.dtype("float32"))
+    for offset, kinds in ((4, ["misaligned"]), (8, [])):
+        given = ArrayArgument((128,), np.dtype("float32"), offset=offset)
+        mistakes = run(module, "loads_pairs", [out, given, 0]).trace.mistakes
+        assert [item.kind for item in mistakes] == kinds
 
 
 def test_what_is_not_traced_is_refused_by_name(module: Module) -> None:
