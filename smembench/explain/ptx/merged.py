@@ -10,7 +10,7 @@ between two barriers are merged wherever they lie side by side.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +67,11 @@ def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
             across[of] = wide
         else:
             unmatched.add((of[1], of[2]))
-    return Merging(widths, tuple(sorted(unmatched)), across, frozenset(_guarded(code, lined)), sunk(kernel, lined))
+    # An instruction for several lines has the line before it, which is another in machine code: widths alone tell.
+    written = _widths((asked[number], code[number].bytes) for number in asked)
+    made = _widths((of, width) for of, counts in compiled.items() for width in counts)
+    others = [key for key in unmatched if not made.get(key, set()) <= written[key]]
+    return Merging(widths, tuple(sorted(others)), across, frozenset(_guarded(code, lined)), sunk(kernel, lined))
 
 
 def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[int]:
@@ -168,6 +172,14 @@ def _across(plain: set[int], compiled: Counter[int]) -> int | None:
 def _is_remote(given: Instruction) -> bool:
     """True if it may reach another block's shared memory, for which machine code has generic addresses."""
     return "shared::cluster" in given.parts
+
+
+def _widths(accesses: Iterable[tuple[_Of, int]]) -> dict[tuple[str, str], set[int]]:
+    """The widths of accesses by their space and kind."""
+    widths: dict[tuple[str, str], set[int]] = {}
+    for (_, space, kind), width in accesses:
+        widths.setdefault((space, kind), set()).add(width)
+    return widths
 
 
 def _of(given: Instruction) -> _Of:

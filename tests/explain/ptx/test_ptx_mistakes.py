@@ -197,6 +197,19 @@ extern "C" __global__ void loads_shared_pairs(float *out, const float *in, int b
 extern "C" __global__ void adds_in_words(char *out, const float *in, int begin) {
     atomicAdd(reinterpret_cast<int *>(out + begin) + threadIdx.x, 1);
 }
+extern "C" __global__ void either(float *out, const float *in, int n) {
+    __shared__ float some[64];
+    float total = 0;
+    for (int t = 0; t < n; t += 64) {
+        if (threadIdx.x + t < n)
+            some[threadIdx.x] = in[threadIdx.x + t];
+        else
+            some[threadIdx.x] = 0;
+        __syncthreads();
+        for (int i = 0; i < 64; i++) total += some[i];
+    }
+    out[threadIdx.x] = total;
+}
 extern "C" __global__ void summed(float *out, const float *in, float factor, double more) {
     *out = *in * factor + more;
 }
@@ -284,6 +297,14 @@ def test_what_only_a_run_knows_is_not_followed(
     assert unfollowed == (what, "a value that only a run of the kernel has")
     assert sum(access.requests for access in result.memory) == followed
     assert "Every global access is fully coalesced." not in sentences(result)
+
+
+def test_one_store_for_two_branches_has_the_line_of_the_first(module: Module) -> None:
+    """The compiler gives it no line."""
+    result = run(module, "either", [FLOATS, FLOATS, 100])
+    first = 1 + SOURCE[: SOURCE.index("some[threadIdx.x] = in[threadIdx.x + t];")].count("\n")
+    assert {mistake.kind: mistake.line for mistake in result.trace.mistakes} == {"race": first}
+    assert {access.site.line for access in result.shared if access.site.kind == "store"} == {first}
 
 
 def test_atomics_are_counted_whatever_part_of_the_array_they_update(module: Module) -> None:
