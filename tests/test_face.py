@@ -159,6 +159,7 @@ def test_a_kernel_is_explained_without_a_gpu() -> None:
         ({"n": -1}, "--n -1: is not a whole number"),
         ({"n": 64.5}, "--n 64.5: is not a whole number"),
         ({"block": (8, "x")}, "write whole numbers as dimensions"),
+        ({"block": ()}, "write whole numbers as dimensions"),
         ({"block": "32x8,16x16"}, "2 cases: give one"),
         ({"dtype": "float32,float64"}, "2 cases: give one"),
     ],

@@ -38,9 +38,12 @@ def sides(value: int | Sequence[int]) -> Dimensions:
         UsageError: for anything else.
     """
     try:
-        return (index(value),) if isinstance(value, SupportsIndex) else tuple(map(index, value))
+        given = (index(value),) if isinstance(value, SupportsIndex) else tuple(map(index, value))
     except TypeError:
-        raise UsageError(f"{value!r}: write whole numbers as dimensions, such as 128 or (32, 8)") from None
+        given = ()
+    if not given:
+        raise UsageError(f"{value!r}: write whole numbers as dimensions, such as 128 or (32, 8)")
+    return given
 
 
 def as_text(dimensions: Dimensions) -> str:

@@ -23,7 +23,8 @@ from smembench.toolchains.numba import TOOLCHAIN
 _SECONDS = 20
 _MOST_STEPS = 20_000
 """Instructions of a block: ten times as many as any solution runs."""
-_KINDS = {"outside": "out of bounds", "race": "race", "barrier": "divergent barrier", "unwritten": "nothing to load"}
+_KINDS = {"outside": "out of bounds", "barrier": "divergent barrier", "unwritten": "nothing to load"}
+"""Kinds of mistakes by other names than their own."""
 _POISON = np.uint32(0x7FC0DEAD)
 """A NaN that no arithmetic gives."""
 
@@ -71,7 +72,7 @@ def _graded(exercise: Exercise, kernel: Any) -> Grade:
     costs = ran[0][0]
     faults = [
         *([Fault(0, wrong)] if wrong else []),
-        *(Fault(mistake.line, f"{_KINDS[mistake.kind]}: {mistake.text}") for mistake in mistakes),
+        *(Fault(mistake.line, f"{_KINDS.get(mistake.kind, mistake.kind)}: {mistake.text}") for mistake in mistakes),
         *(Fault(left_out.line, f"not graded: {left_out.text}") for left_out in sorted(unknown)),
         *(fault for demand, limit in exercise.demands.items() for fault in demand.faults(costs, limit)),
     ]
