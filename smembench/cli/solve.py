@@ -77,10 +77,10 @@ def _grade(exercise: Exercise, path: Path, target: Opened) -> None:
         SmembenchError: if it is not solved.
     """
     from smembench.studies.solve import progress
-    from smembench.studies.solve.grade import graded
+    from smembench.studies.solve.grade import graded, graded_apart
     from smembench.views import solve as views
 
-    grade = graded(exercise, path)
+    grade = graded_apart(exercise, path)
     record = views.grade_record(exercise.name, path, grade)
     if not grade.solved:
         target.show_lines(views.fault_lines(path, grade), **record)

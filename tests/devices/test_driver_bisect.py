@@ -233,13 +233,15 @@ def test_what_cannot_be_searched_is_refused(
     for good, bad, reason in (
         ("HEAD", "HEAD~1", "is none of the commits before HEAD~1 along first parents"),
         ("side", "HEAD", "is none of the commits before HEAD along first parents; it came in with a merge"),
-        ("nothing", "HEAD", "git rev-parse:"),
+        ("nothing", "HEAD", "--good nothing: is no commit of "),
+        ("HEAD", "nothing", "--bad nothing: is no commit of "),
+        ("HEAD", "HEAD~0", "--good HEAD and --bad HEAD~0: are the same commit"),
     ):
         with pytest.raises(UsageError, match=reason):
             Repository.around(git.top / "work.toml").commits(good, bad)
     command = ("smembench", "bisect", git.top / "work.toml", "-o", tmp_path / "runs")
     for options, code, reason in (
-        (("--good", "HEAD"), 2, "--good HEAD: is none of the commits"),
+        (("--good", "HEAD"), 2, "--good HEAD and --bad HEAD: are the same commit"),
         (("--good", "HEAD~1", "--case", "*other*"), 2, "--case '*other*': none of the 1 cases"),
         (("--good", "HEAD~2", "--bad", "HEAD~1"), 1, "the bad commit cannot be measured: "),
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from smembench.model.errors import SmembenchError
 from smembench.studies.solve import grade as grading
 from smembench.studies.solve.exercise import Exercise
 from smembench.studies.solve.exercises import EXERCISES
-from smembench.studies.solve.grade import Grade, graded
+from smembench.studies.solve.grade import Grade, graded, graded_apart
 
 pytest.importorskip("cuda.bindings.nvjitlink")
 
@@ -240,7 +239,6 @@ BROKEN = [
     ("def f(:\n", "cannot be imported: SyntaxError: invalid syntax (reduction.py, line 1)"),
     ("x = 1\n1 / 0\n", "reduction.py, line 2: cannot be imported: ZeroDivisionError"),
     ("raise SystemExit(3)\n", "reduction.py, line 1: cannot be imported: SystemExit: 3"),
-    ("while True:\n    pass\n", "cannot be imported: TimeoutError: did not end within 1 s"),
     ("", "has no function 'sum_blocks'; it has none"),
     ([("def sum_blocks", "def sum_up")], "has no function 'sum_blocks'; it has sum_up"),
     ([("(out, inp)", "(out, inp, n)")], "takes (out, inp, n); it is launched with 2 arrays"),
@@ -253,11 +251,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("content", "words"), BROKEN)
-def test_a_broken_file_gets_one_line(
-    content: str | Edits, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if "TimeoutError" in words:
-        monkeypatch.setattr(grading, "_SECONDS", 1)
+def test_a_broken_file_gets_one_line(content: str | Edits, words: str, tmp_path: Path) -> None:
     text = content if isinstance(content, str) else edited(EXERCISES["reduction"].solution.read_text(), content)
     with pytest.raises(SmembenchError) as raised:
         grade_of("reduction", tmp_path, text)
@@ -268,4 +262,31 @@ def test_a_broken_file_gets_one_line(
     expected = f"{before}{part if part.isdecimal() else line_of(text, part)}{after}" if part else words
     assert expected in line
     assert line.startswith(str(tmp_path / "reduction.py"))
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("import os\nos._exit(0)\n", "the process that graded it exited with 0"),
+        ("import os\nos.kill(os.getpid(), 11)\n", "the process that graded it was killed by SIGSEGV"),
+        ("while True:\n    try: import time; time.sleep(9)\n    except BaseException: 0\n", "did not end within 2 s"),
+        ("1 / 0\n", "line 1: cannot be imported: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_file_that_ends_its_process_or_never_ends_gets_one_line(
+    content: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "within" in words:
+        monkeypatch.setattr(grading, "_SECONDS", 2)
+    path = tmp_path / "reduction.py"
+    path.write_text(content)
+    with pytest.raises(SmembenchError, match=words):
+        graded_apart(EXERCISES["reduction"], path)
+
+
+def test_a_grade_from_a_process_of_its_own_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "padding.py"
+    path.write_text(f"print('mine')\n{EXERCISES['padding'].file.read_text()}")
+    apart = graded_apart(EXERCISES["padding"], path)
+    assert capsys.readouterr().err == "mine\n"
+    assert apart == graded(EXERCISES["padding"], path)

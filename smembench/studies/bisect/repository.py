@@ -42,9 +42,9 @@ class Repository:
         Raises:
             UsageError: for what is no commit, and a good one that is none of them.
         """
-        first, last = (
-            self._git("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") for rev in (good, bad)
-        )
+        first, last = self._commit("--good", good), self._commit("--bad", bad)
+        if first == last:
+            raise UsageError(f"--good {good} and --bad {bad}: are the same commit; give an earlier one as the good one")
         chain = self._git("rev-list", "--first-parent", "--reverse", last).split()
         if first not in chain[:-1]:
             base = self._git("merge-base", first, last)
@@ -52,6 +52,14 @@ class Repository:
             way_out = "; it came in with a merge" if base == first else way_out
             raise UsageError(f"--good {good}: is none of the commits before {bad} along first parents{way_out}")
         return chain[chain.index(first) :]
+
+    def _commit(self, option: str, revision: str) -> str:
+        try:
+            return self._git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        except UsageError:
+            raise UsageError(
+                f"{option} {revision}: is no commit of {self.top}; give a tag, a branch or a hash"
+            ) from None
 
     def subject(self, commit: str) -> str:
         """The first line of a commit's message."""

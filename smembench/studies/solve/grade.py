@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
+from subprocess import TimeoutExpired
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from smembench.explain.costs import Costs
 from smembench.explain.ptx.content import element
 from smembench.explain.ptx.numba_launch import NumbaPtx
 from smembench.launches.python_file import kernel_in
+from smembench.model.child import captured, child_command
 from smembench.model.errors import SmembenchError, UsageError
+from smembench.model.text import ended
 from smembench.studies.solve.exercise import Array, Exercise, Fault, Launch
+from smembench.studies.solve.exercises import EXERCISES
 from smembench.toolchains.numba import TOOLCHAIN
 
 _SECONDS = 20
@@ -50,16 +54,34 @@ def graded(exercise: Exercise, path: Path) -> Grade:
         SmembenchError: for a file that cannot be imported or compiled or does not end, and without a compiler.
     """
     try:
-        with _at_most(_SECONDS):
-            return _graded(exercise, kernel_in(f"{path}:{exercise.kernel}"))
+        return _graded(exercise, kernel_in(f"{path}:{exercise.kernel}"))
     except UsageError as error:
         reason = str(error)
         if missing := TOOLCHAIN.unavailable():
             how = missing if TOOLCHAIN.install in missing else f"{TOOLCHAIN.install} ({missing})"
             raise SmembenchError(f"grading needs NVIDIA's compiler libraries: {how}") from None
         raise SmembenchError(reason if reason.startswith(str(path)) else f"{path}: {reason}") from None
-    except TimeoutError as error:
-        raise SmembenchError(f"{path}: {error}") from None
+
+
+def graded_apart(exercise: Exercise, path: Path) -> Grade:
+    """The same from a process of its own, which the file may end, or never end.
+
+    Raises:
+        SmembenchError: as ``graded``, and for a file that does.
+    """
+    try:
+        grading = captured(child_command("smembench.studies.solve.grade", exercise.name, path), timeout=_SECONDS)
+    except TimeoutExpired:
+        raise SmembenchError(f"{path}: did not end within {_SECONDS:g} s") from None
+    print(grading.stderr, end="", file=sys.stderr)
+    try:
+        outcome = json.loads(grading.stdout)
+    except ValueError:
+        raise SmembenchError(f"{path}: the process that graded it {ended(grading.returncode)}") from None
+    if "error" in outcome:
+        raise SmembenchError(outcome["error"])
+    faults = tuple((Fault(*fault), source) for fault, source in outcome["faults"])
+    return Grade(outcome["right"], faults, outcome["figures"])
 
 
 def _graded(exercise: Exercise, kernel: Any) -> Grade:
@@ -112,17 +134,16 @@ def _wrong(name: str, out: Array, launch: Launch) -> str:
     )
 
 
-@contextmanager
-def _at_most(seconds: int) -> Iterator[None]:
-    """Stop what takes longer, in the main thread."""
+def main() -> None:
+    """The process that grades a file, whose own prints are on stderr."""
+    name, path = sys.argv[1:]
+    with redirect_stdout(sys.stderr):
+        try:
+            outcome: dict[str, Any] = asdict(graded(EXERCISES[name], Path(path)))
+        except SmembenchError as error:
+            outcome = {"error": str(error)}
+    print(json.dumps(outcome))
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"did not end within {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+if __name__ == "__main__":
+    main()
