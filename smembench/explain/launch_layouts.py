@@ -119,7 +119,10 @@ def _rows(area: Area, row: int | None) -> list[Tile]:
         return tiles
     if len(tiles[0].array.shape) > 1:
         raise UsageError(f"--row {row}: {array.name} has rows of its own, of {tiles[0].columns} elements; leave it out")
-    tile = rows_of(array, itemsize_of(array, asked, known), row)
+    itemsize = itemsize_of(array, asked, known)
+    if row * itemsize > array.bytes:
+        raise UsageError(f"--row {row}: {array.name} has {array.bytes // itemsize} elements; give fewer")
+    tile = rows_of(array, itemsize, row)
     if row % (vector := vector_of(tile, asked)):
         raise UsageError(f"--row {row}: rows of {array.name} are whole vectors of {vector} elements")
     return [tile]

@@ -198,9 +198,13 @@ def test_vectors_stay_whole() -> None:
     assert result.pad.layout.pad % 4 == 0
 
 
-def test_rows_that_split_vectors_are_refused() -> None:
-    with pytest.raises(UsageError, match="--row 33: rows of shared0 are whole vectors of 4 elements"):
-        layouts_of(explain(case_of(cuda_kernel("matmul", "vectorized"), 128, 128, 16)), row=33)
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [(33, "rows of shared0 are whole vectors of 4 elements"), (10**16, r"shared0 has \d+ elements; give fewer")],
+)
+def test_rows_that_split_vectors_or_are_longer_than_the_array_are_refused(row: int, reason: str) -> None:
+    with pytest.raises(UsageError, match=f"--row {row}: {reason}"):
+        layouts_of(explain(case_of(cuda_kernel("matmul", "vectorized"), 128, 128, 16)), row=row)
 
 
 def test_where_neither_helps_it_says_why() -> None:
