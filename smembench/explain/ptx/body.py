@@ -116,8 +116,6 @@ class Body:
         if match is None:
             return
         file, line, column, *caller = (int(number or 0) for number in match.groups())
-        if not line and not caller[1]:  # one instruction of several lines, such as two branches' stores
-            return
         self._place = self._called_from = Place(file, line)
         if caller[1]:
             at = caller[0], caller[1], caller[2]

@@ -67,7 +67,7 @@ def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
             across[of] = wide
         else:
             unmatched.add((of[1], of[2]))
-    # An instruction for several lines has the line before it, which is another in machine code: widths alone tell.
+    # An instruction for several lines has one of them here, and maybe another in machine code: widths alone tell.
     written = _widths((asked[number], code[number].bytes) for number in asked)
     made = _widths((of, width) for of, counts in compiled.items() for width in counts)
     others = [key for key in unmatched if not made.get(key, set()) <= written[key]]

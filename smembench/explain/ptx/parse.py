@@ -119,7 +119,20 @@ def _kernel(
         kernel.variables[variable.name] = variable._replace(begin=begin)
     for instruction in kernel.code:
         _describe(kernel, instruction)
+    _locate_stores(kernel.code)
     return kernel
+
+
+def _locate_stores(code: Sequence[Instruction]) -> None:
+    """Give a store of no line, which several branches share, the line where its value is loaded or computed."""
+    writers: dict[str, Instruction] = {}
+    for instruction in (instruction for instruction in code if instruction.place.line):
+        for name in instruction.targets:
+            if name not in writers or instruction.root != "mov":
+                writers[name] = instruction
+    for store in (instruction for instruction in code if instruction.root == "st" and not instruction.place.line):
+        if origin := next((writers[name] for name in store.sources if name in writers), None):
+            store.place, store.called_from = origin.place, origin.called_from
 
 
 _NO_TARGET = {

@@ -299,7 +299,7 @@ def test_what_only_a_run_knows_is_not_followed(
     assert "Every global access is fully coalesced." not in sentences(result)
 
 
-def test_one_store_for_two_branches_has_the_line_of_the_first(module: Module) -> None:
+def test_one_store_for_two_branches_has_the_line_where_its_value_is_loaded(module: Module) -> None:
     """The compiler gives it no line."""
     result = run(module, "either", [FLOATS, FLOATS, 100])
     first = 1 + SOURCE[: SOURCE.index("some[threadIdx.x] = in[threadIdx.x + t];")].count("\n")
