@@ -30,6 +30,7 @@ from smembench.run.axes import unknown
 from smembench.run.fields import (
     BLayouts,
     Blocks,
+    Boolean,
     CacheModes,
     Compilers,
     Devices,
@@ -40,9 +41,8 @@ from smembench.run.fields import (
     Percent,
     Problem,
     Seconds,
-    Truth,
     first_dtype,
-    no_truth,
+    not_boolean,
     shown,
 )
 from smembench.run.launch_sweep import LaunchSweep, in_folder, is_launch
@@ -86,8 +86,8 @@ class Sweep(_Sized):
     b_layout: BLayouts = ()
     compiler: Compilers = Field(default_factory=lambda: (default_compiler(),))
     block: Blocks = ()
-    peers: Truth = False
-    pad: Truth | None = None
+    peers: Boolean = False
+    pad: Boolean | None = None
     pad_width: Ints = (1,)
 
     @model_validator(mode="after")
@@ -142,7 +142,7 @@ class Config(_Strict):
     threshold: Percent | None = Field(default=None, ge=0, allow_inf_nan=False)
     decide: Seconds = Field(default=0.0, ge=0, le=1e5)
     sweep: tuple[AnySweep, ...] = Field(min_length=1)
-    _numbers = field_validator("samples", "rounds", "seed", mode="before")(no_truth)
+    _numbers = field_validator("samples", "rounds", "seed", mode="before")(not_boolean)
 
 
 def from_flags(data: dict[str, Any]) -> Config:

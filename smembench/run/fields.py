@@ -86,7 +86,7 @@ def _devices(text: str, label: str, problem: str) -> tuple[str, ...]:
         raise UsageError(f"{label} {str(error).removeprefix('device ')}") from None
 
 
-def no_truth(value: Any) -> Any:
+def not_boolean(value: Any) -> Any:
     """A number as it is written, but for true and false, which Python takes for 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("give a number, not true or false")
@@ -109,7 +109,7 @@ def _names(allowed: Callable[[str], Sequence[str]], what: str, *, optional: bool
 
 
 Names = tuple[str, ...]
-Truth = Annotated[bool, Strict()]
+Boolean = Annotated[bool, Strict()]
 Problem = Annotated[str, BeforeValidator(_problem), WithJsonSchema({"enum": list(PROBLEMS)})]
 Kernels = Annotated[Names, _values(_kernels, optional=True)]
 Devices = Annotated[Names, _values(_devices)]

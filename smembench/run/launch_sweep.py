@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from smembench.kernels.time.problem import PROBLEM
 from smembench.run.axes import parse_ints
-from smembench.run.fields import EMPTY, CacheModes, Devices, Truth, Written, no_truth
+from smembench.run.fields import EMPTY, Boolean, CacheModes, Devices, Written, not_boolean
 
 SUFFIXES = (".cu", ".ptx", ".cubin", ".py", ".npy")
 """Of files that a sweep names."""
@@ -79,7 +79,7 @@ class LaunchSweep(BaseModel):
     cluster: Text = ""
     arg: Texts = ()
     shared_bytes: Text = "0"
-    cooperative: Truth = False
+    cooperative: Boolean = False
     carveout: int | None = Field(default=None, ge=0, le=100)
     option: Texts = ()
     out: Texts = ()
@@ -91,7 +91,7 @@ class LaunchSweep(BaseModel):
     atol: float | None = Field(default=None, ge=0)
     bytes: Text = ""
     flops: Text = "0"
-    _numbers = field_validator("carveout", "rtol", "atol", mode="before")(no_truth)
+    _numbers = field_validator("carveout", "rtol", "atol", mode="before")(not_boolean)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ from smembench.stats.summary import centre, centre_spread, variance
 
 Floats = npt.NDArray[np.float64]
 
-_small_weights = np.errstate(under="ignore")
-"""Weights of what is most unlikely are 0, also in a process whose NumPy raises for that."""
+_ignoring_underflow = np.errstate(under="ignore")
+"""Weights of what is most unlikely are 0, even in a process whose NumPy raises on underflow."""
 _NOISE = np.exp(np.linspace(math.log(1e-5), math.log(1.0), 150))
 """Grid of relative standard deviations of a round's median: from 0.001 % to 100 %."""
 _UNSEEN = 3.0
@@ -161,7 +161,7 @@ class Noise:
             return self._beyond(sizes)
         return (self._beyond(sizes - least) + self._beyond(sizes + least)) / 2
 
-    @_small_weights
+    @_ignoring_underflow
     def _beyond(self, sizes: Floats) -> Floats:
         """Twice the probability that noise exceeds each size, which may be negative."""
         tails = _erfc(sizes[:, None] / self._deviations / math.sqrt(2))
@@ -173,7 +173,7 @@ def _erfc(values: Floats) -> Floats:
     return np.fromiter(map(math.erfc, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)
 
 
-@_small_weights
+@_ignoring_underflow
 def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
     """Posterior weight of each noise (columns) per case (rows), from its own units and those of the other cases."""
     observed = np.maximum(variances, _NOISE[0] ** 2)
@@ -189,7 +189,7 @@ def _weights(variances: Floats, freedom: Floats, noise: Floats) -> Floats:
     return _share(likelihood * (own.sum(axis=0) - own + anything))
 
 
-@_small_weights
+@_ignoring_underflow
 def _with_own(weights: Floats, owns: Sequence[Own | None], spreads: Floats) -> Floats:
     """Posterior weights of the noise of a case with what its new run's rounds add, on the same grid.
 

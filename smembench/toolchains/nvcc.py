@@ -26,12 +26,14 @@ def text_of(path: Path) -> str:
         OSError: for a file that cannot be read.
         ValueError: for one that is no text.
     """
+    linecache.checkcache(str(path))  # its lines are shown, not those of an earlier content
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         text = path.read_text(encoding="utf-8", errors="replace")
-        # Python itself finds no lines in such a file.
-        linecache.cache[str(path)] = len(text), None, StringIO(text).readlines(), str(path)
+        # As Python enters files that it can decode, so that this one is read again when it changes.
+        size, time = path.stat().st_size, path.stat().st_mtime
+        linecache.cache[str(path)] = size, time, StringIO(text).readlines(), str(path)
     if "\0" in text:
         raise ValueError(f"{path}: is no text")
     return text

@@ -489,3 +489,12 @@ def test_the_roofs_of_a_gpu_by_its_data_sheet(program: Program, source: Path) ->
     result = json.loads(program("explain", f"{source}:transpose<float,32>", *launch, "--cc", "9.0", "--json").stdout)
     assert (result["device"], result["occupancy"]["warps_per_sm"]) == ("NVIDIA GeForce RTX 4090", 64)
     assert [roof["name"] for roof in result["roofs"]] == ["memory", "L1 and shared memory"]
+
+
+def test_lines_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
+    """Of one in another encoding than UTF-8, too, after which it was saved in UTF-8."""
+    path = tmp_path / "mine.cu"
+    for before, value in ((b"// caf\xe9\n", 1), (b"//\n//\n", 22), (b"", 333)):
+        path.write_bytes(before + b"__global__ void k(float *x) { x[threadIdx.x] = %d; }\n" % value)
+        explained = explain_function(f"{path}:k", grid=1, block=32, args=["float32[32]"])
+        assert f"x[threadIdx.x] = {value};" in repr(explained)

@@ -228,5 +228,6 @@ def test_a_store_on_which_data_decide_is_named_and_not_judged(monkeypatch: pytes
 def test_an_explanation_says_what_the_compiler_merged() -> None:
     text = " ".join(sentences(compiled("tiled", "32x32", "float32", 512)))
     assert "Merged by the compiler: 4 loads of 32 bits are one of 128 (shared0, line " in text
+    assert "of other widths" not in text
     text = " ".join(sentences(compiled("constantUniform", "256x1", "float32", 2**17)))
     assert "44 % of the requests of shared stores are by warps without an active lane" in text
