@@ -13,7 +13,7 @@ from smembench.kernels.problems import PROBLEMS
 from smembench.model.case import Block
 
 KERNEL = cuda_kernel("matmul", "splitK")
-LARGE, WIDE, SQUARE, SMALL = SHAPES
+LARGE, WIDE, TALL, SQUARE, SMALL = SHAPES
 
 
 def verify(block: Block, m: int, n: int, k: int, *, blocks: int, launches: int = 1, stride: int | None = None) -> str:
@@ -43,6 +43,7 @@ def test_blocks_share_a_whole_tile_at_every_launch(block: Block) -> None:
         pytest.param(SQUARE, (3, 2), 75, 5, None, "A by 1, B by 1", id="each tile in several blocks"),
         pytest.param(SMALL, (1, 4), 66, 2, 144, "A by 1, B by 4", id="two blocks that have several tiles"),
         pytest.param(WIDE, (0, 4), 60, 1, None, "A by 4, B by 4", id="one block"),
+        pytest.param(TALL, (5, 3), 40, 3, None, "A by 4, B by 1", id="tiles of two slices below each other"),
     ],
 )
 def test_tiles_over_an_edge_are_moved_inwards(

@@ -4,7 +4,7 @@
 2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaStored, wgmmaClustered, or wgmmaOverlapped where
    k is long, by the estimated cycles of their products and copies (tile_choice.py).
 3. Other rows: wgmmaPacked, after copies, then mmaAsync.
-4. In float32: splitK for few tiles of results, else streamK.
+4. In float32: splitK or streamK, in the tile with the fewest estimated cycles (float32_tiles.py).
 
 The numbers are of the 132 multiprocessors of an H100 or H200. Findings: results/reference/notes/few_rows.md.
 """
@@ -15,15 +15,13 @@ from dataclasses import replace
 from functools import cache
 from math import inf
 
-from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul import float32_tiles
 from smembench.kernels.matmul.cuda import (
     few_rows,
     few_rows_clustered,
     mma_async,
     one_row,
-    split_k,
-    stream_k,
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
@@ -40,8 +38,6 @@ WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 """Of a block of theirs."""
 LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
 """For rows that the TMA does not take."""
-TILE, FEW_TILES = 128, 32
-"""Side of a tile of results in float32, and the most tiles for which splitK is faster than streamK."""
 
 
 def _few(case: Case) -> float:
@@ -82,8 +78,7 @@ def choice_of(case: Case) -> tuple[Kernel, Case]:
     if taking:
         kernel = ESTIMATES[min(taking)[1]][0]
     elif case.dtype == "float32":
-        tiles = ceil_div(case.m, TILE) * ceil_div(case.n, TILE)
-        kernel = split_k.KERNEL if tiles <= FEW_TILES else stream_k.KERNEL
+        return float32_tiles.choice_of(case)
     else:
         of_type = [one for one in LAST if one.takes(case.dtype)] or [LAST[-1]]
         kernel = next((one for one in of_type if _takes(one, case)), of_type[-1])
@@ -100,11 +95,11 @@ def _takes(kernel: Kernel, case: Case) -> bool:
 
 
 def build(case: Case) -> Program:
-    """The chosen kernel's program; its variant names the kernel too, since those of two kernels may be alike."""
+    """The chosen kernel's program; its variant names kernel and block too: kept machine code is of one of each."""
     kernel, chosen = choice_of(case)
     program = kernel.build(chosen)
     assert isinstance(program, NumbaKernel)
-    return replace(program, variant=f"{kernel.name} {program.variant}".rstrip())
+    return replace(program, variant=f"{kernel.name} {chosen.block or ''} {program.variant}")
 
 
 def elements(case: Case) -> int:

@@ -35,8 +35,8 @@ from smembench.model.hardware import STATIC_SHARED_BYTES, WARP
 from smembench.model.problem import ITEMSIZE
 
 THREADS = 256  # of a block, whatever its shape
-SHAPES = (Block(16, 16), Block(16, 8), Block(8, 8), Block(8, 4))
-"""Tiles of 128 × 128, 64 × 128, 64 × 64 and 32 × 64, in one, two, four and eight slices."""
+SHAPES = (Block(16, 16), Block(16, 8), Block(8, 16), Block(8, 8), Block(8, 4))
+"""Tiles of 128 × 128, 64 × 128, 128 × 64, 64 × 64 and 32 × 64, in one, two, two, four and eight slices."""
 
 
 def tiling_of(case: Case) -> Tiling:

@@ -230,9 +230,10 @@ def build(case: Case, tiling: Tiling) -> NumbaKernel:
     return replace(program, persistent_blocks=partial(stream_k_blocks, tiles, steps_each, resident))
 
 
+tiling_of = partial(Tiling.of, depth=DEPTH, warps=True)
 KERNEL = kernel_of_tiling(
     "streamK",
-    partial(Tiling.of, depth=DEPTH, warps=True),
+    tiling_of,
     build,
     summary="serpentine with a persistent grid, whose blocks share all steps along k of all tiles evenly",
     needs="8.0",
