@@ -17,9 +17,9 @@ import pandas as pd
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results/reference"
 PAGES = [ROOT / "README.md", REFERENCE / "README.md", *sorted((ROOT / "smembench").glob("**/README.md"))]
-LIMITS, LIMITS_H100 = "20261129T184100Z-limits", "20261123T200119Z-limits"
+LIMITS, LIMITS_H100 = "20261130T183359Z-limits", "20261123T200119Z-limits"
 LIMITS_APART = "20261129T181819Z-limits"
-TENSOR, TENSOR_H100 = "20261129T151207Z-tensor", "20261126T162541Z-tensor"
+TENSOR, TENSOR_H100 = "20261130T184245Z-tensor", "20261126T162541Z-tensor"
 RAGGED, DOCUMENTS = "20261129T122353Z-ragged", "20261129T121757Z-documents"
 IDENTICAL = sorted(path.name for path in (REFERENCE / "slowdown").iterdir())[:8]
 SQUARES = (1023, 1024, 1025, 1153, 1536, 2048, 4095, 4096, 8192)
