@@ -149,7 +149,7 @@ def _failed(error: BaseException) -> int:
         return _say(f"{where}{error.strerror or error}", 2 if error.errno in _OF_THE_CALLER else 1)
     try:
         settings()
-    except UsageError as damaged:  # Numba's own file, without which it cannot be imported
+    except UsageError as damaged:  # settings with which Numba cannot be imported
         return _say(damaged, damaged.exit_code)
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)

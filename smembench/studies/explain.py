@@ -130,8 +130,9 @@ def shape_of(problem: Problem, sizes: Mapping[str, int | None]) -> Shape:
     """
     given = {size: (_size(f"--{size}", value),) for size, value in sizes.items() if value is not None}
     if unknown := [size for size in given if size not in {axis.name for axis in problem.sizes}]:
-        known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes)
-        raise UsageError(f"--{unknown[0]}: {problem.name} has no such size, only {known_sizes}")
+        known_sizes = " and ".join(f"--{axis.name}" for axis in problem.sizes if axis.name in sizes)
+        way_out = f", only {known_sizes}" if known_sizes else "; leave it out"
+        raise UsageError(f"--{unknown[0]}: {problem.name} has no such size{way_out}")
     (shape, *_) = problem.shapes(given)
     return shape
 

@@ -57,13 +57,16 @@ def settings() -> dict[str, str]:
     """The settings in force, by variable.
 
     Raises:
-        UsageError: for a ``.numba_config.yaml`` with which Numba cannot be imported.
+        UsageError: for a ``.numba_config.yaml`` or a number of threads with which Numba cannot be imported.
     """
+    given = _in_file() | os.environ
+    if re.fullmatch(r"-\d+|0+", number := given.get("NUMBA_NUM_THREADS", "").strip()):
+        raise UsageError(f"NUMBA_NUM_THREADS={number}: Numba needs at least one thread; correct it, or unset it")
     threads = str(len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ""
     usual = _USUAL | {"NUMBA_NUM_THREADS": threads}
     return {
         name: value
-        for name, value in sorted((_in_file() | os.environ).items())
+        for name, value in sorted(given.items())
         if _DECIDE.fullmatch(name)
         and not _DECIDE_NOTHING.fullmatch(name)
         and value.strip() not in ("", usual.get(name, "0"))

@@ -102,6 +102,8 @@ def test_sizes_are_those_of_the_problem(program: Program) -> None:
     wrong = program("explain", "tiled", "--nx", "40")
     assert wrong.returncode == 2
     assert "--nx: matmul has no such size, only --n and --m and --k" in wrong.stderr
+    without = program("explain", "h2dPageable", "--n", "100")
+    assert (without.returncode, without.stderr) == (2, "smembench: --n: transfer has no such size; leave it out\n")
 
 
 def test_sub_matrices_are_explained(program: Program) -> None:

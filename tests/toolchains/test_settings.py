@@ -73,6 +73,15 @@ def test_what_is_not_compiled_or_not_optimised_is_not_timed(program: Program, se
     assert line.endswith(f"unset {setting.partition('=')[0]}")
 
 
+@pytest.mark.parametrize("command", [SMALL, ("explain", "tiled", "--n", "64")])
+def test_a_number_of_threads_that_numba_refuses_is_one_line(
+    program: Program, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    ran = program(*command, cwd=tmp_path, NUMBA_NUM_THREADS=0)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "smembench: NUMBA_NUM_THREADS=0: Numba needs at least one thread; correct it, or unset it\n"
+
+
 def test_a_file_that_switches_the_compiler_off_is_refused_and_shown_by_doctor(program: Program, tmp_path: Path) -> None:
     pytest.importorskip("yaml")
     (tmp_path / FILE).write_text("disable_jit: 1\n")
