@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.mistakes import Mistake
-from smembench.explain.ptx.content import Content, GlobalArray, combined, element
+from smembench.explain.ptx.content import Content, GlobalArray, combined
 from smembench.explain.ptx.needed import MEMORY
 from smembench.explain.ptx.operations import OPAQUE
 from smembench.explain.ptx.origins import ANYWHERE, origins
 from smembench.explain.ptx.program import Instruction, PtxKernel, Variable
 from smembench.explain.ptx.windows import GENERIC, WINDOW, Windows
-from smembench.explain.requests import NOWHERE, AccessSite, Integers
+from smembench.explain.requests import NOWHERE, Integers
 from smembench.launches.ptx_entry import TYPES
 
 SPACING = 2**40
@@ -28,8 +26,6 @@ _WINDOWS = {"shared": GENERIC, "local": 1 << 57, "param": 1 << 58}
 _PARAMETER_ALIGNMENT = 64
 WORKSPACE_BYTES = 64
 """Size of the workspace in which the blocks of a cooperative launch wait for each other."""
-_HALF = 2**31
-_VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
 
 Mask = NDArray[np.bool_]
 
@@ -70,7 +66,7 @@ class Memory:
         self._named = {self._places[name]: name for name in parameters}
         self.pointers = {name for name, value in parameters.items() if _points(value)}
         self.shared_bytes = kernel.dynamic_begin + dynamic_bytes
-        self._lacks_dynamic = not dynamic_bytes and any(
+        self.lacks_dynamic = not dynamic_bytes and any(
             variable.space == "shared" and not variable.bytes for variable in kernel.variables.values()
         )
         self.has_data = any(array.data is not None for array in self.arrays)
@@ -99,7 +95,7 @@ class Memory:
 
     def array_at(self, address: int) -> GlobalArray | None:
         """The global array at an address, or that which it misses by less than half of the distance to the next."""
-        number = _number(address)
+        number = number_of(address)
         return self.arrays[number] if 0 <= number < len(self.arrays) else None
 
     def name_at(self, address: int) -> str:
@@ -265,10 +261,10 @@ class Memory:
         name = self._from_structures.get(id(given), "")
         if not name:
             return name, np.zeros(addresses.shape, np.bool_)
-        numbers = _number(addresses)
+        numbers = number_of(addresses)
         return name, (addresses != NOWHERE) & ((numbers < 0) | (numbers >= len(self.arrays)))
 
-    def _extent(self, space: str, number: int) -> tuple[str, int, int]:
+    def extent(self, space: str, number: int) -> tuple[str, int, int]:
         """Name, first byte and size of shared memory, or of the array with a number."""
         if space == "shared":
             return "shared memory", 0, self.shared_bytes
@@ -282,45 +278,8 @@ class Memory:
 
     def holds(self, space: str, begin: int, end: int) -> bool:
         """True if one array, or shared memory, has all bytes from ``begin`` to ``end``."""
-        _, first, size = self._extent(space, int(_number(begin, space)))
+        _, first, size = self.extent(space, int(number_of(begin, space)))
         return bool(first <= begin and end <= first + size)
-
-    def outside(self, line: int, space: str, kind: str, addresses: Integers, width: int) -> Mistake | None:
-        """The mistake of the first thread that accesses what belongs to no array; NOWHERE for inactive ones."""
-        active = addresses != NOWHERE
-        numbers = _number(addresses, space)
-        for number in np.unique(numbers[active]):  # threads of one access may reach different arrays
-            who = active & (numbers == number)
-            name, begin, size = self._extent(space, int(number))
-            beyond = who & ((addresses < begin) | (addresses + width > begin + size))
-            if beyond.any():
-                break
-        else:
-            return None
-        thread = int(np.argmax(beyond))
-        at = int(addresses[thread]) - begin
-        if space == "shared" and at >= _HALF:  # its addresses have 32 bits
-            at -= 2 * _HALF
-        known = space == "global" and 0 <= number < len(self.arrays)
-        shape = self.arrays[int(number)].shape if known else ()
-        what = f"{width} bytes at byte {at} of {name}, which has {size} bytes"
-        if shape and width * prod(shape) == size:
-            what = f"{name}[{element(shape, at // width)}], and {name} has {'x'.join(map(str, shape))} elements"
-        if space == "shared" and self._lacks_dynamic:
-            what += "; give its dynamic part by --shared-bytes"
-        return Mistake(line, "outside", f"thread {thread} {_VERBS[kind]} {what}")
-
-    def misaligned(self, site: AccessSite, addresses: Integers) -> Mistake:
-        """The mistake of the first thread that makes an access; its address is no multiple of the access's bytes."""
-        thread = int(np.argmax(addresses != NOWHERE))
-        address = int(addresses[thread])
-        _, begin, _ = self._extent(site.space, int(_number(address, site.space)))
-        where = "its allocation" if site.space in ("global", "constant") else "shared memory"
-        text = (
-            f"thread {thread} {_VERBS[site.kind]} {site.width} bytes of {site.array} at byte {address - begin} of "
-            f"{where}, which is misaligned: the address must be a multiple of {site.width}"
-        )
-        return Mistake(site.line, "misaligned", text)
 
 
 def _points(parameter: bytes) -> bool:
@@ -338,7 +297,7 @@ def _known(kernel: PtxKernel, variable: Variable) -> NDArray[np.uint8] | None:
     return variable.data if variable.data is None or counts or variable.data.any() else None
 
 
-def _number(address: Any, space: str = "global") -> Any:
+def number_of(address: Any, space: str = "global") -> Any:
     """The number of the array that is nearest to an address; those before an array are misses of it.
 
     Of distributed shared memory it is the rank of the block, and 0 of a block's own.
@@ -351,5 +310,5 @@ def _number(address: Any, space: str = "global") -> Any:
 def _numbers(addresses: Integers, mask: Mask | None) -> list[int]:
     """The numbers of the arrays that threads reach, in order."""
     reached = addresses if mask is None else addresses[mask]
-    first, last = int(_number(reached.min())), int(_number(reached.max()))
-    return [first] if first == last else np.unique(_number(reached)).tolist()
+    first, last = int(number_of(reached.min())), int(number_of(reached.max()))
+    return [first] if first == last else np.unique(number_of(reached)).tolist()

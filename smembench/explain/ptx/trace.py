@@ -17,6 +17,7 @@ from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
+from smembench.explain.ptx.misplaced import misaligned, outside
 from smembench.explain.ptx.program import Instruction, PtxKernel
 from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
@@ -200,7 +201,7 @@ def _possible(site: AccessSite, records: Sequence[Record], machine: Machine, tra
     """The addresses of a site by record and thread, without those that no GPU accesses, which are noted."""
     rows, memory = _by_record([record.addresses for record in records]), machine.memory
     if (below := rows < NOWHERE).any():  # before the begin of shared memory, where no bank is
-        if mistake := memory.outside(site.line, site.space, site.kind, rows[np.argmax(below.any(1))], site.width):
+        if mistake := outside(memory, site.line, site.space, site.kind, rows[np.argmax(below.any(1))], site.width):
             traced.mistakes.add(mistake)
         rows = np.where(below, NOWHERE, rows)
     if site.space == "global":
@@ -212,7 +213,7 @@ def _possible(site: AccessSite, records: Sequence[Record], machine: Machine, tra
     if site.space not in UNSERVED and site.way != "bulk":
         odd = (rows & (site.width - 1) != 0) & (rows != NOWHERE)
         if odd.any():
-            traced.mistakes.add(memory.misaligned(site, np.where(odd, rows, NOWHERE)[np.argmax(odd.any(1))]))
+            traced.mistakes.add(misaligned(memory, site, np.where(odd, rows, NOWHERE)[np.argmax(odd.any(1))]))
             rows = np.where(odd, NOWHERE, rows)
     return rows
 
@@ -268,7 +269,7 @@ def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
             continue
         if not machine.memory.holds(site.space, int(active.min()), int(active.max()) + site.width):
             for row in accesses.addresses.reshape(len(accesses.addresses), -1):
-                if mistake := machine.memory.outside(site.line, site.space, site.kind, row, site.width):
+                if mistake := outside(machine.memory, site.line, site.space, site.kind, row, site.width):
                     mistakes.add(mistake)
     return mistakes
 

@@ -15,6 +15,7 @@ from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import SPACING, Memory
 from smembench.explain.ptx.merged import Merging
+from smembench.explain.ptx.misplaced import outside
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.requests import NOWHERE
 from smembench.model.errors import UsageError
@@ -565,7 +566,7 @@ def test_a_mistake_is_that_of_the_array_which_a_thread_misses() -> None:
     arrays = [GlobalArray(name, (number + 1) * SPACING, 8, None) for number, name in enumerate("ab")]
     memory = Memory(kernel, arrays, 0)
     inside = np.array([SPACING, 2 * SPACING + 4, NOWHERE, SPACING + 4])
-    assert memory.outside(1, "global", "load", inside, 4) is None
+    assert outside(memory, 1, "global", "load", inside, 4) is None
     for at, text in (
         (SPACING + 8, "thread 4 loads 4 bytes at byte 8 of a, which has 8 bytes"),
         (2 * SPACING + 6, "thread 4 loads 4 bytes at byte 6 of b, which has 8 bytes"),
@@ -573,7 +574,7 @@ def test_a_mistake_is_that_of_the_array_which_a_thread_misses() -> None:
         (2 * SPACING - 4, "thread 4 loads 4 bytes at byte -4 of b, which has 8 bytes"),
         (5 * SPACING, f"thread 4 loads 4 bytes at byte {5 * SPACING} of global memory, which has 0 bytes"),
     ):
-        result = memory.outside(1, "global", "load", np.array([*inside, at]), 4)
+        result = outside(memory, 1, "global", "load", np.array([*inside, at]), 4)
         assert result is not None
         assert result.text == text
 
