@@ -106,6 +106,11 @@ def test_any_number_of_blocks_computes_all_tiles(size: Size, blocks: int) -> Non
     verify("streamK", size, blocks=blocks)
 
 
+@pytest.mark.parametrize(("block", "size"), [(Block(16, 8), (70, 142, 40)), (Block(8, 16), (141, 70, 40))])
+def test_tiles_that_are_wider_than_high_or_higher_than_wide(block: Block, size: Size) -> None:
+    verify("streamK", size, block=block, blocks=3)
+
+
 @pytest.mark.parametrize("name", ["vectorized", "unrolled", "serpentine"])
 @pytest.mark.parametrize(("size", "variant"), [((38, 70, 10), "A by 2, B by 2"), ((9, 5, 7), "A by 1, B by 1")])
 def test_vectors_of_float64_are_pairs(name: str, size: Size, variant: str) -> None:
