@@ -138,6 +138,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
 
 TENSOR = ROOT / "results/reference/20261130T184245Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
+CHARTS = ROOT / "results/reference/charts"
 LIMITS = ROOT / "results/reference/20261130T183359Z-limits"
 LIMITS_APART = ROOT / "results/reference/20261129T181819Z-limits"
 IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]
@@ -378,3 +379,20 @@ def test_ci_runs_the_test_command() -> None:
 
 def test_the_number_of_claims_is_that_of_reproduce() -> None:
     assert f"check {sum(map(len, CLAIMS.values()))} published claims" in README.read_text()
+
+
+def test_charts_are_those_of_the_runs_that_they_are_drawn_from(program: Program, tmp_path: Path) -> None:
+    """By their words and figures; how they are drawn is the library's."""
+    notes = (path.read_text(encoding="utf-8") for path in (CHARTS.parent / "notes").glob("*.md"))
+    commands = set(re.findall(r"Drawn by `smembench (report [^`]+)`", " ".join(" ".join([TEXT, *notes]).split())))
+    for command in commands:
+        assert program(*shlex.split(command.replace("--svg charts", f"--svg {tmp_path}")), cwd=ROOT).returncode == 0
+    stored = list(CHARTS.glob("*.svg"))
+    assert stored
+    for chart in stored:
+        assert words(tmp_path / chart.name) == words(chart), f"{chart.name} is to be drawn again"
+
+
+def words(chart: Path) -> list[str]:
+    """The text of a chart."""
+    return re.findall(r"<text[^>]*>([^<]+)", chart.read_text(encoding="utf-8"))
