@@ -42,7 +42,7 @@ def bencher(run: Run) -> str:
         value, width = 1e6 * elapsed_ms, row.interval
         if width is None:
             return {"value": value}
-        return {"value": value, "lower_value": value * (1 - width), "upper_value": value * (1 + width)}
+        return {"value": value, "lower_value": value * max(1 - width, 0.0), "upper_value": value * (1 + width)}
 
     return _text({row.case_id: {"latency": of(row, elapsed_ms)} for row, elapsed_ms in _timed(run)})
 

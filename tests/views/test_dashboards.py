@@ -61,6 +61,9 @@ def test_bencher_has_latency_in_ns_between_its_ends(run: Run) -> None:
     latency = result[1]["latency"]
     assert result[0] == run.rows[0].case_id
     assert (latency["value"], latency["lower_value"], latency["upper_value"]) == pytest.approx((2e6, 1.98e6, 2.02e6))
+    wide = replace(run, rows=[replace(run.rows[0], uncertainty=1.5)])
+    (result,) = exported(wide, "bmf").values()
+    assert (result["latency"]["lower_value"], result["latency"]["upper_value"]) == pytest.approx((0, 5e6))
     bare = replace(run, rows=[replace(run.rows[0], uncertainty=None, precision=None)])
     assert {*next(iter(exported(bare, "bmf").values()))["latency"]} == {"value"}
 
