@@ -201,8 +201,8 @@ class Comparison:
         over = " and ".join(
             f"{100 * effect:g} % on {'a GPU' if kind == 'cuda' else 'the CPU'}" for kind, effect in self.alone.items()
         )
-        count = sum(case.alone for case in self.cases)
-        some = f"{count} of {self.judged} compared cases have " if count < self.judged else ""
+        weighed = [case.alone for case in self.cases if case.p is not None]
+        some = "" if all(weighed) else f"{sum(weighed)} of {len(weighed)} compared cases have "
         usable = "usable " if len(self.base) + len(self.new) > 2 else ""
         return (
             f"{some}one {usable}run on each side, and no others of this config on this device beside them: "
