@@ -8,6 +8,7 @@ from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
 from smembench.model.clauses import fastest, time
 from smembench.model.groups import grouped
+from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import ratio
@@ -73,7 +74,8 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
     apart = {name: text for name, text in _APART.items() if len(set(map(text, beside))) > 1}
     alike = "" if "dtype" in apart or not best else f" {best[0].dtype}"
     alike += "" if "cache" in apart or not best or "cache" not in problem.texts.options else f" · {best[0].cache} cache"
-    left_out = [f"{len(beside) - len(best)} more sizes: --limits"] if len(beside) > len(best) else []
+    hidden = len(beside) - len(best)
+    left_out = [f"{number_of(hidden, 'more line')}: --limits"] if hidden else []
     return table(
         f"{device_names(run)} · {problem.texts.title}{alike}: fastest kernel per size",
         best,
