@@ -115,6 +115,7 @@ def test_ctrl_c_is_a_keyboard_interrupt_with_what_was_finished(interrupted: pyte
     with pytest.raises(KeyboardInterrupt) as unstored:
         smembench.measure(UNCOMPILED)
     assert isinstance(unstored.value, RunInterrupted)
+    assert str(unstored.value) == "interrupted: what was measured is in the result, and not stored"
     assert len(smembench.result(unstored.value.run)) == 2
 
     with pytest.raises(RunInterrupted) as stored:

@@ -26,11 +26,13 @@ def set_(folder: Path = argument("DIR", "A complete run's folder.", default=...)
 
       smembench baseline set results/20260101T020000Z-nightly
     """
+    from smembench.store.load import named
     from smembench.studies.baseline import BASELINE, pin
     from smembench.views.console import say, stderr
 
-    name = pin(folder)
-    say(stderr, f"{folder.resolve().name} is now the baseline of {name} ({folder.resolve().parent / BASELINE})")
+    run = named(folder).resolve()
+    name = pin(run)
+    say(stderr, f"{run.name} is now the baseline of {name} ({run.parent / BASELINE})")
 
 
 @app.command()

@@ -79,7 +79,7 @@ def measure(
     from smembench.views.run import watch
     from smembench.views.table import draw as draw_tables
 
-    with deferred():  # what was measured is written and shown
+    with deferred() as hold:  # what was measured is written and shown
         outcome = run(
             config,
             Storage(output, resume, running.force, anonymous, sys.argv[1:]),
@@ -102,6 +102,8 @@ def measure(
         console = stderr if target.printed else stdout
         if target.printed in ("", "csv"):  # CSV does not have what tables say below their rows
             draw_tables(console, shown)
+        if isinstance(outcome.error, KeyboardInterrupt):
+            hold.take()  # a second Ctrl-C is the same one
     leave(outcome, after(outcome.run.path, console) if after and outcome.run.path and outcome.error is None else 0)
 
 

@@ -100,12 +100,13 @@ def find_fastest(
     target = opened(outputs)
     watching, search = watch(), find()
     watching.note(counts(search))
-    with deferred():  # what was measured is shown and written
+    with deferred() as hold:  # what was measured is shown and written
         try:
             done = tuned(search, sampling.config(), watching, objective=objective)
         except TuneInterrupted as error:
             if error.so_far is not None:
                 target.show(result(error.so_far, error.among))
+            hold.take()  # a second Ctrl-C is the same one
             unwritten = f"; {output} was not written" if output is not None else ""
             raise Interrupted(f"{error}{unwritten}") from None
         table = result(done)

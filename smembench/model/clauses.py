@@ -67,4 +67,5 @@ def conflict_change(before: Result, after: Result) -> str:
     """The predicted conflicts without and with padding, in brackets, which explain its effect; "" if unknown."""
     if None in (before.predicted_load_conflict, after.predicted_load_conflict):
         return ""
-    return f" ({conflicts(before)} become {conflicts(after)})"
+    without, padded = conflicts(before), conflicts(after)
+    return f" ({without} become {padded})" if without != padded else f" ({padded} in both)"

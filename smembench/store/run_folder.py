@@ -80,8 +80,9 @@ class RunFolder:
             UsageError: if there is nothing to resume, another process writes it, or its journal is damaged.
         """
         if not there(path / JOURNAL):
-            if not there(path):
-                raise UsageError(f"--resume {path}: there is no such folder; name a run's")
+            if not path.is_dir():
+                why = "is a file" if there(path) else "there is no such folder"
+                raise UsageError(f"--resume {path}: {why}; name a run's folder")
             if read_description(path).complete:
                 raise UsageError(f"--resume {path}: the run is complete; start a new run instead")
             raise UsageError(f"--resume {path}: holds no {JOURNAL}; name the folder of a run that was cut off")

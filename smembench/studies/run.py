@@ -183,7 +183,8 @@ class _Measuring:
                 self._error = self._cannot_write(error)
         interrupted = None
         if self._interrupted:
-            interrupted = RunInterrupted(f"interrupted: what was measured is kept{self._again}", run)
+            kept = "kept" if self._folder else "in the result, and not stored"
+            interrupted = RunInterrupted(f"interrupted: what was measured is {kept}{self._again}", run)
         return Outcome(run, self._error or interrupted)
 
     def _measure(self) -> None:

@@ -42,7 +42,7 @@ def bencher(run: Run) -> str:
         value, width = 1e6 * elapsed_ms, row.interval
         if width is None:
             return {"value": value}
-        return {"value": value, "lower_value": value * (1 - width), "upper_value": value * (1 + width)}
+        return {"value": value, "lower_value": value * max(1 - width, 0.0), "upper_value": value * (1 + width)}
 
     return _text({row.case_id: {"latency": of(row, elapsed_ms)} for row, elapsed_ms in _timed(run)})
 
@@ -103,7 +103,7 @@ def _state(run: Run, row: Row, elapsed_ms: float) -> dict[str, object]:
     quantiles = {name: getattr(row, f"elapsed_ms_{name}") for name in ("min", "q1", "q3", "max")}
     times = {"mean": mean, "median": elapsed_ms, **{name: value for name, value in quantiles.items() if value}}
     numbers = {
-        names.SAMPLES: len(samples),
+        names.SAMPLES: row.samples,
         **{f"{names.GPU}{name}": value / 1e3 for name, value in times.items()},
         names.NOISE: noise / mean,
         **({names.RATE: 1e3 * row.bytes / mean} if row.bytes else {}),
@@ -138,13 +138,14 @@ def _context(run: Run) -> dict[str, object]:
 
 def _repetitions(run: Run) -> Iterator[dict[str, object]]:
     for family, (row, elapsed_ms) in enumerate(_timed(run)):
-        rounds = list(run.samples.get(row.case_id, {}).values()) or [[elapsed_ms]]
-        for index, samples in enumerate(rounds):
-            time = 1e6 * median(samples)
+        rounds = list(run.samples.get(row.case_id, {}).values())
+        repetitions = [(median(samples), len(samples)) for samples in rounds] or [(elapsed_ms, row.samples)]
+        for index, (elapsed_ms, count) in enumerate(repetitions):
+            time = 1e6 * elapsed_ms
             name = {"name": row.case_id, "family_index": family, "per_family_instance_index": 0}
             kind = {"run_name": row.case_id, "run_type": "iteration"}
-            turn = {"repetitions": len(rounds), "repetition_index": index, "threads": 1}
-            times = {"iterations": len(samples), "real_time": time, "cpu_time": time, "time_unit": "ns"}
+            turn = {"repetitions": len(repetitions), "repetition_index": index, "threads": 1}
+            times = {"iterations": count, "real_time": time, "cpu_time": time, "time_unit": "ns"}
             yield {**name, **kind, **turn, **times}
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from smembench.kernels import registry
 from smembench.kernels.problems import PROBLEMS
-from smembench.model.clauses import time
+from smembench.model.clauses import fastest, time
 from smembench.model.groups import grouped
+from smembench.model.text import number_of
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.studies.difference import ratio
@@ -32,7 +33,7 @@ def limits(run: Run, *, most: int | None = None) -> list[Section]:
 
     Without any of these the yardstick is the naive kernel. The best of a size and dtype is the fastest kernel of the
     default compiler, or the fastest port if only ports were measured. A yardstick's column is the speed of the best
-    kernel over its own. Without a GPU's cases it is about the CPU's.
+    kernel over its fastest. Without a GPU's cases it is about the CPU's.
 
     Args:
         run: the cases.
@@ -57,8 +58,8 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
     settings = grouped(run.rows, lambda row: row.case.setting).values()
     for group in sorted(settings, key=_by_size):
         if ours := [row for row in group if is_own(row)]:
-            fastest = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
-            beside[fastest] = {row.kernel: row for row in group if row.kernel in names}
+            quickest = min(ours, key=lambda row: (is_port(row.compiler), time(row)))
+            beside[quickest] = {name: other for name in names if (other := fastest(group, name))}
 
     def over(name: str) -> Callable[[Row], str]:
         def text(best: Row) -> str:
@@ -73,7 +74,8 @@ def _section(run: Run, names: Sequence[str], most: int | None) -> Section:
     apart = {name: text for name, text in _APART.items() if len(set(map(text, beside))) > 1}
     alike = "" if "dtype" in apart or not best else f" {best[0].dtype}"
     alike += "" if "cache" in apart or not best or "cache" not in problem.texts.options else f" · {best[0].cache} cache"
-    left_out = [f"{len(beside) - len(best)} more sizes: --limits"] if len(beside) > len(best) else []
+    hidden = len(beside) - len(best)
+    left_out = [f"{number_of(hidden, 'more line')}: --limits"] if hidden else []
     return table(
         f"{device_names(run)} · {problem.texts.title}{alike}: fastest kernel per size",
         best,

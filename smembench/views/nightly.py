@@ -183,23 +183,24 @@ def _verdict(asked: str, comparison: Comparison) -> str:
     cases = len(comparison.cases) + len(comparison.only_base)
     judged = comparison.judged
     if not judged:
-        return f"none comparable with {_runs(asked)}"
+        return f"none comparable with {_runs(asked, comparison)}"
     among = f", {judged} of {cases} cases compared" if judged < cases else ""
     if missed := sum(case.open for case in comparison.cases if case.verdict is Verdict.NOT_COMPARABLE):
         among += f", without {missed} that changed before"
     unsure, hidden = comparison.counts[Verdict.AMBIGUOUS], sum(case.hidden for case in comparison.cases)
     stand_out = f", {hidden} of them no larger than slowdowns that recovered before" if hidden else ""
     ambiguous = f" ({unsure} ambiguous{stand_out})" if unsure else ""
-    than = f"when {AGAIN}" if asked == AGAIN else f"than {_runs(asked)}"
+    than = f"when {AGAIN}" if asked == AGAIN else f"than {_runs(asked, comparison)}"
     return f"{len(comparison.regressions) or 'none'} slower {than}{ambiguous}{among}"
 
 
-def _runs(asked: str) -> str:
-    """``the last 7 runs`` for last:7."""
+def _runs(asked: str, comparison: Comparison) -> str:
+    """``the last 7 runs`` for last:7, or as many as there are."""
     last, _, count = asked.partition(":")
     if last != "last":
         return asked
-    return f"the last {number_of(int(count), 'run')}" if count.isdigit() else "the last run"
+    there = min(int(count or 1), len(comparison.base))
+    return f"the last {number_of(there, 'run')}" if there > 1 else "the last run"
 
 
 def _ids(runs: Sequence[str]) -> str:

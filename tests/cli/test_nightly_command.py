@@ -140,7 +140,8 @@ def test_baselines_are_set_shown_and_cleared(program: Program, tmp_path: Path) -
     refused = program("baseline", "set", run)
     assert (refused.returncode, "cases.csv, line" in refused.stderr) == (2, True), refused.stderr
     (run / "cases.csv").write_text(cases)
-    assert "is now the baseline of documents" in program("baseline", "set", run).stderr
+    for named in (run, run.parent / "last"):
+        assert f"{run.name} is now the baseline of documents" in program("baseline", "set", named).stderr
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\n"
     run.rename(tmp_path / "elsewhere")
     assert program("baseline", "show", tmp_path).stdout == f"documents\t{run}\tno longer exists\n"

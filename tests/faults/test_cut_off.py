@@ -139,6 +139,21 @@ def test_ctrl_c_keeps_everything_and_can_be_resumed(config: Path, tmp_path: Path
     assert [int(row["samples"]) >= 4 for row in table(folder, "cases.csv")] == [True] * CASES
 
 
+def test_a_second_ctrl_c_leaves_the_way_to_continue(config: Path, tmp_path: Path, start: Start) -> None:
+    root = tmp_path / "results"
+    process = start(config, "--output", root)
+    journal = wait_for_trials(root, 3)
+    process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + 30
+    while not (journal.parent / "cases.csv").exists() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)  # before the tables are shown
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.splitlines()[-1].endswith(f"continue with: smembench run --resume {journal.parent}")
+    assert "sleepy" in out
+
+
 @pytest.mark.parametrize("deaf", [False, True], ids=["on a terminal", "in the background"])
 def test_sigterm_keeps_everything_as_ctrl_c_does(config: Path, tmp_path: Path, start: Start, deaf: bool) -> None:
     root = tmp_path / "results"

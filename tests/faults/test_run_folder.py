@@ -244,6 +244,12 @@ def test_a_new_file_and_a_rename_are_on_disk_in_their_folder(tmp_path: Path, mon
     assert names[-7:] == ["cases", RUN.run_id, "samples", RUN.run_id, "run", RUN.run_id, RUN.run_id]
 
 
+def test_a_file_is_not_resumed(tmp_path: Path) -> None:
+    (file := tmp_path / "run.json").touch()
+    with pytest.raises(UsageError, match="is a file; name a run's folder"):
+        RunFolder.resume(file)
+
+
 def test_an_interrupted_run_has_the_order_of_its_plan(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, RUN)
     cases = [CASE, replace(CASE, m=16)]

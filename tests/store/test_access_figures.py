@@ -111,6 +111,8 @@ def test_a_table_has_conflicts_beside_bytes_a_clock_and_says_what_they_cost() ->
         "is 15.33 times as fast as setRowReadCol (32-way conflicts of loads become no conflicts)",
     ):
         assert phrase in section.sentence
+    (section,) = sections(Run([row("setRowReadRow", 120.0), row("setRowReadRowPad", 119.0)]))
+    assert section.sentence.endswith("1.008 times as long (no conflicts in both).")
 
 
 def test_strides_are_rows_of_one_table() -> None:

@@ -193,6 +193,15 @@ def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dic
     ]
 
 
+def test_the_limits_of_one_run_on_each_side_are_those_of_the_cases_that_have_one(make: Make) -> None:
+    base = [make({"memcpy": QUIET, "copyGmem": QUIET}, name="one"), make({"memcpy": QUIET}, name="two")]
+    new = make({"memcpy": QUIET, "copyGmem": QUIET}, name="new")
+    assert compare_runs(base[:1], [new]).caution.startswith("one run on each side, and no others")
+    assert compare_runs(base, [new]).caution.startswith(
+        "1 of 2 compared cases have one usable run on each side, and no others"
+    )
+
+
 def test_of_the_same_machine_code_no_compiler_is_why(make: Make) -> None:
     sides = [
         make({"memcpy": times}, row={"code_hash": "a"}, run={"versions": {"numba": numba}}, device={"driver": driver})

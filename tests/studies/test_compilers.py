@@ -202,6 +202,10 @@ def test_the_best_of_a_size_stands_beside_its_yardsticks() -> None:
     assert line[-2:] == ["0.900 ±0.01 %", "3.000 ±0.01 %"]
     (alone,) = limits(Run(rows[2:], RUN))
     assert (alone.columns[-1].heading, alone.cells[0][-1]) == ("over\nnaiveGmem", "4.000 ±0.01 %")
+    slower = row(case("naiveGmem", block=Block(8, 8)), 6.0)
+    assert limits(Run([*rows[2:], slower], RUN))[0].cells == alone.cells
+    cold = [replace(one, case_id=f"{one.case_id[:-4]}cold", cache="cold") for one in rows]
+    assert limits(Run([*rows, *cold], RUN), most=0)[0].notes[-1] == "2 more lines: --limits"  # of one size
     port = row(case("transposeSmemPad", "nvrtc"), 0.9)
     assert limits(Run([*rows, port], RUN))[0].cells == [line]
     assert limits(Run([*rows[:2], port], RUN))[0].cells[0][1] == "transposeSmemPad nvrtc 16x16"

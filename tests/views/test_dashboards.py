@@ -25,7 +25,7 @@ Rows = Callable[..., list[Row]]
 def run(rows: Rows) -> Run:
     """Two cases, one of them without a time, and samples of two rounds."""
     copy, naive = rows({"copyGmem": [2.0] * 3, "naiveGmem": []})
-    copy = replace(copy, uncertainty=0.01)
+    copy = replace(copy, uncertainty=0.01, samples=4)
     return Run([copy, naive], samples={copy.case_id: {0: [2.0, 2.2, 1.8], 1: [2.4]}})
 
 
@@ -43,7 +43,8 @@ def test_google_benchmark_has_a_repetition_per_round(run: Run) -> None:
     ]
     assert [item["real_time"] for item in result["benchmarks"]] == [1e6 * median([2.0, 2.2, 1.8]), 2.4e6]
     assert {item["time_unit"] for item in result["benchmarks"]} == {"ns"}
-    assert [item["real_time"] for item in exported(replace(run, samples={}), "gbench")["benchmarks"]] == [2e6]
+    (only,) = exported(replace(run, samples={}), "gbench")["benchmarks"]
+    assert (only["real_time"], only["repetitions"], only["iterations"]) == (2e6, 1, run.rows[0].samples)
 
 
 def test_smaller_is_better_has_medians_with_their_interval(run: Run) -> None:
@@ -61,6 +62,9 @@ def test_bencher_has_latency_in_ns_between_its_ends(run: Run) -> None:
     latency = result[1]["latency"]
     assert result[0] == run.rows[0].case_id
     assert (latency["value"], latency["lower_value"], latency["upper_value"]) == pytest.approx((2e6, 1.98e6, 2.02e6))
+    wide = replace(run, rows=[replace(run.rows[0], uncertainty=1.5)])
+    (result,) = exported(wide, "bmf").values()
+    assert (result["latency"]["lower_value"], result["latency"]["upper_value"]) == pytest.approx((0, 5e6))
     bare = replace(run, rows=[replace(run.rows[0], uncertainty=None, precision=None)])
     assert {*next(iter(exported(bare, "bmf").values()))["latency"]} == {"value"}
 
@@ -76,6 +80,8 @@ def test_nvbench_has_a_state_per_gpu_case_and_is_read_back(run: Run, tmp_path: P
     values = {item["tag"]: item["data"][0]["value"] for item in state["summaries"]}
     assert float(values["nv/cold/time/gpu/mean"]) == pytest.approx(fmean([2.0, 2.2, 1.8, 2.4]) / 1e3)
     assert [(item.elapsed_ms, item.samples, item.bytes) for item in back.rows] == [(2.0, 4, row.bytes)]
+    file.write_text(of_run(replace(run, description=described, samples={}), []).text("nvbench"))
+    assert [item.samples for item in load(file).rows] == [row.samples]
     device = back.description.device("cuda:0")
     assert device is not None
     assert device.compute_capability == "9.0"

@@ -195,15 +195,19 @@ class Comparison:
 
     @property
     def caution(self) -> str:
-        """The limits of a comparison of two runs without others; else ""."""
+        """The limits of cases with one run on each side, without others; else ""."""
         if not self.alone:
             return ""
         over = " and ".join(
             f"{100 * effect:g} % on {'a GPU' if kind == 'cuda' else 'the CPU'}" for kind, effect in self.alone.items()
         )
+        weighed = [case.alone for case in self.cases if case.p is not None]
+        some = "" if all(weighed) else f"{sum(weighed)} of {len(weighed)} compared cases have "
+        usable = "usable " if len(self.base) + len(self.new) > 2 else ""
         return (
-            "one run on each side, and no others of this config on this device beside them: the intervals do not "
-            f"include the noise between runs, so only changes over {over} count; --aa measures that noise"
+            f"{some}one {usable}run on each side, and no others of this config on this device beside them: "
+            "the intervals do not include the noise between runs, so only changes over "
+            f"{over} count; --aa measures that noise"
         )
 
     @property

@@ -88,7 +88,7 @@ class Dispatch:
         """
         error: SmembenchError | KeyboardInterrupt | None = None
         self._places = {host.name: _Place(host, list(host.workers)) for host in hosts}
-        with deferred():
+        with deferred() as hold:
             self._client.subscribe_topic(self._id, lambda event: self._heard.put(partial(self._progress, event[1])))
             try:
                 for place in self._places.values():
@@ -104,6 +104,8 @@ class Dispatch:
                 if entry.state in ("waiting", "running"):
                     self._set(key, "failed", INTERRUPTED if isinstance(error, KeyboardInterrupt) else str(error))
             self._save(ended=True)
+            if isinstance(error, KeyboardInterrupt):
+                hold.take()  # a second Ctrl-C is the same one
         return error
 
     def _begin(self, place: _Place) -> None:
