@@ -286,3 +286,17 @@ assert config.CUDA_LOW_OCCUPANCY_WARNINGS == 1
 """
     env = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}  # or nothing is compiled
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=env)
+
+
+def test_the_users_random_numbers_are_those_without_a_measurement(tmp_path: Path) -> None:
+    code = """
+import random
+random.seed(1)
+state = random.getstate()
+import smembench
+result = smembench.measure(problem="transpose", n=16, kernel="naiveGmem", device="cpu", max_seconds=0.01)
+assert "naiveGmem" in repr(result)
+assert random.getstate() == state
+"""
+    env = {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=env)
