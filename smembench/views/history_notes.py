@@ -19,7 +19,10 @@ _REASONS = 3
 
 
 def change_notes(series: Sequence[Series]) -> list[str]:
-    """A line for all changes that begin with the same run, newest first; accepted ones apart."""
+    """A line for all changes that begin with the same run, newest first; accepted ones apart.
+
+    What changed with them is that of the cases which are named.
+    """
     by_night: dict[tuple[str, str], list[tuple[Series, Turn]]] = {}
     for one in series:
         for turn in one.turns:
@@ -27,14 +30,14 @@ def change_notes(series: Sequence[Series]) -> list[str]:
     lines = []
     newest_first = sorted(by_night.items(), key=lambda item: item[1][0][1].night.started, reverse=True)
     for (run_id, reason), changes in newest_first:
-        parts = []
+        parts, changed = [], dict[str, None]()
         for word, sign in (("slower", 1), ("faster", -1)):
             group = [(one, turn) for one, turn in changes if (turn.change.ratio - 1) * sign > 0]
             if group:
                 one, most = max(group, key=lambda pair: sign * pair[1].change.ratio)
                 drift = ", gradually" if most.change.drift else ""
                 parts.append(f"{len(group)} {word}, {short(one.case_id)} by {percent(most.change.ratio)}{drift}")
-        changed = dict.fromkeys(what for _, turn in changes for what in turn.changed)
+                changed |= dict.fromkeys(most.changed)
         if not all(turn.change.drift for _, turn in changes):
             parts.append("; ".join(changed) if changed else "driver, clocks, versions and code unchanged")
         lines.append("; ".join([f"{run_id}: {parts[0]}", *parts[1:], *([f"accepted: {reason}"] if reason else [])]))

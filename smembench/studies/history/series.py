@@ -220,7 +220,7 @@ def _state(before: Timed, after: Timed) -> list[str]:
     if before.throttle_reasons != after.throttle_reasons:
         texts.append(f"throttling was {before.throttle_reasons or 'unknown'}, is {after.throttle_reasons or 'unknown'}")
     texts += [
-        f"{NAMES[name]} was {was}, is {now}"
+        f"{NAMES[name]} was {was.removesuffix('.0')}, is {now.removesuffix('.0')}"
         for name, was, now in zip(OF_ROWS, before.other, after.other, strict=True)
         if was and now and was != now
     ]
