@@ -222,10 +222,9 @@ def _coalescing(accesses: Sequence[GlobalAccess], *, partial: bool) -> list[str]
     texts = []
     moved = [access for access in accesses if access.site.kind != "atomic"]
     for (kind, array), of_array in grouped(moved, lambda access: (access.site.kind, access.site.array)).items():
-        efficiencies = [access.efficiency for access in of_array]
-        if min(efficiencies) < 1:
-            share = fmean(efficiencies, [access.of_all for access in of_array])
-            texts.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
+        share = _percent(fmean([access.efficiency for access in of_array], [access.of_all for access in of_array]))
+        if share != _percent(1):
+            texts.append(f"{kind.capitalize()}s of {array} use {share} of the bytes that they move.")
     followed = " that was followed" if partial else ""
     every = "access" if len(moved) == len(accesses) else "load and store"
     return texts or [f"Every global {every}{followed} is fully coalesced."][: len(moved)]

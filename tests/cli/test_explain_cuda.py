@@ -523,3 +523,29 @@ def test_atomics_that_the_compiler_adds_up_in_a_warp_are_one(tmp_path: Path) -> 
     text = " ".join(sentences(explained))
     assert "Merged by the compiler: atomics of a request on one element are one (ones, line 5)." in text
     assert "Every global load and store is fully coalesced." in text
+
+
+def test_a_share_that_rounds_to_all_is_all(tmp_path: Path) -> None:
+    """5000 of 5024 bytes: the table has 100 %."""
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void copy(char *out, const char *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+""")
+    explained = explain_function(f"{path}:copy", grid=20, block=256, args=["int8[5000]", "int8[5000]", 5000])
+    assert "Every global access is fully coalesced." in sentences(explained)
+
+
+def test_a_pad_of_one_byte(tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void every(char *out, const char *in, int n) {
+    extern __shared__ char some[];
+    some[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x * 8 % n];
+}
+""")
+    args = ["int8[256]", "int8[256]", 256]
+    explained = explain_function(f"{path}:every", grid=1, block=256, args=args, shared_bytes=512)
+    assert "a pad of 1 byte per 32 bytes of some" in repr(explained)
