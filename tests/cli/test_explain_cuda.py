@@ -549,3 +549,26 @@ def test_a_pad_of_one_byte(tmp_path: Path) -> None:
     args = ["int8[256]", "int8[256]", 256]
     explained = explain_function(f"{path}:every", grid=1, block=256, args=args, shared_bytes=512)
     assert "a pad of 1 byte per 32 bytes of some" in repr(explained)
+
+
+def test_a_load_that_two_branches_share_has_the_line_that_uses_it(tmp_path: Path) -> None:
+    """The compiler gives it no line."""
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void scan(int *b, const int *a) {
+    __shared__ int s[2][256];
+    int t = threadIdx.x, from = 0;
+    s[0][t] = a[t];
+    __syncthreads();
+    for (int d = 1; d < 256; d *= 2) {
+        if (t >= d)
+            s[1 - from][t] = s[from][t] + s[from][t - d];
+        else
+            s[1 - from][t] = s[from][t];
+        from = 1 - from;
+        __syncthreads();
+    }
+    b[t] = s[from][t];
+}
+""")
+    explained = explain_function(f"{path}:scan", grid=1, block=256, args=["int32[256]", "int32[256]"])
+    assert {item.site.line for item in explained.shared if item.site.kind == "load"} == {8, 14}
