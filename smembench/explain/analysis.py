@@ -14,7 +14,7 @@ from smembench.explain.numba_kernel import numba_kernel, passed_as
 from smembench.explain.ptx.costs import Call, explain_ptx
 from smembench.explain.ptx.kinds import FEW, kinds_of_tiles
 from smembench.explain.ptx.trace import Chosen
-from smembench.explain.requests import UNSERVED, WAITING
+from smembench.explain.requests import WAITING
 from smembench.explain.roof import Work
 from smembench.explain.traffic import traffic
 from smembench.kernels import registry
@@ -56,7 +56,7 @@ class Explanation(Costs):
         """
         made = {(accesses.site.space, accesses.site.kind) for accesses in self.trace.accesses}
         accesses = () if self.code is None else (op.access for op in self.code.lined)
-        compiled = {(op.space, op.kind) for op in accesses if not op.never and op.space not in UNSERVED}
+        compiled = {(op.space, op.kind) for op in accesses if not op.never and op.kind in ("load", "store")}
         return tuple(sorted(compiled - made))
 
     @property

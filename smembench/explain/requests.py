@@ -78,7 +78,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """An access site of the source, and the bytes per lane of the accesses that the compiler made of several."""
+    """An access site of the source, and the bytes per lane of the accesses that the compiler made of several.
+
+    Of atomics, which keep their width, it made one of a request's.
+    """
 
     site: AccessSite
     width: int

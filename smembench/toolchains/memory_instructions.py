@@ -19,8 +19,11 @@ _ACCESSES = {
     "STG": ("global", "store"),
     "BAR": ("barrier", "barrier"),
     "MEMBAR": ("fence", "fence"),
+    "VOTE": ("vote", "vote"),
+    "VOTEU": ("vote", "vote"),
 }
 _UNREAD = {
+    **dict.fromkeys(("ATOM", "ATOMG", "RED", "REDG"), (("global", "atomic"),)),
     "LDGSTS": (("global", "load"), ("shared", "store")),
     "LDSM": (("shared", "load"),),
     "STSM": (("shared", "store"),),
@@ -31,7 +34,7 @@ _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 _ALWAYS, _NEVER = 7, 15
 """Values of the guard's predicate, bits 12 to 15. ptxas puts loads that never run between asynchronous copies."""
 UNREAD = 0
-"""The width of instructions into which no others are merged: asynchronous copies, and those of matrices."""
+"""The width of instructions into which no others are merged: asynchronous copies, atomics, and those of matrices."""
 _ANYWHERE = ("BRX", "BREAK")
 """Instructions after which a warp may be anywhere; calls return, from functions that lie after a program's end."""
 _ENDS = ("EXIT", "RET")
@@ -41,11 +44,11 @@ two, whatever bits 17 to 19 and 20 to 22 of the upper 64 are in them."""
 
 
 class MemoryInstruction(NamedTuple):
-    """A kind of load or store, a barrier of the block, or a fence.
+    """A kind of load, store or atomic, a barrier of the block, a fence, or a vote of the warp.
 
     Attributes:
-        space: ``shared``, ``global``, ``barrier`` or ``fence``.
-        kind: ``load`` or ``store``; for the others as the space.
+        space: ``shared``, ``global``, ``barrier``, ``fence`` or ``vote``.
+        kind: ``load``, ``store`` or, of global memory, ``atomic``; for the others as the space.
         width: bytes per lane, or ``UNREAD``.
         guarded: whether a predicate decides for which lanes: a warp issues it without an active lane, too.
         never: whether its predicate is false: a warp issues it, without an active lane.
@@ -59,7 +62,7 @@ class MemoryInstruction(NamedTuple):
 
 
 def accesses(word: Instruction) -> Iterator[MemoryInstruction]:
-    """The load or store that an instruction is, and both that an asynchronous copy is."""
+    """The load, store or atomic that an instruction is, and both that an asynchronous copy is."""
     low, high = word
     name, guard = mnemonic(low & 0xFFF), low >> 12 & 0xF
     guarded, never = guard != _ALWAYS, guard == _NEVER

@@ -16,7 +16,7 @@ _BYTES = 16
 
 
 class Lined(NamedTuple):
-    """A load, a store or a barrier of a program, and its line in the source."""
+    """A load, a store, an atomic, a barrier or a vote of a program, and its line in the source."""
 
     line: int
     region: Region

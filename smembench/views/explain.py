@@ -196,10 +196,9 @@ def _compiled(explained: Costs) -> list[str]:
     texts = [f"The PTX is that of {explained.compiler}, not of NVIDIA's compilers."] if explained.compiler else []
     for merged in explained.trace.merged:
         site, count = merged.site, merged.width // merged.site.width
-        texts.append(
-            f"Merged by the compiler: {count} {site.kind}s of {8 * site.width} bits are one of {8 * merged.width} "
-            f"({site.array}, line {site.line})."
-        )
+        several = f"{count} {site.kind}s of {8 * site.width} bits are one of {8 * merged.width}"
+        made = "atomics of a request on one element are one" if site.kind == "atomic" else several
+        texts.append(f"Merged by the compiler: {made} ({site.array}, line {site.line}).")
     for space, kind in explained.trace.unmatched:
         texts.append(
             f"The machine code has {kind}s of other widths in {space} memory than the source; they are counted as in "
@@ -223,12 +222,12 @@ def _coalescing(accesses: Sequence[GlobalAccess], *, partial: bool) -> list[str]
     texts = []
     moved = [access for access in accesses if access.site.kind != "atomic"]
     for (kind, array), of_array in grouped(moved, lambda access: (access.site.kind, access.site.array)).items():
-        efficiencies = [access.efficiency for access in of_array]
-        if min(efficiencies) < 1:
-            share = fmean(efficiencies, [access.of_all for access in of_array])
-            texts.append(f"{kind.capitalize()}s of {array} use {_percent(share)} of the bytes that they move.")
+        share = _percent(fmean([access.efficiency for access in of_array], [access.of_all for access in of_array]))
+        if share != _percent(1):
+            texts.append(f"{kind.capitalize()}s of {array} use {share} of the bytes that they move.")
     followed = " that was followed" if partial else ""
-    return texts or [f"Every global access{followed} is fully coalesced."][: len(moved)]
+    every = "access" if len(moved) == len(accesses) else "load and store"
+    return texts or [f"Every global {every}{followed} is fully coalesced."][: len(moved)]
 
 
 def _traffic(explained: Costs) -> list[str]:

@@ -46,7 +46,8 @@ def cure_line(cure: Cure, *, python: bool) -> str:
 
 
 def _pad(cure: Cure, *, python: bool) -> str:
-    pad, written = f"a pad of {cure.pad_bytes} bytes per {cure.row_bytes} bytes", _padded(cure, python=python)
+    wide = f"{cure.pad_bytes} byte{'s' if cure.pad_bytes > 1 else ''}"
+    pad, written = f"a pad of {wide} per {cure.row_bytes} bytes", _padded(cure, python=python)
     return f"{pad} of {cure.tile.array.name}{f' ({written})' if written else ''}"
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Program
 from smembench import UsageError, conflicts, explain_function
+from smembench.views.explain import sentences
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -498,3 +499,76 @@ def test_lines_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
         path.write_bytes(before + b"__global__ void k(float *x) { x[threadIdx.x] = %d; }\n" % value)
         explained = explain_function(f"{path}:k", grid=1, block=32, args=["float32[32]"])
         assert f"x[threadIdx.x] = {value};" in repr(explained)
+
+
+def test_atomics_that_the_compiler_adds_up_in_a_warp_are_one(tmp_path: Path) -> None:
+    """With the vote of the first; of numbers in float32, and of those that are exchanged, each lane makes its own."""
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void add(int *ones, int *all, float *sums,
+        int *last, int *bins, const int *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    atomicAdd(ones, 1);
+    atomicAdd(all, a[i]);
+    atomicAdd(sums, (float)i);
+    atomicExch(last, i);
+    atomicMax(&bins[i % 4], i);
+}
+""")
+    args = ["int32[1]", "int32[1]", "float32[1]", "int32[1]", "int32[4]", "int32[1000]", 1000]
+    explained = explain_function(f"{path}:add", grid=4, block=256, args=args)
+    made = {one.array: (one.accesses, one.together) for one in explained.traffic if one.kind == "atomic"}
+    each = (1000, 32)
+    assert made == {"ones": (32, 1), "all": (32, 1), "sums": each, "last": each, "bins": (1000, 8)}
+    text = " ".join(sentences(explained))
+    assert "Merged by the compiler: atomics of a request on one element are one (ones, line 5)." in text
+    assert "Every global load and store is fully coalesced." in text
+
+
+def test_a_share_that_rounds_to_all_is_all(tmp_path: Path) -> None:
+    """5000 of 5024 bytes: the table has 100 %."""
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void copy(char *out, const char *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+""")
+    explained = explain_function(f"{path}:copy", grid=20, block=256, args=["int8[5000]", "int8[5000]", 5000])
+    assert "Every global access is fully coalesced." in sentences(explained)
+
+
+def test_a_pad_of_one_byte(tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void every(char *out, const char *in, int n) {
+    extern __shared__ char some[];
+    some[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = some[threadIdx.x * 8 % n];
+}
+""")
+    args = ["int8[256]", "int8[256]", 256]
+    explained = explain_function(f"{path}:every", grid=1, block=256, args=args, shared_bytes=512)
+    assert "a pad of 1 byte per 32 bytes of some" in repr(explained)
+
+
+def test_a_load_that_two_branches_share_has_the_line_that_uses_it(tmp_path: Path) -> None:
+    """The compiler gives it no line."""
+    path = tmp_path / "mine.cu"
+    path.write_text("""__global__ void scan(int *b, const int *a) {
+    __shared__ int s[2][256];
+    int t = threadIdx.x, from = 0;
+    s[0][t] = a[t];
+    __syncthreads();
+    for (int d = 1; d < 256; d *= 2) {
+        if (t >= d)
+            s[1 - from][t] = s[from][t] + s[from][t - d];
+        else
+            s[1 - from][t] = s[from][t];
+        from = 1 - from;
+        __syncthreads();
+    }
+    b[t] = s[from][t];
+}
+""")
+    explained = explain_function(f"{path}:scan", grid=1, block=256, args=["int32[256]", "int32[256]"])
+    assert {item.site.line for item in explained.shared if item.site.kind == "load"} == {8, 14}

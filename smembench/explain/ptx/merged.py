@@ -5,6 +5,8 @@ address are merged if the line then has its accesses of each width in the propor
 have all of them several times, in an unrolled loop. If that leads nowhere and the machine code has wider ones beside
 none or those of the line, ptxas has unrolled a loop and merged accesses of several iterations: then those of a thread
 between two barriers are merged wherever they lie side by side.
+
+Of a request's atomics on one integer ptxas makes one: a vote elects the lane that makes it for all.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ _KINDS = {"ld": "load", "st": "store"}
 _WIDER = (16, 8)
 """Bytes per lane of what is made of several accesses, the widest first."""
 
+_COMBINED = {"add", "min", "max", "and", "or", "xor"}
+_INTEGERS = {"s32", "u32", "b32", "s64", "u64", "b64"}
+"""Operations, and their types, that ptxas carries out between the lanes of a warp first."""
+
 _Of = tuple[int, str, str]
 """A line, a space and a kind."""
 
@@ -36,7 +42,7 @@ class Merging(NamedTuple):
     ``unmatched`` are the (space, kind) of lines whose widths are not those of the machine code in any way, ``across``
     the bytes per lane of accesses that are merged across iterations, by line, space and kind. ``guarded`` are the
     accesses to shared memory that the machine code has under a predicate, by number of instruction, ``sunk`` the result
-    of the function of this name.
+    of the function of this name. ``united`` are the atomics, by ``id``, that one lane makes for all on an element.
     """
 
     widths: Mapping[int, int]
@@ -44,6 +50,7 @@ class Merging(NamedTuple):
     across: Mapping[_Of, int] = {}
     guarded: frozenset[int] = frozenset()
     sunk: Mapping[int, Sequence[Instruction]] = {}
+    united: frozenset[int] = frozenset()
 
 
 def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
@@ -71,7 +78,8 @@ def merging(kernel: PtxKernel, lined: Sequence[Lined]) -> Merging:
     written = _widths((asked[number], code[number].bytes) for number in asked)
     made = _widths((of, width) for of, counts in compiled.items() for width in counts)
     others = [key for key in unmatched if not made.get(key, set()) <= written[key]]
-    return Merging(widths, tuple(sorted(others)), across, frozenset(_guarded(code, lined)), sunk(kernel, lined))
+    guarded, united = frozenset(_guarded(code, lined)), frozenset(_united(code, lined))
+    return Merging(widths, tuple(sorted(others)), across, guarded, sunk(kernel, lined), united)
 
 
 def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[int]:
@@ -91,11 +99,29 @@ def _guarded(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[in
         (n for n in asked if code[n].space in ("shared", "generic")), lambda n: (code[n].place.line, asked[n])
     )
     for of, members in of_lines.items():
-        guards = [sass.access.guarded for sass in compiled.get(of, ())]
-        for place, number in enumerate(members):
-            mine = guards[place :: len(members)] if len(guards) % len(members) == 0 else guards[place : place + 1]
+        for number, mine in _guards(members, compiled.get(of, ())):
             if code[number].root == "cp" or 2 * sum(mine) > len(mine):
                 yield number
+
+
+def _united(code: Sequence[Instruction], lined: Sequence[Lined]) -> Iterator[int]:
+    """The atomics on integers that a lane makes which a vote elects: under a predicate in all of their places."""
+    if not any(sass.access.space == "vote" for sass in lined):
+        return
+    compiled = grouped((sass for sass in lined if sass.access.kind == "atomic"), lambda sass: sass.line)
+    asked = (n for n, op in enumerate(code) if op.root in ("atom", "red") and op.space in ("global", "generic"))
+    for line, members in grouped(asked, lambda n: code[n].place.line).items():
+        for number, mine in _guards(members, compiled.get(line, ())):
+            parts = code[number].parts
+            if mine and all(mine) and _COMBINED.intersection(parts) and parts[-1] in _INTEGERS:
+                yield id(code[number])
+
+
+def _guards(members: Sequence[int], compiled: Sequence[Lined]) -> Iterator[tuple[int, list[bool]]]:
+    """Whether the machine code has each of a line's instructions of a kind under a predicate, in each of its places."""
+    guards = [sass.access.guarded for sass in compiled]
+    for place, number in enumerate(members):
+        yield number, guards[place :: len(members)] if len(guards) % len(members) == 0 else guards[place : place + 1]
 
 
 def skipped(kernel: PtxKernel, guarded: Collection[int]) -> dict[int, list[Instruction]]:

@@ -120,6 +120,7 @@ def _kernel(
     for instruction in kernel.code:
         _describe(kernel, instruction)
     _locate_stores(kernel.code)
+    _locate_loads(kernel.code)
     return kernel
 
 
@@ -133,6 +134,17 @@ def _locate_stores(code: Sequence[Instruction]) -> None:
     for store in (instruction for instruction in code if instruction.root == "st" and not instruction.place.line):
         if origin := next((writers[name] for name in store.sources if name in writers), None):
             store.place, store.called_from = origin.place, origin.called_from
+
+
+def _locate_loads(code: Sequence[Instruction]) -> None:
+    """Give a load of no line, which several branches share, the line that uses its value first; its place stays."""
+    readers: dict[str, Instruction] = {}
+    for instruction in (instruction for instruction in code if instruction.called_from.line):
+        for name in instruction.sources:
+            readers.setdefault(name, instruction)
+    for load in (instruction for instruction in code if instruction.root == "ld" and not instruction.called_from.line):
+        if user := next((readers[name] for name in load.targets if name in readers), None):
+            load.called_from = user.called_from
 
 
 _NO_TARGET = {

@@ -4,6 +4,8 @@ After a few iterations that a group of threads takes, the last ones are compared
 amounts, and accesses are the same but for whole sectors of global memory, further iterations cost the same, as long as
 no comparison in the loop changes its result and nothing is computed that bends, such as a remainder. They are counted
 and passed by, up to the last few, which are run. Should these differ after all, the block is run again in full.
+
+Stores that move on in shared memory are run, too: which elements nothing has stored depends on each of them.
 """
 
 from __future__ import annotations
@@ -275,4 +277,6 @@ def _costs_as(last: Record, before: Record) -> bool:
         return False
     moved = (last.addresses - before.addresses)[active]
     period = SECTOR_BYTES if last.space == "global" and not last.way else LINE_BYTES
+    if (last.space, last.kind) == ("shared", "store"):
+        return not moved.any()
     return not len(moved) or (bool((moved == moved[0]).all()) and moved[0] % period == 0)

@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
@@ -157,6 +158,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
     kept: list[Made] = []
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
+    merged = set(_merged(sites))
     for (site, times), records in sites.items():
         rows = _possible(site, records, machine, traced)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
@@ -175,7 +177,12 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         if padded > threads:
             whole = np.full((len(rows), padded), NOWHERE)
             whole[:, :threads] = rows
-        accesses.append(Accesses(site, whole.reshape(len(rows), -1, WARP), times))
+        warps = whole.reshape(len(rows), -1, WARP)
+        if site.space == "global" and site.kind == "atomic":
+            unites = np.array([id(record.instruction) in compiled.united for record in records])
+            warps, united = _united(warps, unites)
+            merged.update([Merged(site, site.width)] if united else [])
+        accesses.append(Accesses(site, warps, times))
     kinds: Counter[TileAccess] = Counter()
     for access, count in traced.tiles.items():
         kinds[access.alike] += count
@@ -193,7 +200,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         traced,
         made,
         [at_site for at_site in kept if _is_stored(at_site.site.array, kept)],
-        set(_merged(sites)),
+        merged,
     )
 
 
@@ -221,6 +228,15 @@ def _possible(site: AccessSite, records: Sequence[Record], machine: Machine, tra
 def _by_record(arrays: Sequence[Integers]) -> Integers:
     """Arrays by thread as the rows of one."""
     return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
+
+
+def _united(warps: Integers, unites: NDArray[np.bool_]) -> tuple[Integers, bool]:
+    """Atomics by access, warp and lane with one lane of those on one address, where that is so; whether any was."""
+    active = warps != NOWHERE
+    highest = warps.max(axis=2, keepdims=True)
+    same = ((warps == highest) | ~active).all(axis=2) & (active.sum(axis=2) > 1) & unites[:, None]
+    others = same[..., None] & (np.arange(WARP) != active.argmax(axis=2)[..., None])
+    return np.where(others, NOWHERE, warps), bool(same.any())
 
 
 def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterator[Merged]:

@@ -111,6 +111,13 @@ __global__ void halved(float *c, const float *a, int n) {  // iterations of grow
     for (int k = n; k > 0; k >>= 1) { sum += a[k * threadIdx.x]; __syncthreads(); }
     c[threadIdx.x] = sum;
 }
+__global__ void filled(float *c, const float *a, int n) {  // a tile row by row, of which some elements are loaded
+    __shared__ float some[64 * 150];
+    #pragma unroll 1
+    for (int k = threadIdx.x; k < 64 * n; k += 256) some[k] = a[k];
+    __syncthreads();
+    c[threadIdx.x] = some[threadIdx.x * n / 4];
+}
 }
 """
 
@@ -154,7 +161,7 @@ def test_a_product_with_any_remainder(n: int) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    kernel=st.sampled_from(["buffered", "unaligned", "halved", *BOTH]),
+    kernel=st.sampled_from(["buffered", "unaligned", "halved", "filled", *BOTH]),
     n=st.integers(1, 150),
     at=st.integers(0, 150),
 )
@@ -166,6 +173,11 @@ def test_loops_of_every_kind(kernel: str, n: int, at: int) -> None:
 @pytest.mark.parametrize("n", range(58, 150, 13))
 def test_what_comes_and_goes_in_the_middle(n: int) -> None:
     passed, run = both("between", (n, 30))
+    assert passed == run
+
+
+def test_elements_that_a_long_loop_stored_are_not_called_unwritten() -> None:
+    passed, run = both("filled", (150,))
     assert passed == run
 
 
