@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Measured
+from conftest import ROOT, Measured
 from smembench.model.case import Block, Case
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Status, Trial
@@ -279,6 +279,16 @@ def test_slower_series_come_first_and_the_page_says_so(tmp_path: Path, store: St
     assert data["series"][0]["changes"][0]["ratio"] == pytest.approx(1.1)
     assert data["series"][0]["changes"][0]["kind"] == "step"
     assert len(data["series"][0]["elapsed_ms"]) == len(data["series"][0]["run_ids"]) == 30
+
+
+def test_causes_are_those_of_the_case_that_is_named() -> None:
+    """Of the slowest of three that became slower; the padding that is gone gives each other conflicts."""
+    nights, _ = read_nights(ROOT / "results/reference/slowdown")
+    (section, *_) = history_sections(series_of(nights))
+    assert section.notes[0] == (
+        "20261122T220715Z-slowdown: 3 slower, ownTile float32 1024x1024 b32x32 by +85.3 %; "
+        "wavefronts per shared load was 1, is 32; registers per thread was 14, is 12"
+    )
 
 
 def test_a_case_that_failed_in_its_newest_run_is_said(tmp_path: Path, store: Store) -> None:
