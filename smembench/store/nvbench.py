@@ -15,7 +15,7 @@ from warnings import warn
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from smembench.kernels.time.problem import NO_DTYPE
-from smembench.model.case import Case
+from smembench.model.case import CACHES, Case
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import Dropped, UsageError
 from smembench.model.measurement import Conditions, Measurement, Sample, Status
@@ -130,7 +130,7 @@ def read_nvbench(path: Path) -> Run:
     """The GPU times of NVBench's JSON: of its samples where the files that it names are there, else of its summaries.
 
     Integer axes become parameters of a case; other axes are part of the kernel's name. NVBench flushes the L2 before a
-    sample, so the cache is cold. There are no results to verify, no rounds, no UUID, driver, date or machine code.
+    sample, so the cache is cold, but where a case of smembench was exported. There are no results to verify, no rounds, no UUID, driver, date or machine code.
 
     Raises:
         UsageError: for a file that is no such JSON, or samples that are not as many as it says.
@@ -160,7 +160,8 @@ def _case(name: str, state: _State) -> Case:
     kernel = (f"{name}[{others}]" if others else name).replace("/", ":")
     parameters = tuple((axis.name, int(axis.value or 0)) for axis in whole)
     device = "cpu" if state.device is None else f"cuda:{state.device}"
-    given = {"cache": "cold", "compiler": NVBENCH, "parameters": parameters}
+    last = name.rpartition("/")[2]  # of the names that smembench exports
+    given = {"cache": last if last in CACHES else "cold", "compiler": NVBENCH, "parameters": parameters}
     return Case("time", kernel, device, NO_DTYPE, 1, 1, **given)  # type: ignore[arg-type]
 
 

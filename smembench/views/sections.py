@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from smembench.kernels.problems import PROBLEMS
+from smembench.kernels.time.problem import NO_DTYPE
 from smembench.model.case import BY_ROWS, DEFAULT_COMPILER, ROTATED, UNIFORM, Case
 from smembench.model.groups import grouped
 from smembench.model.measurement import CROWDED
@@ -133,7 +134,8 @@ def subject(row: Row) -> str:
     cache = f" · {row.cache} cache" if "cache" in problem.texts.options else ""
     parameters = "".join(f", {name} {number}" for name, number in row.case.parameters)
     inputs = "".join(f", {text}" for text in unusual_inputs(row))
-    what = " ".join(filter(None, (problem.texts.title, problem.texts.size(row.case), row.dtype)))
+    dtype = "" if row.dtype == NO_DTYPE else row.dtype
+    what = " ".join(filter(None, (problem.texts.title, problem.texts.size(row.case), dtype)))
     return f"{what}{parameters}{stride}{inputs}{cache}"
 
 

@@ -17,6 +17,7 @@ from smembench.store.load import load
 from smembench.store.run import Run
 from smembench.store.schema import Row
 from smembench.views.export import of_run
+from smembench.views.sections import subject
 
 Rows = Callable[..., list[Row]]
 
@@ -80,6 +81,7 @@ def test_nvbench_has_a_state_per_gpu_case_and_is_read_back(run: Run, tmp_path: P
     values = {item["tag"]: item["data"][0]["value"] for item in state["summaries"]}
     assert float(values["nv/cold/time/gpu/mean"]) == pytest.approx(fmean([2.0, 2.2, 1.8, 2.4]) / 1e3)
     assert [(item.elapsed_ms, item.samples, item.bytes) for item in back.rows] == [(2.0, 4, row.bytes)]
+    assert (back.rows[0].cache, subject(back.rows[0])) == ("warm", "user kernels · warm cache")
     file.write_text(of_run(replace(run, description=described, samples={}), []).text("nvbench"))
     assert [item.samples for item in load(file).rows] == [row.samples]
     device = back.description.device("cuda:0")
