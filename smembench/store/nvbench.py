@@ -130,7 +130,8 @@ def read_nvbench(path: Path) -> Run:
     """The GPU times of NVBench's JSON: of its samples where the files that it names are there, else of its summaries.
 
     Integer axes become parameters of a case; other axes are part of the kernel's name. NVBench flushes the L2 before a
-    sample, so the cache is cold, but where a case of smembench was exported. There are no results to verify, no rounds, no UUID, driver, date or machine code.
+    sample, so the cache is cold, except for cases that smembench exported, whose names end with their cache mode. There
+    are no results to verify, no rounds, no UUID, driver, date or machine code.
 
     Raises:
         UsageError: for a file that is no such JSON, or samples that are not as many as it says.
