@@ -37,6 +37,9 @@ def exported(run: Run, form: str) -> Any:
 def test_google_benchmark_has_a_repetition_per_round(run: Run) -> None:
     result = exported(run, "gbench")
     assert {"context", "benchmarks"} == {*result}
+    assert result["context"]["date"] == run.began.isoformat()
+    undated = exported(replace(run, rows=[replace(run.rows[0], started_at_utc="")]), "gbench")
+    assert "date" not in undated["context"]
     named = run.rows[0].case_id
     assert [(item["run_name"], item["repetition_index"], item["iterations"]) for item in result["benchmarks"]] == [
         (named, 0, 3),
