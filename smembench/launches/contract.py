@@ -163,7 +163,7 @@ class Contract(Time):
         one, other = (array if exact else array.astype(kind) for array in (wanted, output))
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.abs(other.astype(kind) - one.astype(kind)) if exact else np.abs(other - one)
-            size = np.abs(one)
+            size = np.abs(one.astype(kind))  # of the lowest integer, too, which has no absolute value of its type
             scale = _root_mean_square(size[np.isfinite(size)].astype(np.float64))
             rtol = tolerance(output.dtype, terms) if self.launch.rtol is None else self.launch.rtol
             atol = rtol * scale if self.launch.atol is None else self.launch.atol

@@ -87,8 +87,8 @@ class LaunchSweep(BaseModel):
     reset: Texts = ()
     scratch: Texts = ()
     check: str = ""
-    rtol: float | None = Field(default=None, ge=0)
-    atol: float | None = Field(default=None, ge=0)
+    rtol: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    atol: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     bytes: Text = ""
     flops: Text = "0"
     _numbers = field_validator("carveout", "rtol", "atol", mode="before")(not_boolean)

@@ -66,6 +66,11 @@ def test_types_that_do_not_compare_are_told(wanted: Any, result: Any, text: str)
     assert why_wrong(wanted, result).startswith(f"argument 0: {text}")
 
 
+def test_a_relative_tolerance_holds_for_the_lowest_integer_too() -> None:
+    assert why_wrong(np.array([-128, 1], np.int8), np.array([-127, 1], np.int8), rtol=0.1) == ""
+    assert why_wrong(np.array([-128, 1], np.int8), np.array([127, 1], np.int8), rtol=0.1).endswith("(rtol 0.1)")
+
+
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "float32", "complex64"])
 def test_each_type_of_floats_has_a_tolerance(dtype: str) -> None:
     wanted = np.array([1, 2]).astype(dtype)
