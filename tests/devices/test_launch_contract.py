@@ -139,6 +139,7 @@ def test_a_reference_finds_what_launches_find() -> None:
         ("u8", 1, 1.5, "x: is of type u8; give a whole number$"),
         ("u32", 4, 2**32, "does not fit in 4 bytes"),
         ("u32", 4, np.int64(3), "has 4 bytes; int64 has 8"),
+        ("u32", 4, np.float32(3), "x: is of type u32, not float32; give a whole number without a type"),
     ],
 )
 def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: Any, text: str) -> None:
