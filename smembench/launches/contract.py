@@ -123,6 +123,8 @@ class Contract(Time):
         outputs: Outputs = output
         if reason := self._other_outputs(expected, outputs):
             return Verification(False, None, reason)
+        if not any(computed.size for computed in outputs.values()):
+            return Verification(False, None, f"--check {self._reference_name}: the kernel has no output to compare")
         worst = 0.0
         for number, (place, computed) in enumerate(outputs.items()):
             wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]

@@ -66,6 +66,16 @@ def test_types_that_do_not_compare_are_told(wanted: Any, result: Any, text: str)
     assert why_wrong(wanted, result).startswith(f"argument 0: {text}")
 
 
+def test_a_check_that_compares_nothing_does_not_pass() -> None:
+    checked, case = contract("float32[0]")
+    for expected, outputs in (
+        (Expected(None, {}), {}),
+        (Expected([np.zeros(0, np.float32)], {}), {0: np.zeros(0, np.float32)}),
+    ):
+        verdict = checked.check(case, expected, outputs)
+        assert (verdict.passed, verdict.detail) == (False, "--check mine.py:f: the kernel has no output to compare")
+
+
 def test_a_relative_tolerance_holds_for_the_lowest_integer_too() -> None:
     assert why_wrong(np.array([-128, 1], np.int8), np.array([-127, 1], np.int8), rtol=0.1) == ""
     assert why_wrong(np.array([-128, 1], np.int8), np.array([127, 1], np.int8), rtol=0.1).endswith("(rtol 0.1)")
