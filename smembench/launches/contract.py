@@ -17,7 +17,7 @@ from smembench.launches.arguments import in_order_and_named
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import as_text
 from smembench.launches.library_arrays import on_host
-from smembench.launches.live import is_token, value_of
+from smembench.launches.live import is_token, name_of, value_of
 from smembench.launches.python_file import callable_in, is_kernel
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
@@ -108,8 +108,7 @@ class Contract(Time):
     @property
     def _reference_name(self) -> str:
         """The reference as it was given; of a Python object without the token's number."""
-        check = self.launch.check
-        return check.rpartition(" $")[0] if is_token(check) else check
+        return name_of(self.launch.check)
 
     def check(self, case: Case, reference: Any, output: Any) -> Verification:
         """Check outputs element by element: |output - reference| <= atol + rtol * |reference|.

@@ -206,6 +206,12 @@ def test_paths_are_relative_to_the_folder_of_a_config() -> None:
     assert in_folder(sweep, Path("in")) == {"kernel": "in/k.cu:f", "check": "/r.py:g", "arg": arguments}
 
 
+def test_whole_numbers_may_be_numpys() -> None:
+    keys = {"kernel": "k.cu:f", "grid": np.int64(8), "out": np.int64(0), "sizes": {"n": [np.int64(64), 128]}}
+    sweep = LaunchSweep.model_validate(keys)
+    assert (sweep.grid, sweep.out, sweep.sizes) == ("8", ("0",), {"n": (64, 128)})
+
+
 def test_sides_in_a_list_are_those_of_a_text() -> None:
     listed, written = (
         LaunchSweep.model_validate({"kernel": "k.cu:f", "grid": grid, "block": 32})
