@@ -20,20 +20,21 @@ class Allocation:
     """An array's memory between guards."""
 
     def __init__(self, whole: DeviceArray, argument: ArrayArgument, content: Array) -> None:
-        self.argument, self.content, self._filled, self._whole = argument, content, POISON, whole
+        self.argument, self.content, self._whole = argument, content, whole
+        self._filled = self._guard = POISON
         self.memory = self._whole[GUARD_BYTES : GUARD_BYTES + argument.bytes]
         self.placed = PlacedArray(self.memory.address + argument.begin, argument)
 
-    def poison(self, stream: int, byte: int = POISON) -> None:
-        """Fill the array and gaps between its rows with a byte, guards with poison."""
-        fill(stream, self._whole, POISON)
-        if byte != POISON and self.argument.bytes:
+    def poison(self, stream: int, byte: int = POISON, guard: int = POISON) -> None:
+        """Fill the array and gaps between its rows with a byte, guards with another."""
+        fill(stream, self._whole, guard)
+        if byte != guard and self.argument.bytes:
             fill(stream, self.memory, byte)
-        self._filled = byte
+        self._filled, self._guard = byte, guard
 
-    def place(self, stream: int, content: Array) -> None:
-        """Poison guards and gaps, and write the elements."""
-        self.poison(stream)
+    def place(self, stream: int, content: Array, guard: int = POISON) -> None:
+        """Poison gaps, fill guards, and write the elements."""
+        self.poison(stream, guard=guard)
         self.memory.copy_from_host(self._laid_out(content))
 
     def read(self, name: str) -> Array:
@@ -43,7 +44,7 @@ class Allocation:
             OutOfBounds: if a byte of the guards, or of the gaps, is no longer what it was filled with.
         """
         host, argument = self._whole.copy_to_host(), self.argument
-        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + argument.bytes :], name)
+        check_guards(host[:GUARD_BYTES], host[GUARD_BYTES + argument.bytes :], name, self._guard)
         memory = host[GUARD_BYTES : GUARD_BYTES + argument.bytes]
         if argument.bytes != argument.element_bytes:
             gaps = np.ones(argument.bytes, np.bool_)

@@ -129,12 +129,12 @@ class OutOfBounds(Exception):
     """A kernel wrote outside its output."""
 
 
-def check_guards(before: Array, after: Array, name: str = "its output") -> None:
+def check_guards(before: Array, after: Array, name: str = "its output", byte: int = POISON) -> None:
     """Check the guards around an array.
 
     Raises:
-        OutOfBounds: if a byte is no longer ``POISON``.
+        OutOfBounds: if one is no longer the byte that they were filled with.
     """
     for side, guard in (("before", before), ("after", after)):
-        if (guard.view("u1") != POISON).any():
+        if (guard.view("u1") != byte).any():
             raise OutOfBounds(f"the kernel wrote outside {name}, {side} it")

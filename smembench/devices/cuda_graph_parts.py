@@ -16,6 +16,7 @@ from cuda.bindings import driver
 
 from smembench.devices.cuda_graph import Launch, Pairs, TimedGraph, new_event
 from smembench.kernels.driver import checked, latest
+from smembench.model.errors import UsageError
 from smembench.model.text import number_of
 
 _MEASURED_MS, _MOST_REPLAYS = 50.0, 20
@@ -40,6 +41,7 @@ def described(stream: int, launch: Launch, before: Launch, residue_ms: float) ->
     ``before`` and ``residue_ms`` are those of ``GraphTimer``.
 
     Raises:
+        UsageError: for a call that enqueues nothing on the stream, whose time would be none of its work's.
         RuntimeError: CUDA's error.
     """
     kinds: list[str] = []
@@ -53,6 +55,9 @@ def described(stream: int, launch: Launch, before: Launch, residue_ms: float) ->
         parts = TimedGraph(stream, [launch, launch], before, divide)
     except Undivided as reason:
         return f"its kernels are not timed one by one: {reason}"
+    if not kinds:
+        parts.close()
+        raise UsageError("the function enqueues nothing on the stream that is timed; take it as the argument stream")
     whole = TimedGraph(stream, [launch, launch], before)
     replays = min(max(math.ceil(_MEASURED_MS / max(whole.replay()[-1], 1e-6)), 1), _MOST_REPLAYS)
     readings = [(whole.replay()[-1], *parts.replay()) for _ in range(replays if len(kinds) > 1 else 0)]

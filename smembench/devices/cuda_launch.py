@@ -167,16 +167,21 @@ class LaunchPrepared(Prepared):
         """Fill outputs and guards; place what the others hold.
 
         From the second time on outputs are filled with another byte: a result that is one poison is not the other.
+        Guards of arrays that may be written have the byte that outputs do not: at first not that of the inputs' guards,
+        so that a copy from guard to guard shows.
         """
-        self._place_all((self._written | self._scratch) - self._restored.keys(), self._poison)
+        guard = POISON if self._poison == _OTHER_POISON else _OTHER_POISON
+        self._place_all((self._written | self._scratch) - self._restored.keys(), self._poison, guard)
         self._poison = _OTHER_POISON
 
-    def _place_all(self, poisoned: Collection[int], byte: int) -> None:
+    def _place_all(self, poisoned: Collection[int], byte: int, guard: int = POISON) -> None:
         for place, array in (item for arrays in self._copies for item in arrays.items()):
             if place in poisoned:
-                array.poison(self._timing.handle, byte)
+                array.poison(self._timing.handle, byte, guard)
+            elif place in self._restored:
+                array.place(self._timing.handle, self._restored[place], guard)
             else:
-                array.place(self._timing.handle, self._restored.get(place, array.content))
+                array.place(self._timing.handle, array.content)
 
     def restore(self) -> None:
         """Enqueue what each launch has to find in the arrays that it reads and writes."""

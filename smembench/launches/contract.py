@@ -17,7 +17,7 @@ from smembench.launches.arguments import in_order_and_named
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import as_text
 from smembench.launches.library_arrays import on_host
-from smembench.launches.live import is_token, value_of
+from smembench.launches.live import is_token, name_of, value_of
 from smembench.launches.python_file import callable_in, is_kernel
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.case import Case
@@ -108,8 +108,7 @@ class Contract(Time):
     @property
     def _reference_name(self) -> str:
         """The reference as it was given; of a Python object without the token's number."""
-        check = self.launch.check
-        return check.rpartition(" $")[0] if is_token(check) else check
+        return name_of(self.launch.check)
 
     def check(self, case: Case, reference: Any, output: Any) -> Verification:
         """Check outputs element by element: |output - reference| <= atol + rtol * |reference|.
@@ -123,6 +122,8 @@ class Contract(Time):
         outputs: Outputs = output
         if reason := self._other_outputs(expected, outputs):
             return Verification(False, None, reason)
+        if not any(computed.size for computed in outputs.values()):
+            return Verification(False, None, f"--check {self._reference_name}: the kernel has no output to compare")
         worst = 0.0
         for number, (place, computed) in enumerate(outputs.items()):
             wanted = expected.returned[number] if expected.returned is not None else expected.arguments[place]
@@ -163,7 +164,7 @@ class Contract(Time):
         one, other = (array if exact else array.astype(kind) for array in (wanted, output))
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.abs(other.astype(kind) - one.astype(kind)) if exact else np.abs(other - one)
-            size = np.abs(one)
+            size = np.abs(one.astype(kind))  # of the lowest integer, too, which has no absolute value of its type
             scale = _root_mean_square(size[np.isfinite(size)].astype(np.float64))
             rtol = tolerance(output.dtype, terms) if self.launch.rtol is None else self.launch.rtol
             atol = rtol * scale if self.launch.atol is None else self.launch.atol

@@ -47,6 +47,11 @@ def is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
+def name_of(text: str) -> str:
+    """The name in a token; other text as it is."""
+    return text.rpartition(" $")[0] if is_token(text) else text
+
+
 def value_of(token: str) -> Any:
     """The value of a token; of another process's it is gone.
 

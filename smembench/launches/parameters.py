@@ -55,6 +55,9 @@ def scalar_bytes(parameter: Parameter, argument: float | complex | np.generic) -
             raise UsageError(
                 f"{parameter.name}: is of type {parameter.type}, not {argument.dtype}; write {kind} {argument}"
             )
+        if parameter.type.startswith(("u", "s")) and argument.dtype.kind == "f":
+            of_type = f"{parameter.name}: is of type {parameter.type}, not {argument.dtype}"
+            raise UsageError(f"{of_type}; give a whole number without a type")
         return argument.tobytes()
     if isinstance(argument, complex) or parameter.bytes > 8:
         raise UsageError(f"{parameter.name}: has {parameter.bytes} bytes; {argument} is not taken for it")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from smembench.launches.arguments import in_order_and_named
 from smembench.launches.cuda_file import compiled_kernel, is_cuda_file
 from smembench.launches.launch import Launch
 from smembench.launches.launched_code import LaunchedCode, of_cubin, of_source, of_triton
-from smembench.launches.live import is_token, value_of
+from smembench.launches.live import is_token, name_of, value_of
 from smembench.launches.python_calls import FunctionCall, NumbaLaunch
 from smembench.launches.python_file import callable_in
 from smembench.launches.raw_kernel import compiled_source, raw_kernel
@@ -35,6 +36,7 @@ def subject_of(launch: UserLaunch, capability: str) -> Subject:
         code = of_source(*compiled_kernel(launch.target, capability, launch.options), arguments, capability)
         return LaunchedCode(code, launch)
     kernel = value_of(launch.target) if is_token(launch.target) else callable_in(launch.target)
+    launch = replace(launch, target=name_of(launch.target))  # as messages have it
     if is_triton(kernel):
         whole = Launch(launch.grid, launch.block or None, arguments, named, launch.shared_bytes)
         return LaunchedCode(of_triton(kernel, whole, capability), launch)

@@ -24,6 +24,8 @@ from smembench.run.launch_sweep import LaunchSweep
 
 _COMPILERS = {".cu": "cuda", ".ptx": "ptx", ".cubin": "cubin", ".py": "python"}
 """The compiler that a case names, by the suffix of its file; what Python holds is known when it is imported."""
+_WITHOUT_NAMES = (".cu", ".ptx", ".cubin")
+"""Suffixes of files whose kernels get a grid and a block, and arguments in order alone."""
 
 
 def launch_cases(sweep: LaunchSweep, device: str) -> Iterator[Case]:
@@ -75,7 +77,7 @@ def _check_files(sweep: LaunchSweep, target: str) -> None:
             raise UsageError(f"{text}: write path.cu:name, path.ptx:name, path.cubin:name or path.py:name")
         if not path.is_file():
             raise UsageError(f"{path}: no such file; give path.cu:name, path.ptx:name, path.cubin:name or path.py:name")
-    if Path(target.partition(":")[0]).suffix in (".cu", ".ptx", ".cubin") and not (sweep.grid and sweep.block):
+    if Path(target.partition(":")[0]).suffix in _WITHOUT_NAMES and not (sweep.grid and sweep.block):
         raise UsageError(f"{target}: give --grid and --block, such as --grid 128x128 --block 32x8")
 
 
@@ -102,7 +104,12 @@ def _launch(sweep: LaunchSweep, target: str, sizes: Mapping[str, int]) -> UserLa
     tuned = [f"{name}={sizes[name]}" for name in sweep.tune]
     macros = is_cuda_file(target)
     texts = tuple(argument(text, sizes) for text in (*sweep.arg, *([] if macros else tuned)))
-    arguments, _ = in_order_and_named(texts)
+    arguments, named = in_order_and_named(texts)
+    if named and all(Path(kernel.partition(":")[0]).suffix in _WITHOUT_NAMES for kernel in sweep.kernel):
+        raise UsageError(
+            f"{next(iter(named))}=…: is no option, and {target} takes no argument by name; give arguments in their "
+            "order, and macros of a .cu file with --define"
+        )
     sizes_of_arrays, resets = [*map(_allocated, arguments)], tuple(map(_reset, sweep.reset))
     counts = {**sizes, **{f"bytes{place}": size for place, size in enumerate(map(_bytes, arguments)) if size}}
     moved = _count(sweep.bytes, counts, "--bytes", 1) if sweep.bytes else sum(map(_bytes, arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,9 +20,9 @@ SUFFIXES = (".cu", ".ptx", ".cubin", ".py", ".npy")
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """A list, or a single value, as texts."""
+    """A list, or a single value, as texts; in Python numbers may be NumPy's."""
     items = value if isinstance(value, (list, tuple)) else [value]
-    if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
+    if any(isinstance(item, bool) or not isinstance(item, str | float | Integral) for item in items):
         raise ValueError("write a string or a list of them")
     return tuple(map(str, items))
 
@@ -87,8 +88,8 @@ class LaunchSweep(BaseModel):
     reset: Texts = ()
     scratch: Texts = ()
     check: str = ""
-    rtol: float | None = Field(default=None, ge=0)
-    atol: float | None = Field(default=None, ge=0)
+    rtol: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    atol: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     bytes: Text = ""
     flops: Text = "0"
     _numbers = field_validator("carveout", "rtol", "atol", mode="before")(not_boolean)

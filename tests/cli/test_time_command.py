@@ -65,6 +65,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("{0}/scale.cu:scale", "--arg", "float33[8]"), "--arg 'float33[8]': write float32[4096,4096] for an array"),
         (("{0}/scale.cu:scale", "--bytes", "-1"), "--bytes '-1': is -1; give 1 or more"),
         (("{0}/scale.cu:scale", "--flops", "0-bytes0"), "--flops '0-bytes0': is -4000; give 0 or more"),
+        (("{0}/scale.cu:scale", "--atol", "inf"), "--atol inf: give a finite number"),
+        (("{0}/scale.cu:scale", "--rtol", "nan"), "--rtol nan: give a finite number"),
+        (
+            ("{0}/scale.cu:scale", "--arg", "SIDE=2"),
+            "SIDE=…: is no option, and {0}/scale.cu:scale takes no argument by",
+        ),
+        (("{0}/scale.cubin:scale", "--tune", "SIDE=1,2"), "SIDE=…: is no option, and {0}/scale.cubin:scale takes no"),
         (("{0}/scale.cu:scale", "--sweep", "n"), "--sweep 'n': write a name and its values"),
         (("{0}/scale.cu:scale", "--where", "1/0"), "--where '1/0': has the operator Div"),
         (("{0}/scale.cu:scale", "--where", "0"), "--where '0': rules out every size"),
@@ -84,7 +91,7 @@ def test_wrong_usage_is_told_before_anything_is_measured(
     given = [item.format(folder) for item in arguments]
     ran = program("time", *map(str, LAUNCH), *given)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert message in ran.stderr
+    assert message.format(folder) in ran.stderr
 
 
 @pytest.mark.parametrize(

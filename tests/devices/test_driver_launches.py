@@ -52,6 +52,13 @@ static void beyond(T *out, const T *in, unsigned n)
         out[i] = 1;
 }
 """,
+    "beyond_by_copies": """
+static void beyond_by_copies(T *out, const T *in, unsigned n)
+{
+    unsigned i = blockIdx.x * 128 + threadIdx.x;
+    out[i] = in[i];
+}
+""",
     "count": """
 static void count(T *out, T *counter, unsigned n)
 {
@@ -197,6 +204,7 @@ SWEEPS = {
     "flags reset": ("once.cu:once", "check = 'mine.py:counted'\nout = 0\nreset = 'done=0'"),
     "flags set": ("once.cu:once", "check = 'mine.py:counted'\nout = 0\nreset = '1=1'"),
     "beyond": ("beyond.cu:beyond", "out = 0"),
+    "beyond, what lay beyond another": ("beyond_by_copies.cu:beyond_by_copies", ""),
     "input": ("input.cu:input", "out = 0\ncheck = 'mine.py:doubled'"),
     "counter reset": ("count.cu:count", "check = 'mine.py:counts'\nreset = 'counter=0'"),
     "scratch": ("second.cu:second", "check = 'mine.py:ones'\nscratch = 'also'"),
@@ -293,7 +301,8 @@ def test_what_an_output_held_is_neither_read_nor_kept_unless_it_is_declared(rows
 
 
 def test_what_lies_beyond_an_array_and_what_is_only_read_stays(rows: Rows) -> None:
-    assert rows["beyond"]["reason"] == "the kernel wrote outside argument 0, after it"
+    for name in ("beyond", "beyond, what lay beyond another"):
+        assert rows[name]["reason"] == "the kernel wrote outside argument 0, after it"
     assert rows["input"]["reason"] == "the kernel wrote to its input argument 1"
 
 

@@ -90,7 +90,7 @@ def test_what_python_holds_is_timed_on_copies_and_leaves_the_process_as_it_was(
     assert "100000 of 100000 elements differ, the first at [0]: 0.0, not 1.0" in wrong
     assert by_text == "['by text'] ['not explained: a function has no PTX']"
     assert no_kernel.startswith("7: is no kernel; give")
-    assert "is a plain function, which launches by itself; leave --grid and --block out" in launched
+    assert "copy: is a plain function, which launches by itself; leave --grid and --block out" in launched
     assert no_option.startswith("chekc=…: is no option of smembench.time")
     assert no_check == "check=5: give a function, or the expected outputs"
     assert no_reset.startswith("--reset '0': write the argument and what it is filled with")

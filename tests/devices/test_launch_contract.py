@@ -66,6 +66,21 @@ def test_types_that_do_not_compare_are_told(wanted: Any, result: Any, text: str)
     assert why_wrong(wanted, result).startswith(f"argument 0: {text}")
 
 
+def test_a_check_that_compares_nothing_does_not_pass() -> None:
+    checked, case = contract("float32[0]")
+    for expected, outputs in (
+        (Expected(None, {}), {}),
+        (Expected([np.zeros(0, np.float32)], {}), {0: np.zeros(0, np.float32)}),
+    ):
+        verdict = checked.check(case, expected, outputs)
+        assert (verdict.passed, verdict.detail) == (False, "--check mine.py:f: the kernel has no output to compare")
+
+
+def test_a_relative_tolerance_holds_for_the_lowest_integer_too() -> None:
+    assert why_wrong(np.array([-128, 1], np.int8), np.array([-127, 1], np.int8), rtol=0.1) == ""
+    assert why_wrong(np.array([-128, 1], np.int8), np.array([127, 1], np.int8), rtol=0.1).endswith("(rtol 0.1)")
+
+
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "float32", "complex64"])
 def test_each_type_of_floats_has_a_tolerance(dtype: str) -> None:
     wanted = np.array([1, 2]).astype(dtype)
@@ -134,6 +149,7 @@ def test_a_reference_finds_what_launches_find() -> None:
         ("u8", 1, 1.5, "x: is of type u8; give a whole number$"),
         ("u32", 4, 2**32, "does not fit in 4 bytes"),
         ("u32", 4, np.int64(3), "has 4 bytes; int64 has 8"),
+        ("u32", 4, np.float32(3), "x: is of type u32, not float32; give a whole number without a type"),
     ],
 )
 def test_a_number_that_is_no_parameters_is_told(kind: str, size: int, argument: Any, text: str) -> None:
@@ -188,6 +204,12 @@ def test_paths_are_relative_to_the_folder_of_a_config() -> None:
     }
     arguments = ["in/x.npy", "bfloat16 in/a/x.npy", "float32 1.5", "float32[n]", 4]
     assert in_folder(sweep, Path("in")) == {"kernel": "in/k.cu:f", "check": "/r.py:g", "arg": arguments}
+
+
+def test_whole_numbers_may_be_numpys() -> None:
+    keys = {"kernel": "k.cu:f", "grid": np.int64(8), "out": np.int64(0), "sizes": {"n": [np.int64(64), 128]}}
+    sweep = LaunchSweep.model_validate(keys)
+    assert (sweep.grid, sweep.out, sweep.sizes) == ("8", ("0",), {"n": (64, 128)})
 
 
 def test_sides_in_a_list_are_those_of_a_text() -> None:
