@@ -80,14 +80,17 @@ def layouts_of(explained: Costs, row: int | None = None) -> list[BestLayouts]:
 
 
 def best_layouts(tiles: Sequence[Tile], asked: Asked, *, brackets: bool = False) -> BestLayouts:
-    """The best layouts of an array, as the best of these rows, for its loads and stores."""
+    """The best layouts of an array for its loads and stores: of these rows those with the best swizzle, then pad."""
     plain = tried(tiles[0], asked, Layout())
     if plain.free:
         return BestLayouts(tiles[0], plain, brackets=brackets)
-    swizzle = least(((tile, swizzles(tile, asked)) for tile in tiles), asked, plain)
-    tile = swizzle[1] if swizzle else tiles[0]
-    pad = least([(tile, pads(tile, asked, most_pad(tile)))], asked, plain)
-    kinds = pad and pad[0], swizzle and swizzle[0]
+    each = []
+    for tile in tiles:
+        swizzle = least([(tile, swizzles(tile, asked))], asked, plain)
+        pad = least([(tile, pads(tile, asked, most_pad(tile)))], asked, plain)
+        each.append((swizzle and swizzle[0], pad and pad[0], tile))
+    best, padded, tile = min(each, key=lambda of: [(layout or plain).wavefronts for layout in of[:2]])
+    kinds = padded, best
     return BestLayouts(tile, plain, *kinds, _missing(tile, asked, *kinds), brackets=brackets)
 
 

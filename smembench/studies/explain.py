@@ -260,7 +260,8 @@ def next_command(case: Case, *, conflicts: bool) -> str:
     ladder = registry.ladder_of(case.problem)
     if conflicts and (padded := f"{case.kernel}Pad") in ladder:
         block = f" --block {case.block}" if case.block is not None else ""
-        return f"smembench explain {padded}{block}"
+        dtype = f" --dtype {case.dtype}" if case.dtype != PROBLEMS[case.problem].dtypes[0] else ""
+        return f"smembench explain {padded}{block}{dtype}"
     later = ladder[ladder.index(case.kernel) + 1 :] if case.kernel in ladder else ()
     steps = (registry.find(case.problem, name, "cuda") for name in later)
     step = next((kernel for kernel in steps if kernel is not None and kernel.ladder and not kernel.few), None)

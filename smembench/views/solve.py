@@ -57,7 +57,11 @@ def figure_lines(before: Mapping[str, float], now: Mapping[str, float]) -> Itera
     width = max(map(len, shown))
     yield f"  {'':<{width}}  before    now"
     for name, figure in shown.items():
-        yield f"  {name:<{width}}  {before[name]:>6.4g} {figure:>6.4g}"
+        yield f"  {name:<{width}}  {_figure(before[name]):>6} {_figure(figure):>6}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.4g}"
 
 
 def grade_record(name: str, path: Path, grade: Grade) -> dict[str, object]:

@@ -193,10 +193,11 @@ def test_the_roofs_of_a_gpu_that_is_not_here(program: Program) -> None:
     ("kernel", "following"),
     [
         ("transposeSmem", "smembench explain transposeSmemPad --block 32x32"),
+        ("transposeSmem --dtype float16", "smembench explain transposeSmemPad --block 32x32 --dtype float16"),
         ("naiveGmem", "smembench ladder transpose --diff transposeSmem"),
         ("transposePaired", ""),
     ],
 )
 def test_an_explanation_ends_with_the_next_command(program: Program, kernel: str, following: str) -> None:
-    *_, last = program("explain", kernel, "--n", "256").stdout.splitlines()
+    *_, last = program("explain", *kernel.split(), "--n", "256").stdout.splitlines()
     assert last.removeprefix("next: ") == following if following else not last.startswith("next: ")

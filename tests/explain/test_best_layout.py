@@ -215,6 +215,15 @@ def test_where_neither_helps_it_says_why() -> None:
     assert (free.plain.free, free.pad, free.swizzle, free.reason) == (True, None, None, "")
 
 
+def test_rows_are_those_for_which_a_pad_helps_as_well() -> None:
+    array = SharedArray("tile", (512,), 8, 0)
+    asked = asked_of(requests([4 * lane for lane in range(32)], 8, "store") + requests([*range(0, 64, 2)], 8))
+    result = best_layouts([Tile(array, 2), Tile(array, 16)], asked)
+    assert result.pad
+    assert result.swizzle
+    assert (result.tile.columns, result.pad.layout.pad, result.pad.free, result.swizzle.free) == (16, 1, True, True)
+
+
 def test_planes_of_a_tile_keep_their_rows() -> None:
     """Two buffers of a tile: each is swizzled by its own rows."""
     array = SharedArray("tile", (2, 32, 32), 4, 0)

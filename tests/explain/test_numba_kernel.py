@@ -179,6 +179,8 @@ def test_dynamic_shared_arrays_are_one_memory() -> None:
     assert_clean(result)  # what is loaded under one name was stored under the other
     assert [array.base for array in result.trace.shared] == [0, 0]
     assert (result.shared_bytes, result.worst("load"), result.worst("store")) == (256, 1, 1)
+    named = {(access.site.array, access.site.kind) for access in result.shared}
+    assert named == {("everything", "store"), ("words", "load")}
     wrong = explain_function(kernels.dynamic, grid=1, block=32, args=args, shared_bytes=128)
     assert "at byte 128 of shared memory, which has 128 bytes" in wrong.trace.mistakes[0].text
 

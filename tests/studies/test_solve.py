@@ -207,6 +207,20 @@ WRONG: list[tuple[str, Edits, list[str | tuple[str, str]]]] = [
         ],
         ["atomics on part: their wavefronts are not known"],
     ),
+    (
+        "reduction",
+        [
+            ("    while apart > 0:", "    total = float32(0)\n    while apart == 128:"),
+            ("t < apart", "t == 0"),
+            (
+                "part[t] += part[t + apart]",
+                "for k in range(i, min(i + 256, inp.size)):\n                total += inp[k]",
+            ),
+            ("apart //= 2", "apart = 0"),
+            ("= part[0]", "= total"),
+        ],
+        [("inp[k]", "warps load 1024 times from global memory; wanted at most 32")],
+    ),
     ("reduction", [("apart > 0", "apart > 1")], ["wrong result: out[0]"]),
     (
         "reduction",

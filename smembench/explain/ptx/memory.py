@@ -105,11 +105,23 @@ class Memory:
         array = self.array_at(address)
         return array.name if array is not None else ""
 
-    def shared_name(self, address: int) -> str:
-        """The variable in shared memory at an address, or the one before it."""
+    def shared_name(self, address: int, given: Instruction) -> str:
+        """The variable in shared memory at an address, or the one before it; ``given`` is what accesses it."""
         address = address if self.windows.blocks == 1 else address % WINDOW
         inside = [var for var in self.kernel.variables.values() if var.space == "shared" and var.begin <= address]
-        return max(inside, key=lambda var: var.begin).name if inside else "shared"
+        if not inside:
+            return "shared"
+        last = max(inside, key=lambda var: var.begin)
+        return last.name if last.bytes else self._dynamic.get(id(given), last.name)
+
+    @cached_property
+    def _dynamic(self) -> Mapping[int, str]:
+        """The dynamic variable, of several at the same bytes, that an instruction's address is computed from."""
+        names = {var.name for var in self.kernel.variables.values() if var.space == "shared" and not var.bytes}
+        if len(names) < 2:
+            return {}
+        of_each = ((key, names & reached) for key, reached in origins(self.kernel, names, MEMORY).items())
+        return {key: min(own) for key, own in of_each if len(own) == 1}
 
     def apart(self, space: str, addresses: Integers, mask: Mask | None) -> list[Mask | None]:
         """The threads of an access by the space that they reach, which generic addresses may differ in."""

@@ -83,7 +83,7 @@ class TileAccesses:
                 begin, reached = int(_at(address, thread)), ranks(thread)
                 blocks = max(len(reached), 1)
                 access = TileAccess(
-                    *(given.called_from.line, "copy" if copies else "store", name, self._array(begin)),
+                    *(given.called_from.line, "copy" if copies else "store", name, self._array(begin, given)),
                     *(box.bytes // box.dtype.itemsize // box.box[0], box.box[0], blocks * box.bytes),
                     blocks=blocks,
                 )
@@ -115,7 +115,7 @@ class TileAccesses:
                     kind, name = "copy" if copies else "store", array.name if array else "global memory"
                     blocks = max(len(reached), 1)
                     access = TileAccess(
-                        *(given.called_from.line, kind, name, self._array(begin), 1, count, blocks * count),
+                        *(given.called_from.line, kind, name, self._array(begin, given), 1, count, blocks * count),
                         blocks=blocks,
                     )
                     self._accesses.traced.tiles[moving(access, np.array([outside]), count, count)] += 1
@@ -155,7 +155,15 @@ class TileAccesses:
         place = max((begin for begin in self._copied if begin <= start), default=-1)
         matrix = self._copied.get(place, operand.name)
         return TileAccess(
-            *(given.called_from.line, "operand", matrix, self._array(start), operand.rows, operand.row_bytes, size),
+            *(
+                given.called_from.line,
+                "operand",
+                matrix,
+                self._array(start, given),
+                operand.rows,
+                operand.row_bytes,
+                size,
+            ),
             operand=operand,
             wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
         )
@@ -183,8 +191,8 @@ class TileAccesses:
             return None
         return name.partition("$")[0], described
 
-    def _array(self, begin: int) -> str:
-        return readable(self._registers.memory.shared_name(begin))
+    def _array(self, begin: int, given: Instruction) -> str:
+        return readable(self._registers.memory.shared_name(begin, given))
 
     def _come(self, given: Instruction, thread: int, brought: tuple[int, int], ranks: list[int]) -> None:
         """Count bytes that have come to shared memory, of several blocks at the same place, at the barriers there.
@@ -197,7 +205,7 @@ class TileAccesses:
             if (at := self._in_cluster(given, place, thread)) == NOWHERE:
                 continue
             order = int(self._accesses.order[thread])
-            copy = Brought(given.called_from.line, self._array(begin), at, count, thread, order, kind)
+            copy = Brought(given.called_from.line, self._array(begin, given), at, count, thread, order, kind)
             self._accesses.traced.brought.append(copy)
             if kind == "load":
                 continue

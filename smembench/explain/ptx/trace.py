@@ -296,7 +296,7 @@ def _site(record: Record, machine: Machine) -> AccessSite:
     if record.space == "branch":
         name = ""
     elif record.space in ("shared", "distributed", "mbarrier"):
-        name = readable(machine.memory.shared_name(first))
+        name = readable(machine.memory.shared_name(first, given))
     else:
         array = machine.memory.array_at(first)
         name = array.name if array is not None else record.space

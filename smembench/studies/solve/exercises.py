@@ -122,7 +122,7 @@ EXERCISES = {
             "sum_blocks",
             "sum the elements of a block in a tree without conflicts",
             _sums,
-            {CONFLICTS: 1, WAVEFRONTS: 200},
+            {CONFLICTS: 1, WAVEFRONTS: 200, LOAD_REQUESTS: 32},
         ).hinted("In the first step, let each thread t < 128 add element t + 128 to element t."),
     )
 }
