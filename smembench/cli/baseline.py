@@ -30,9 +30,10 @@ def set_(folder: Path = argument("DIR", "A complete run's folder.", default=...)
     from smembench.studies.baseline import BASELINE, pin
     from smembench.views.console import say, stderr
 
-    run = named(folder).resolve()
+    run = named(folder)
     name = pin(run)
-    say(stderr, f"{run.name} is now the baseline of {name} ({run.parent / BASELINE})")
+    path = run.resolve()
+    say(stderr, f"{path.name} is now the baseline of {name} ({path.parent / BASELINE})")
 
 
 @app.command()

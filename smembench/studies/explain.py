@@ -147,7 +147,10 @@ def _size(option: str, value: object) -> int:
 def _refusal(kernel: Kernel, case: Case, capability: str | None) -> str:
     """The reason that no GPU of a compute capability takes a case, with the way out, or an empty string."""
     if case.block and case.block.x * case.block.y > MAX_THREADS:
-        return f"--block {case.block}: a block has at most {MAX_THREADS} threads"
+        usual = kernel.default_blocks or PROBLEMS[kernel.problem].default_blocks
+        in_a_row = case.block.x <= MAX_THREADS and all(block.y == 1 for block in usual)
+        way_out = f"; give {case.block.x}x1" if in_a_row else ""
+        return f"--block {case.block}: a block has at most {MAX_THREADS} threads{way_out}"
     reason = kernel.refusal(case, capability)
     return f"{kernel.name}: {reason}; give --cc {kernel.needs.removesuffix('a')}" if reason else ""
 

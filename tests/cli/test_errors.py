@@ -171,6 +171,8 @@ REFUSED = [
     ("explain tiled --n 0", "--n 0"),
     ("explain tiled --block 32x16", "tiled square 32x16"),
     ("explain transposeSmem --block 64x32", "--block 64x32 1024 threads"),
+    ("explain sumVectorized --block 128", "--block 128x128 1024 threads 128x1"),
+    ("explain sumVectorized --block 48x1", "sumVectorized power of two 32 48x1"),
     ("explain transposeSmemPad --pad-width -1", "--pad-width '-1'"),
     ("explain copyGmem --stride 5000", "--stride 5000 copyGmem"),
     ("explain naive --stride 100", "--stride 100 1024"),

@@ -23,7 +23,8 @@ def power_of_two(least: int) -> Callable[[Case], str | None]:
         threads = threads_of(case)
         if threads >= least and threads & (threads - 1) == 0:
             return None
-        return f"{case.kernel} needs a block of {least} threads or twice as many, and so on, not {block_of(case)}"
+        from_least = f", at least {least}" if least > 1 else ""
+        return f"{case.kernel} needs a power of two of threads per block{from_least}, not {block_of(case)}"
 
     return unsupported
 
