@@ -1,7 +1,7 @@
 """The kernel and tile of a float32 product: of splitK's and streamK's the one with the fewest estimated cycles.
 
 The estimate is the multiply-adds of the multiprocessor with the most steps along k, at the share of the peak that a
-tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 89 products on an H200;
+tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 89 products on H200s;
 the multiprocessors are those of an H100 or H200.
 """
 
