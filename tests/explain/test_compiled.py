@@ -178,11 +178,12 @@ def test_blocks_that_share_tiles_unevenly_are_predicted_as_an_h100_counted_split
     assert explained.untraced == ()
 
 
-def test_blocks_that_stand_for_others_have_the_figures_of_all() -> None:
+def test_blocks_that_stand_for_others_have_the_figures_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight tiles of splitK for 22 blocks, of which those of a tile wait for each other.
 
     The figures of all are those that were traced while an H100's agreed at 773 × 1111 × 645.
     """
+    monkeypatch.setattr(Shares, "blocks", lambda shares, multiprocessors: multiprocessors)
     chosen = replace(case("splitK", "8x4"), m=64, n=256, k=160)
     some, every = (compiled_case(chosen, 22, **{how: True}) for how in ("quick", "whole"))
     assert len(some.trace.blocks) < len(every.trace.blocks) == 22

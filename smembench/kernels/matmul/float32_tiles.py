@@ -1,8 +1,8 @@
 """The kernel and tile of a float32 product: of splitK's and streamK's the one with the fewest estimated cycles.
 
 The estimate is the multiply-adds of the multiprocessor with the most steps along k, at the share of the peak that a
-tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 89 products on H200s;
-the multiprocessors are those of an H100 or H200.
+tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 60 products on an H200,
+in all tiles and with several numbers of splitK's blocks; the multiprocessors are those of an H100 or H200.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from typing import NamedTuple
 
 from smembench.kernels.common.grids import block_of, ceil_div
 from smembench.kernels.kernel import Kernel
+from smembench.kernels.matmul import ragged
 from smembench.kernels.matmul.cuda import split_k, stream_k
+from smembench.kernels.matmul.partial_sums import EXCHANGE, Shares, part_cycles
+from smembench.kernels.matmul.tiled_kernel import few_left
 from smembench.kernels.matmul.tiling import Tiling
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
 from smembench.model.hardware import SM90_MULTIPROCESSORS
+from smembench.model.problem import ITEMSIZE
 
 PEAK = 128
 """Multiply-adds per cycle of a multiprocessor."""
@@ -29,43 +33,40 @@ class Costs(NamedTuple):
 
     Attributes:
         kernel, tiling_of: the kernel, and the tile of a case with a block.
-        shares: blocks, each with the share of the peak that as many as fit on a multiprocessor reach.
         launch: cycles per launch.
-        exchange: cycles in which the blocks of a tile exchange sums; where they pass them on, per block of a tile.
-        passed_on: whether sums are passed on from block to block.
+        shares: blocks, each with the share of the peak that as many as fit on a multiprocessor reach.
     """
 
     kernel: Kernel
     tiling_of: Callable[[Case], Tiling]
-    shares: dict[Block, float]
     launch: int
-    exchange: int
-    passed_on: bool
+    shares: dict[Block, float]
 
 
 SPLIT_K = Costs(
     split_k.KERNEL,
     split_k.tiling_of,
-    {Block(16, 16): 0.775, Block(16, 8): 0.71, Block(8, 16): 0.7, Block(8, 8): 0.6, Block(8, 4): 0.555},
-    launch=7000,
-    exchange=6000,
-    passed_on=False,
+    6650,
+    {Block(16, 16): 0.762, Block(16, 8): 0.723, Block(8, 16): 0.712, Block(8, 8): 0.654, Block(8, 4): 0.684},
 )
 STREAM_K = Costs(
     stream_k.KERNEL,
     stream_k.tiling_of,
-    {Block(16, 16): 0.795, Block(16, 8): 0.77, Block(8, 16): 0.765, Block(8, 8): 0.745},
-    launch=4400,
-    exchange=3750,
-    passed_on=True,
+    3900,
+    {Block(16, 16): 0.792, Block(16, 8): 0.781, Block(8, 16): 0.755, Block(8, 8): 0.757},
 )
-PER_THREAD = 1.35 / 256
+PER_THREAD = 1.386 / 256
 """Share of the peak per thread of a multiprocessor, where it has too few to reach more."""
-SHORT, UNALIGNED = 1.24, 1.08
-"""Factors of the cycles where a side is shorter than the tile, so that copies are not asynchronous, and where rows of B
-do not all begin at multiples of 16 bytes."""
-PER_RESULT = 0.45
-"""Cycles per result in which a tile's first copies come and its results are written."""
+SHORT = 1.273
+"""Factor of the cycles where a side is shorter than the tile, so that copies are not asynchronous."""
+L2_BYTES, FROM_MEMORY = 50_000_000, 1.3
+"""What the L2 holds, and the factor of the cycles of splitK's tiles in four slices and more where A and B are larger:
+the few bytes that they copy ahead do not hide the latency of the memory."""
+BY_ELEMENTS = 6.9
+"""Multiply-adds that a copy of one element of B costs, of which each row of a tile uses it for one: where rows of B do
+not all begin at multiples of 16 bytes."""
+CHUNK = 1070
+"""Cycles per chunk of a few rows and columns beyond streamK's tiles, and per steps along k that are loaded at once."""
 
 
 def cycles(costs: Costs, case: Case) -> float:
@@ -73,18 +74,34 @@ def cycles(costs: Costs, case: Case) -> float:
     program, tiling = costs.kernel.build(case), costs.tiling_of(case)
     assert isinstance(program, NumbaKernel)
     assert program.persistent_blocks is not None
+    blocks = program.persistent_blocks(SM90_MULTIPROCESSORS)
+    on_each = ceil_div(blocks, SM90_MULTIPROCESSORS)
     short = case.m < tiling.rows or case.n < tiling.columns or case.depth < tiling.depth
     if short and costs is STREAM_K:
         return inf
-    tiles, blocks = prod(program.grid), program.persistent_blocks(SM90_MULTIPROCESSORS)
-    at_once, in_tile = ceil_div(blocks, SM90_MULTIPROCESSORS), ceil_div(case.depth, tiling.depth)
-    steps, results = tiles * in_tile / blocks, tiling.rows * tiling.columns
-    share = min(costs.shares[block_of(case)], PER_THREAD * tiling.threads * at_once)
-    multiplying = at_once * ceil(steps) * tiling.depth * results / PEAK / share
-    multiplying *= (SHORT if short else 1) * (UNALIGNED if tiling.widths(case)[1] == 1 else 1)
-    exchanges = (max(blocks / tiles, 1) if costs.passed_on else 1) if steps % in_tile else 0
-    per_tile = at_once * max(steps / in_tile, 1) * results * PER_RESULT
-    return costs.launch + multiplying + exchanges * costs.exchange + per_tile
+    results, most = tiling.rows * tiling.columns, PER_THREAD * tiling.threads * on_each
+    step_cycles = tiling.depth * results / PEAK / min(costs.shares[block_of(case)], most)
+    step_cycles *= (SHORT if short else 1) * (1 + BY_ELEMENTS / tiling.rows if tiling.widths(case)[1] == 1 else 1)
+    if costs is SPLIT_K and tiling.slices > 2 and ITEMSIZE[case.dtype] * case.depth * (case.m + case.n) > L2_BYTES:
+        step_cycles *= FROM_MEMORY
+    shares = Shares(prod(program.grid), ceil_div(case.depth, tiling.depth), results, step_cycles)
+    if costs is SPLIT_K:
+        return costs.launch + shares.cycles(blocks, SM90_MULTIPROCESSORS)
+    per_block = shares.tiles / blocks
+    multiplying = on_each * ceil(per_block * shares.steps) * step_cycles
+    filling = max(per_block, 1) * part_cycles(on_each * results)
+    passing_on = (
+        0 if per_block.is_integer() else EXCHANGE * max(1 / per_block, 1)
+    )  # from each block of a tile to the next
+    return costs.launch + multiplying + filling + passing_on + _chunks(case, tiling, blocks)
+
+
+def _chunks(case: Case, tiling: Tiling, blocks: int) -> float:
+    """Cycles for the few rows and columns beyond whole tiles, if they are computed in chunks."""
+    if not few_left(case, tiling):
+        return 0
+    chunks = ragged.remainder(tiling, tiles_follow=True).chunks(case.m, case.n)
+    return CHUNK * ceil_div(chunks, blocks) * ceil_div(case.depth, ragged.AT_ONCE * tiling.threads // ragged.SIDE)
 
 
 def choice_of(case: Case) -> tuple[Kernel, Case]:

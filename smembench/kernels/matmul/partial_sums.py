@@ -2,7 +2,8 @@
 
 Steps are numbered, tile after tile, and block b begins at b · steps / blocks, rounded down. So blocks with one step
 more lie between the others, and where the number of blocks is a multiple of that of tiles, none has steps of two tiles.
-A block shares at most two tiles with others, its first and its last, and has two places in scratch memory.
+A block shares at most two tiles with others, its first and its last, and has two places in scratch memory. How many
+blocks there are is a choice: more have fewer steps each, but each shared tile takes as long as several steps.
 
 1. Slices: each thread stores some of its sums in shared memory, in place of B's tiles, and adds up a part of what all
    slices stored. Each thread ends up with 1 / slices of its results, in vectors that are ``slices`` apart.
@@ -14,7 +15,9 @@ A block shares at most two tiles with others, its first and its last, and has tw
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
+from smembench.kernels.common.grids import ceil_div
 from smembench.kernels.intrinsics.scratch import scratch, wait_for_count
 from smembench.kernels.intrinsics.vector import ALIGNMENT, copy_vector, load_vector, store_vector
 from smembench.kernels.matmul.tiling import Tiling
@@ -28,19 +31,56 @@ SUMS_AT_ONCE = 16
 """Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
 BLOCKS_AT_ONCE = 8
 """Blocks whose sums are loaded together, so that a thread waits once for all of them."""
+PIPELINE, PER_RESULT = 2200, 0.266
+"""Cycles until the first copies of a part of a tile have come, and per result for these copies and for writing it."""
+EXCHANGE = 4700
+"""Cycles in which the blocks of a tile exchange sums."""
 
 
-def most_blocks(tiling: Tiling) -> int:
-    """The number of blocks with room in scratch memory for two tiles each."""
-    return SCRATCH_ELEMENTS // (2 * tiling.rows * tiling.columns)
+class Shares(NamedTuple):
+    """Of ``tiles`` of ``results`` each, with ``steps`` along k that take ``step_cycles`` each.
+
+    The estimates of cycles are fitted to times on H200s (float32_tiles.py).
+    """
+
+    tiles: int
+    steps: int
+    results: int
+    step_cycles: float
+
+    def cycles(self, blocks: int, multiprocessors: int) -> float:
+        """Estimated cycles in which so many blocks compute all tiles."""
+        even = self.tiles % blocks == 0 or blocks % self.tiles == 0
+        # Of the tiles that a block has parts of it shares the first and the last.
+        parts = ceil_div(self.tiles, blocks) + (0 if even else 1)
+        shared = int(blocks > self.tiles) if even else 2
+        multiplying = ceil_div(self.tiles * self.steps, blocks) * self.step_cycles
+        each = multiplying + parts * part_cycles(self.results)
+        return ceil_div(blocks, multiprocessors) * each + shared * EXCHANGE
+
+    def blocks(self, multiprocessors: int) -> int:
+        """The blocks with the fewest cycles: as many for every tile, or one per multiprocessor, for which it waits."""
+        room = SCRATCH_ELEMENTS // (2 * self.results)  # in scratch memory: for two tiles per block
+        at_once = min(multiprocessors, room, self.tiles * self.steps)
+        even = (self.tiles * parts for parts in range(1, min(max(at_once // self.tiles, 1), self.steps) + 1))
+        return min((at_once, *even), key=lambda blocks: (self.cycles(blocks, multiprocessors), -blocks))
+
+
+def part_cycles(results: int) -> float:
+    """Cycles per part of a tile in which a block does not multiply."""
+    return PIPELINE + PER_RESULT * results
 
 
 @device
 def steps_of(block: Index, blocks: Index, steps: Index) -> tuple[Index, Index]:
     """The first of a block's steps, and the first of the next block's."""
-    fewest, after = steps // blocks, block + 1
-    longer = steps - fewest * blocks
-    return block * fewest + block * longer // blocks, after * fewest + after * longer // blocks
+    # Here and in splitK quotients are of 32-bit operands: by itself Numba divides 64-bit ones, in twice the time.
+    fewest = uint32(steps) // uint32(blocks)
+    longer = uint32(steps - fewest * blocks)
+    longer_before = uint32(block * longer) // uint32(blocks)
+    first = block * fewest + longer_before
+    one_more = uint32(block * longer - longer_before * blocks + longer >= blocks)
+    return first, first + fewest + one_more
 
 
 @device
@@ -118,7 +158,7 @@ def block_sums(tiling: Tiling, width: int) -> tuple[DeviceFunction, DeviceFuncti
     share = tiling.down * tiling.across // tiling.slices
     elements, loaded = tiling.rows * tiling.columns, size * BLOCKS_AT_ONCE
     partial_sums = scratch("partial_sums", tiling.dtype, SCRATCH_ELEMENTS)
-    counts = scratch("counts", "uint32", 2 * most_blocks(tiling))
+    counts = scratch("counts", "uint32", SCRATCH_ELEMENTS // elements)
     write = write_vector(tiling, width)
 
     @device
@@ -141,8 +181,8 @@ def block_sums(tiling: Tiling, width: int) -> tuple[DeviceFunction, DeviceFuncti
         passed, blocks = partial_sums(), last - first + uint32(1)
         parts = wait_for_count(counts(), 2 * first, blocks)
         vectors = uint32(elements // size)
-        begin = vectors * (block - first + uint32(1) - parts) // blocks
-        end = vectors * (block - first + uint32(1)) // blocks
+        begin = uint32(vectors * (block - first + uint32(1) - parts)) // uint32(blocks)
+        end = uint32(vectors * (block - first + uint32(1))) // uint32(blocks)
         at = begin + thread
         while at < end:
             copy_vector(sums, 0, passed, place_of(first, first) + at * size)

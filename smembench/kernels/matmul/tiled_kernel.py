@@ -72,18 +72,8 @@ def stream_k_blocks(tiles: int, steps: int, resident: int, multiprocessors: int)
     if tiles > multiprocessors:
         return min(most, resident * multiprocessors)
     blocks = min(most, multiprocessors)  # with two on each, partial sums would be passed on twice as often
-    return _even(blocks, tiles, 16)
-
-
-def split_k_blocks(tiles: int, steps: int, most: int, multiprocessors: int) -> int:
-    """Blocks, at most ``most``, that share ``tiles`` of ``steps`` along k on a device with ``multiprocessors``."""
-    return _even(min(most, multiprocessors, tiles * steps), tiles, 4)
-
-
-def _even(blocks: int, tiles: int, most: int) -> int:
-    """Fewer blocks, so that all tiles have equally many, if at most one in ``most`` is given up; else as many."""
-    idle = blocks % tiles
-    return blocks - idle if idle * most <= blocks else blocks
+    idle = blocks % tiles  # where all tiles have equally many blocks, if that leaves at most one in 16 idle
+    return blocks - idle if idle * 16 <= blocks else blocks
 
 
 def unsupported(tiling: Tiling, kernel: str, fitting: str = "16x16, 16x8 or 8x8") -> str | None:

@@ -1,7 +1,7 @@
 """splitK: serpentine for products of few tiles: small tiles, slices of k within a block, and k split among blocks.
 
 1. As in streamK the blocks of a persistent grid, one per multiprocessor, share the steps along k of all tiles evenly;
-   where that leaves few multiprocessors idle, all tiles have equally many blocks.
+   or all tiles have equally many blocks, where that takes fewer cycles by estimate: fewer blocks wait for others.
 2. A block has 256 threads, in slices of as many as its shape has. Each slice computes the tile, 8 × 8 results per
    thread, from its part of every step, as in slicedK12x6. The smaller the tile, the more slices there are.
 3. A tile's blocks write their sums to scratch memory, wait for each other, and each add up a part of the tile
@@ -15,17 +15,16 @@ blocks of whole tiles without partial sums. Findings: results/reference/notes/sp
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from math import prod
 
-from smembench.kernels.common.grids import block_of
+from smembench.kernels.common.grids import block_of, ceil_div
 from smembench.kernels.intrinsics.async_copy import commit_copies, copies_async, wait_for_copies
 from smembench.kernels.intrinsics.fragments import copy_vectors, outer_product, scheduling_barrier
 from smembench.kernels.intrinsics.vector import ALIGNMENT
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import partial_sums
-from smembench.kernels.matmul.partial_sums import block_with, steps_of
-from smembench.kernels.matmul.tiled_kernel import launched, split_k_blocks
+from smembench.kernels.matmul.partial_sums import Shares, block_with, steps_of
+from smembench.kernels.matmul.tiled_kernel import launched
 from smembench.kernels.matmul.tiling import A_LANES, Copy, Memory, Offsets, Tiling, predication, staging
 from smembench.kernels.numba_cuda import DeviceFunction, cuda, device, number, uint32, uint64
 from smembench.kernels.program import NumbaKernel
@@ -37,6 +36,8 @@ from smembench.model.problem import ITEMSIZE
 THREADS = 256  # of a block, whatever its shape
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 16), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 128 × 64, 64 × 64 and 32 × 64, in one, two, two, four and eight slices."""
+PER_CYCLE = 90
+"""Multiply-adds per cycle of a multiprocessor, about: by tile, float32_tiles.py."""
 
 
 def tiling_of(case: Case) -> Tiling:
@@ -116,6 +117,13 @@ def build(case: Case) -> NumbaKernel:
         return device(step)
 
     @device
+    def corners(tile: Index, tiles_across: Index, m: Index, n: Index) -> tuple[Place, Place]:
+        """A tile's first row and column that no tile before it has, and where it begins."""
+        below = uint32(tile) // uint32(tiles_across)
+        right = tile - below * tiles_across
+        return Place(below * rows, right * columns), Place(origin(below, rows, m), origin(right, columns, n))
+
+    @device
     def ends(A: Matrix, B: Matrix, thread: Index, corner: Place, at_k: Index, stage: Index) -> tuple[Offsets, Offsets]:
         """Offsets of a thread's copies of the tiles at ``at_k`` in A and B, and in a stage."""
         a_base, b_base = uint64(stage * a_elements), uint64(stage * b_elements)
@@ -151,13 +159,12 @@ def build(case: Case) -> NumbaKernel:
         short, steps_per_tile, tiles_across = short_of(k), (k + (depth - 1)) // depth, (n + (columns - 1)) // columns
         all_steps, blocks = tiles_across * ((m + (rows - 1)) // rows) * steps_per_tile, cuda.gridDim.x * cuda.gridDim.y
         begins, end = steps_of(block, blocks, all_steps)
-        done = begins
+        done, shared = begins, False
         while done < end:
-            tile = done // steps_per_tile
+            tile = uint32(done) // uint32(steps_per_tile)
             base = tile * steps_per_tile
             since, until = done - base, min(end - base, steps_per_tile)
-            least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
-            corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
+            least, corner = corners(tile, tiles_across, m, n)
             k0, last = since * depth, until * depth
             if inside:
                 for stage in range(1, stages - 1):
@@ -199,6 +206,7 @@ def build(case: Case) -> NumbaKernel:
                 add_up_slices(accumulators, b_tile, thread)
             if until - since < steps_per_tile:
                 pass_on(accumulators, thread, block, block_with(base, blocks, all_steps))
+                shared = True
             else:
                 for j in range(0, kept_sums, vector):
                     write(C, accumulators, j, uint32(j), thread, corner, least)
@@ -206,20 +214,18 @@ def build(case: Case) -> NumbaKernel:
             # Fragments and sums are read before the next tile is stored.
             cuda.syncthreads()
         # What this block shares is its first tile and its last one.
-        base = begins // steps_per_tile * steps_per_tile
-        while base < end:
+        base = uint32(begins) // uint32(steps_per_tile) * steps_per_tile
+        while shared and base < end:
             first, final = block_with(base, blocks, all_steps), block_with(base + steps_per_tile - 1, blocks, all_steps)
             if first < final:
-                tile = base // steps_per_tile
-                least = Place(tile // tiles_across * rows, tile % tiles_across * columns)
-                corner = Place(origin(tile // tiles_across, rows, m), origin(tile % tiles_across, columns, n))
+                least, corner = corners(uint32(base) // uint32(steps_per_tile), tiles_across, m, n)
                 add_up_blocks(C, thread, block, first, final, corner, least)
             base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
     program = launched(split_k, case, tiling, label)
-    shared = prod(program.grid), -(-case.depth // depth), partial_sums.most_blocks(tiling)
-    dynamic_bytes, blocks = dynamic * ITEMSIZE[tiling.dtype], partial(split_k_blocks, *shared)
-    return replace(program, launch_bounds=(THREADS, 1), dynamic_bytes=dynamic_bytes, persistent_blocks=blocks)
+    of_tile, dynamic_bytes = rows * columns, dynamic * ITEMSIZE[tiling.dtype]
+    shares = Shares(prod(program.grid), ceil_div(case.depth, depth), of_tile, depth * of_tile / PER_CYCLE)
+    return replace(program, launch_bounds=(THREADS, 1), dynamic_bytes=dynamic_bytes, persistent_blocks=shares.blocks)
 
 
 def unsupported(case: Case) -> str | None:
