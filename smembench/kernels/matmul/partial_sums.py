@@ -31,9 +31,9 @@ SUMS_AT_ONCE = 16
 """Sums of a thread that slices exchange at a time, at most: as many as B's tiles have room for."""
 BLOCKS_AT_ONCE = 8
 """Blocks whose sums are loaded together, so that a thread waits once for all of them."""
-PIPELINE, PER_RESULT = 2200, 0.266
+PIPELINE, PER_RESULT = 1950, 0.265
 """Cycles until the first copies of a part of a tile have come, and per result for these copies and for writing it."""
-EXCHANGE = 4700
+EXCHANGE = 4600
 """Cycles in which the blocks of a tile exchange sums."""
 
 
