@@ -13,6 +13,7 @@ from campaign import CAMPAIGN
 from smembench.explain import counters
 from smembench.explain.analysis import Explanation, explain
 from smembench.explain.counters import METRICS
+from smembench.kernels.matmul.partial_sums import Shares
 from smembench.model.case import Case
 from smembench.studies.explain import explainable
 from smembench.toolchains.machine_code import machine_code
