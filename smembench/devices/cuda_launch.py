@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,9 @@ class LaunchPrepared(Prepared):
                 arrays[place] = Allocation(whole, argument, content)
         self._arrays, launch = self._copies[0], contract.launch
         self._restored = {place: self._arrays[place].content for place in map(self._place, launch.restored)}
-        contract.filled = {self._place(name): self._filled(self._place(name), value) for name, value in launch.resets}
+        contract.filled = self._filled(launch.resets)
+        if both := self._restored.keys() & contract.filled.keys():
+            raise UsageError(f"argument {both.pop()}: --inout restores it, and --reset fills it; give one of them")
         self._restored |= contract.filled
         self._scratch = contract.scratch = {*map(self._place, launch.scratch)}
         self._place_all((), POISON)
@@ -102,12 +104,18 @@ class LaunchPrepared(Prepared):
             raise UsageError(f"argument {name!r}: is no array of the kernel; it has {known or 'none'}")
         return place
 
-    def _filled(self, place: int, value: str) -> Array:
-        argument = self._arrays[place].argument
-        try:
-            return np.full(argument.shape, typed_number(argument.dtype, value), argument.dtype)
-        except (TypeError, ValueError, OverflowError):
-            raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
+    def _filled(self, resets: Iterable[tuple[str, str]]) -> dict[int, Array]:
+        filled: dict[int, Array] = {}
+        for name, value in resets:
+            place = self._place(name)
+            argument = self._arrays[place].argument
+            if place in filled:
+                raise UsageError(f"--reset {name}={value}: argument {place} has a --reset already; give one of them")
+            try:
+                filled[place] = np.full(argument.shape, typed_number(argument.dtype, value), argument.dtype)
+            except (TypeError, ValueError, OverflowError):
+                raise UsageError(f"--reset {place}={value}: is no {argument.dtype}") from None
+        return filled
 
     def _detected_outputs(self) -> set[int]:
         """The further arrays that a launch writes and does not read: two launches on different poison agree on them.

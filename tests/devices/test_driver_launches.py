@@ -207,6 +207,8 @@ SWEEPS = {
     "beyond, what lay beyond another": ("beyond_by_copies.cu:beyond_by_copies", ""),
     "input": ("input.cu:input", "out = 0\ncheck = 'mine.py:doubled'"),
     "counter reset": ("count.cu:count", "check = 'mine.py:counts'\nreset = 'counter=0'"),
+    "counter reset twice": ("count.cu:count", "reset = ['counter=0', '1=5']"),
+    "counter reset and restored": ("count.cu:count", "reset = 'counter=0'\ninout = 1"),
     "scratch": ("second.cu:second", "check = 'mine.py:ones'\nscratch = 'also'"),
     "scratch, reset": ("count.cu:count", "check = 'mine.py:twos'\nscratch = 1\nreset = '1=0'"),
     "scratch that accumulates": ("count.cu:count", "check = 'mine.py:twos'\nout = 'out'\nscratch = 'counter'"),
@@ -308,6 +310,10 @@ def test_what_lies_beyond_an_array_and_what_is_only_read_stays(rows: Rows) -> No
 
 def test_what_a_launch_finds_reset_the_reference_finds_too_and_other_outputs_are_found(rows: Rows) -> None:
     assert (rows["counter reset"]["status"], rows["counter reset"]["verified"]) == ("ok", "true"), rows["counter reset"]
+    twice = "--reset 1=5: argument 1 has a --reset already; give one of them"
+    assert rows["counter reset twice"]["reason"].startswith(twice)
+    both = "argument 1: --inout restores it, and --reset fills it; give one of them"
+    assert rows["counter reset and restored"]["reason"].startswith(both)
 
 
 def test_what_is_only_worked_in_is_not_checked(rows: Rows) -> None:
