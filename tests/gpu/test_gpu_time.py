@@ -415,7 +415,8 @@ def test_a_kernel_that_became_3_percent_slower_is_reported(folder: Path) -> None
         (night / "spin.cu").write_text(source.replace("TURNS", str(turns)))
         (night / "night.toml").write_text(
             'name = "night"\nrounds = 3\nmax_seconds = 1\nthreshold = 1\ndecide = 60\n[[sweep]]\n'
-            'kernel = "spin.cu:spin"\ngrid = "128"\nblock = "128"\narg = ["float32[16384]", "float32[16384]", "16384"]\n'
+            'kernel = "spin.cu:spin"\ngrid = "128"\nblock = "128"\n'
+            'arg = ["float32[16384]", "float32[16384]", "16384"]\n'
         )
         ran = program(night, "run", "night.toml", "--no-lock", "--compare-to", "last:7")
         assert ran.returncode == code, (turns, ran.stdout, ran.stderr)
