@@ -63,8 +63,8 @@ L2_BYTES, FROM_MEMORY = 50_000_000, 1.2
 """What the L2 holds, and the factor of the cycles of splitK's tiles in four slices and more where A and B are larger:
 the few bytes that they copy ahead do not hide the latency of the memory."""
 BY_ELEMENTS = 7.3
-"""Multiply-adds that a copy of one element of B costs, of which each row of a tile uses it for one: where rows of B do
-not all begin at multiples of 16 bytes."""
+"""Multiply-adds in whose time an element of B is copied that serves as many of them as a tile has rows: where rows of
+B do not all begin at multiples of 16 bytes."""
 CHUNK = 1300
 """Cycles per chunk of a few rows and columns beyond streamK's tiles, and per steps along k that are loaded at once."""
 

@@ -38,9 +38,9 @@ EXCHANGE = 4600
 
 
 class Shares(NamedTuple):
-    """Of ``tiles`` of ``results`` each, with ``steps`` along k that take ``step_cycles`` each.
+    """Tiles to share: how many, the steps along k and the results of each, and the cycles of a step.
 
-    The estimates of cycles are fitted to times on H200s (float32_tiles.py).
+    What parts of tiles and exchanges cost is fitted to times on an H200 (float32_tiles.py).
     """
 
     tiles: int
@@ -50,8 +50,8 @@ class Shares(NamedTuple):
 
     def cycles(self, blocks: int, multiprocessors: int) -> float:
         """Estimated cycles in which so many blocks compute all tiles."""
+        # A block has whole tiles, or part of one, or else parts of several, the first and the last of which it shares.
         even = self.tiles % blocks == 0 or blocks % self.tiles == 0
-        # Of the tiles that a block has parts of it shares the first and the last.
         parts = ceil_div(self.tiles, blocks) + (0 if even else 1)
         shared = int(blocks > self.tiles) if even else 2
         multiplying = ceil_div(self.tiles * self.steps, blocks) * self.step_cycles
@@ -59,7 +59,7 @@ class Shares(NamedTuple):
         return ceil_div(blocks, multiprocessors) * each + shared * EXCHANGE
 
     def blocks(self, multiprocessors: int) -> int:
-        """The blocks with the fewest cycles: as many for every tile, or one per multiprocessor, for which it waits."""
+        """The number of blocks with the fewest cycles: a multiple of that of tiles, or one per multiprocessor."""
         room = SCRATCH_ELEMENTS // (2 * self.results)  # in scratch memory: for two tiles per block
         at_once = min(multiprocessors, room, self.tiles * self.steps)
         even = (self.tiles * parts for parts in range(1, min(max(at_once // self.tiles, 1), self.steps) + 1))
@@ -67,7 +67,7 @@ class Shares(NamedTuple):
 
 
 def part_cycles(results: int) -> float:
-    """Cycles per part of a tile in which a block does not multiply."""
+    """Cycles per part of a tile in which a block multiplies nothing."""
     return PIPELINE + PER_RESULT * results
 
 
