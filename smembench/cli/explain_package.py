@@ -62,7 +62,7 @@ def _explain(asked: Asked, target: Opened, *, page: Path | None) -> int:
     if page is not None:
         target.show(result, lambda: say(stderr, f"wrote {page}"))
         return 0
-    following = next_command(case, conflicts=bool(cures))
+    following = next_command(case, prediction)
     target.show(result, lambda: print_explanation(stdout, prediction, shown, cures, following))
     return len(prediction.trace.mistakes)
 

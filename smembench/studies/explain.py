@@ -11,6 +11,7 @@ from typing import NamedTuple
 from smembench.explain import analysis, counters
 from smembench.explain.analysis import Explanation
 from smembench.explain.counters import Comparison
+from smembench.explain.cure import Cure, cures
 from smembench.explain.occupancy import ANY_GPU, CAPABILITIES
 from smembench.kernels import registry
 from smembench.kernels.kernel import Kernel
@@ -21,7 +22,7 @@ from smembench.model.data_sheets import data_sheet
 from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.model.hardware import MAX_THREADS
-from smembench.model.problem import Problem, Shape
+from smembench.model.problem import ITEMSIZE, Problem, Shape
 from smembench.run.axes import parse_blocks, parse_ints, parse_kernels, parse_names
 from smembench.run.plan import check
 from smembench.run.session import locked
@@ -255,17 +256,27 @@ def counted(cases: Sequence[Case], capability: str | None, multiprocessors: int 
         return counters.compare(cases, capability, multiprocessors)
 
 
-def next_command(case: Case, *, conflicts: bool) -> str:
+def next_command(case: Case, explained: Explanation) -> str:
     """The command that shows a reader of an explanation the way on; "" for none.
 
-    Of a kernel with bank conflicts it explains its padded twin, of another step of a ladder it shows the next step.
+    Of a kernel with bank conflicts it explains its padded or swizzled twin, as the cure is, of another step of a ladder
+    it shows the next step.
     """
     ladder = registry.ladder_of(case.problem)
-    if conflicts and (padded := f"{case.kernel}Pad") in ladder:
+    if (cured := cures(explained)) and (twin := _twin(case, cured[0])) and twin.split()[0] in ladder:
         block = f" --block {case.block}" if case.block is not None else ""
         dtype = f" --dtype {case.dtype}" if case.dtype != PROBLEMS[case.problem].dtypes[0] else ""
-        return f"smembench explain {padded}{block}{dtype}"
+        return f"smembench explain {twin}{block}{dtype}"
     later = ladder[ladder.index(case.kernel) + 1 :] if case.kernel in ladder else ()
     steps = (registry.find(case.problem, name, "cuda") for name in later)
     step = next((kernel for kernel in steps if kernel is not None and kernel.ladder and not kernel.few), None)
     return f"smembench ladder {case.problem} --diff {step.name}" if step else ""
+
+
+def _twin(case: Case, cure: Cure) -> str:
+    """The kernel with the cure, and its pad; the padded one where the swizzled one does not take the block."""
+    pad, name = cure.pad_bytes // ITEMSIZE[case.dtype], f"{case.problem}Swizzled"
+    swizzled = registry.find(case.problem, name, "cuda")
+    if cure.cures and not pad and swizzled is not None and swizzled.refusal(replace(case, kernel=name)) is None:
+        return name
+    return f"{case.kernel}Pad" + (f" --pad-width {pad}" if pad > 1 else "")

@@ -193,7 +193,11 @@ def test_the_roofs_of_a_gpu_that_is_not_here(program: Program) -> None:
     ("kernel", "following"),
     [
         ("transposeSmem", "smembench explain transposeSmemPad --block 32x32"),
-        ("transposeSmem --dtype float16", "smembench explain transposeSmemPad --block 32x32 --dtype float16"),
+        (
+            "transposeSmem --dtype float16",
+            "smembench explain transposeSmemPad --pad-width 2 --block 32x32 --dtype float16",
+        ),
+        ("transposeSmem --block 16x16", "smembench explain transposeSwizzled --block 16x16"),
         ("naiveGmem", "smembench ladder transpose --diff transposeSmem"),
         ("transposePaired", ""),
     ],
