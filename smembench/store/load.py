@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 from warnings import warn
 
 from smembench.model.case import Case
@@ -185,7 +185,7 @@ def root_of(path: Path) -> Path:
 
 
 def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
-    """A run from its journal: every case in it, in the plan's order where cases.csv has it, else as they began.
+    """A run from its journal: every case in it, in the plan's order where cases.csv has it, else in one like it.
 
     Raises:
         UsageError: for a journal that cannot be read, and cases that this version of smembench does not know.
@@ -198,7 +198,8 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     try:
         places = _places(folder / CASES)
         begun = dict.fromkeys(trial.case for trial in contents.trials)
-        cases = sorted(begun, key=lambda case: places.get(case.id, len(places)))
+        like_plan = _like_plan(contents.description.config.data)
+        cases = sorted(begun, key=lambda case: (places.get(case.id, len(places)), *like_plan(case)))
         predict = predictor(cases) if predictor else None
         measurements = assemble(cases, contents.trials, infos, targets, predict)
     except (LookupError, TypeError, ValueError) as error:
@@ -209,6 +210,18 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     except UsageError:
         complete = False
     return Run.of(contents.description, measurements, folder, complete=complete)
+
+
+def _like_plan(config: Mapping[str, Any]) -> Callable[[Case], tuple[object, ...]]:
+    """Sort key: device, problem, type, size and block, kernels as the config names them; a round shuffles all cases."""
+    named = [kernel for sweep in config.get("sweep", ()) for kernel in sweep.get("kernel", ())]
+
+    def key(case: Case) -> tuple[object, ...]:
+        place = named.index(case.kernel) if case.kernel in named else len(named)
+        block = (case.block.x * case.block.y, case.block.x) if case.block else ()
+        return case.device, case.problem, case.dtype, case.m, case.n, case.k or 0, place, block
+
+    return key
 
 
 def _places(path: Path) -> dict[str, int]:

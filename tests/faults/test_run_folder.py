@@ -23,7 +23,7 @@ from smembench.store.assemble import assemble
 from smembench.store.csv_files import CASES
 from smembench.store.load import load
 from smembench.store.run_folder import JOURNAL, RunFolder, read_description
-from smembench.store.run_json import Description
+from smembench.store.run_json import Description, StoredConfig
 from smembench.studies.nightly.runs import prune
 
 TRIALS = trials(4)
@@ -252,13 +252,11 @@ def test_a_file_is_not_resumed(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_has_the_order_of_its_plan(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, RUN)
-    cases = [CASE, replace(CASE, m=16)]
+    cases = [replace(CASE, m=16), CASE]
     for case in reversed(cases):
         folder.append(replace(trials(1)[0], case=case))
     folder.finish(assemble(cases, folder.trials, {"cpu": DeviceInfo(name="cpu")}, {"cpu": 1.0}), complete=False)
     assert [row.case_id for row in load(folder.path).rows] == [case.id for case in cases]
-    (folder.path / CASES).unlink()  # as of a run that was killed
-    assert [row.case_id for row in load(folder.path).rows] == [case.id for case in reversed(cases)]
 
 
 def test_the_journal_is_read_wherever_it_is(tmp_path: Path) -> None:
@@ -313,3 +311,16 @@ def test_what_differed_is_stored_even_if_the_run_is_killed_then(tmp_path: Path) 
     resumed.go_on(["numba was 1, is 3"])
     resumed.close()
     assert load(folder.path).description.resumed_with_differences == [["numba was 1, is 2"], ["numba was 1, is 3"]]
+
+
+def test_a_killed_runs_cases_are_in_an_order_like_the_plans(tmp_path: Path) -> None:
+    """Its journal has them as a round shuffled them."""
+    kernels, sizes = ("memcpy", "copyGmem", "naiveGmem"), (8, 16, 100)
+    sweep = {"problem": "transpose", "kernel": [*kernels], "device": ["cpu"]}
+    run = RUN.model_copy(update={"config": StoredConfig.model_validate({"name": "x", "sweep": [sweep]})})
+    planned = [replace(CASE, kernel=kernel, m=n, n=n) for n in sizes for kernel in kernels]
+    folder = RunFolder.create(tmp_path, run)
+    for case in chance("a round").sample(planned, len(planned)):
+        folder.append(replace(TRIALS[0], case=case))
+    folder.close()
+    assert [row.case.id for row in load(tmp_path / RUN.run_id).rows] == [case.id for case in planned]
