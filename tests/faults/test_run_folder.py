@@ -20,7 +20,6 @@ from smembench.model.device import DeviceInfo
 from smembench.model.errors import UsageError
 from smembench.store import journal
 from smembench.store.assemble import assemble
-from smembench.store.csv_files import CASES
 from smembench.store.load import load
 from smembench.store.run_folder import JOURNAL, RunFolder, read_description
 from smembench.store.run_json import Description, StoredConfig
