@@ -230,8 +230,10 @@ def build(case: Case) -> NumbaKernel:
 
 def unsupported(case: Case) -> str | None:
     """The reason that a block has no tile, or None."""
-    known = " or ".join(map(str, SHAPES))
-    return None if block_of(case) in SHAPES else f"splitK has tiles for blocks of {known}, not {block_of(case)}"
+    *known, last = map(str, SHAPES)
+    if block_of(case) in SHAPES:
+        return None
+    return f"splitK has tiles for blocks of {', '.join(known)} or {last}, not {block_of(case)}"
 
 
 KERNEL = Kernel(
