@@ -191,10 +191,13 @@ def test_an_unknown_kind_of_access_is_none_without_conflicts(kind: str) -> None:
             lambda: smembench.tune("transpose", kernel=["memcpy"], device="cpu"),  # type: ignore[arg-type]
             "--kernel ['memcpy']: is no text; give a name, such as 'memcpy'",
         ),
+        (lambda: smembench.layout(3), "load 3: give a function of the lane, or the lanes' offsets"),  # type: ignore[arg-type]
+        (lambda: smembench.layout(range(32), itemsize=4.0), "itemsize 4.0: give a whole number"),  # type: ignore[arg-type]
+        (lambda: smembench.layout(range(32), row="a"), "row 'a': give a whole number"),  # type: ignore[arg-type]
         (lambda: smembench.tune("transpose", device=0), "device '0': no such device; write auto"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_name_is_a_usage_error(call: Callable[[], object], reason: str) -> None:
+def test_a_value_of_another_type_is_a_usage_error(call: Callable[[], object], reason: str) -> None:
     with pytest.raises(UsageError, match=re.escape(reason)):
         call()
 
