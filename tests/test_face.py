@@ -202,6 +202,11 @@ def test_a_value_of_another_type_is_a_usage_error(call: Callable[[], object], re
         call()
 
 
+def test_a_key_of_tune_that_does_not_exist_is_of_no_stored_config() -> None:
+    with pytest.raises(UsageError, match=r"^'bogus': no such key"):
+        smembench.tune("matmul", kernel="cpu", n=16, device="cpu", bogus=3)
+
+
 def test_numbers_may_be_numpys() -> None:
     numbers: Any = {"n": np.int64(64), "block": (np.int32(16), 16)}
     assert smembench.explain_kernel("transposeSmem", **numbers, capability="9.0").degree("load") == 8
