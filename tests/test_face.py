@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import doctest
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,42 @@ def test_a_kernel_is_explained_without_a_gpu() -> None:
 def test_what_cannot_be_explained_is_a_usage_error(wrong: dict[str, Any], reason: str) -> None:
     with pytest.raises(smembench.UsageError, match=reason):
         smembench.explain_kernel("transposeSmem", capability="9.0", **wrong)
+
+
+@pytest.mark.parametrize("kind", ["loads", "Load", ""])
+def test_an_unknown_kind_of_access_is_none_without_conflicts(kind: str) -> None:
+    outcome = smembench.explain_kernel("transposeSmem", n=64, capability="9.0")
+    for figure in (outcome.degree, outcome.sectors, outcome.worst):
+        with pytest.raises(UsageError, match=f"^kind '{kind}': give load or store$"):
+            figure(kind)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: smembench.explain_kernel(3), "kernel 3: is no text; give a name"),  # type: ignore[arg-type]
+        (
+            lambda: smembench.explain_kernel("transposeSmem", dtype=np.float32),  # type: ignore[arg-type]
+            "--dtype <class 'numpy.float32'>: is no text; give a name, such as 'float32'",
+        ),
+        (
+            lambda: smembench.tune("transpose", kernel=["memcpy"], device="cpu"),  # type: ignore[arg-type]
+            "--kernel ['memcpy']: is no text; give a name, such as 'memcpy'",
+        ),
+        (lambda: smembench.layout(3), "load 3: give a function of the lane, or the lanes' offsets"),  # type: ignore[arg-type]
+        (lambda: smembench.layout(range(32), itemsize=4.0), "itemsize 4.0: give a whole number"),  # type: ignore[arg-type]
+        (lambda: smembench.layout(range(32), row="a"), "row 'a': give a whole number"),  # type: ignore[arg-type]
+        (lambda: smembench.tune("transpose", device=0), "device '0': no such device; write auto"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_value_of_another_type_is_a_usage_error(call: Callable[[], object], reason: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(reason)):
+        call()
+
+
+def test_a_key_of_tune_that_does_not_exist_is_of_no_stored_config() -> None:
+    with pytest.raises(UsageError, match=r"^'bogus': no such key"):
+        smembench.tune("matmul", kernel="cpu", n=16, device="cpu", bogus=3)
 
 
 def test_numbers_may_be_numpys() -> None:

@@ -47,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--smembench-output {output}: is no folder; give one")
     if output is not None and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--smembench-output: goes without processes of pytest-xdist; give -n 0")
+    if against is not None:
+        config.option.smembench_compare = against.absolute()  # a test may change the working directory
 
 
 @pytest.fixture

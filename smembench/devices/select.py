@@ -18,7 +18,7 @@ def canonical(name: str) -> str:
     Raises:
         UsageError: for anything but auto, cpu, cuda, cuda:<index>, GPU-<UUID> and MIG-<UUID>.
     """
-    written = name.strip()
+    written = str(name).strip()  # from Python it may be anything
     name = written.lower()
     if name in (AUTO, CPU) or re.fullmatch(r"(gpu|mig)-[0-9a-f][0-9a-f-]*", name):
         return name

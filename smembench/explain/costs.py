@@ -128,7 +128,12 @@ class Costs:
     compiler: str = ""
 
     def degree(self, kind: str) -> float | None:
-        """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none."""
+        """Degree of conflict of all shared loads, or of all stores (``kind``); None if there are none.
+
+        Raises:
+            UsageError: for another kind.
+        """
+        _check_kind(kind)
         chosen = [access for access in self.shared if access.site.kind == kind]
         ideal = sum(access.ideal * access.requests for access in chosen)
         return sum(access.of_all for access in chosen) / ideal if ideal else None
@@ -154,7 +159,12 @@ class Costs:
         return tuple(access for access in self.traffic if access.kind == "load")
 
     def sectors(self, kind: str) -> float | None:
-        """Sectors per request of all global loads, or of all stores; None if there are none."""
+        """Sectors per request of all global loads, or of all stores; None if there are none.
+
+        Raises:
+            UsageError: for another kind.
+        """
+        _check_kind(kind)
         return mean((access.sectors, access.requests) for access in self.memory if access.site.kind == kind)
 
     @property
@@ -168,7 +178,13 @@ class Costs:
         return SECTOR_BYTES * round(sum(access.of_all for access in self.memory if access.site.kind == "load"))
 
     def worst(self, kind: str | None = None) -> float:
-        """The highest degree of conflict of a shared access, of one ``kind`` if given; 1 without any."""
+        """The highest degree of conflict of a shared access, of one ``kind`` if given; 1 without any.
+
+        Raises:
+            UsageError: for another kind than load and store.
+        """
+        if kind is not None:
+            _check_kind(kind)
         return max((access.degree for access in self.shared if kind in (None, access.site.kind)), default=1.0)
 
     def conflict_line(self, kind: str) -> int | None:
@@ -178,6 +194,11 @@ class Costs:
             if access.site.kind == kind:
                 lost[access.site.line] += round((access.wavefronts - access.ideal) * access.requests)
         return max(+lost, key=lambda line: lost[line], default=None)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in ("load", "store"):
+        raise UsageError(f"kind {kind!r}: give load or store")
 
 
 def mean(weighted: Iterable[tuple[float, int]]) -> float | None:

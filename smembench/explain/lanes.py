@@ -68,8 +68,12 @@ def lanes(
         row: elements per row of the tile, for the cure; None where they are to be tried.
 
     Raises:
-        UsageError: for bytes per lane that no instruction has, and offsets that are negative, not aligned or too large.
+        UsageError: for bytes per lane that no instruction has, offsets that are negative, not aligned or too large, and
+            what is no number or no offsets.
     """
+    for name, value in (("itemsize", itemsize), ("vector", vector), ("row", row)):
+        if not (value is None and name == "row") and not hasattr(value, "__index__"):
+            raise UsageError(f"{name} {value!r}: give a whole number")
     width = itemsize * vector
     if width not in WIDTHS or vector < 1:
         sizes = ", ".join(map(str, WIDTHS))
@@ -114,6 +118,8 @@ def _shape(elements: int, row: int | None, vector: int, itemsize: int) -> tuple[
 
 
 def _request(kind: str, offsets: Offsets, itemsize: int, vector: int) -> Request:
+    if not callable(offsets) and not hasattr(offsets, "__iter__"):
+        raise UsageError(f"{kind} {offsets!r}: give a function of the lane, or the lanes' offsets")
     of_lanes = [offsets(lane) for lane in range(WARP)] if callable(offsets) else list(offsets)
     if len(of_lanes) > WARP:
         raise UsageError(f"{kind}: has {len(of_lanes)} offsets; a warp has {WARP} lanes")

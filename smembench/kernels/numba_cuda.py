@@ -281,7 +281,7 @@ def private(name: str) -> Any:
     """The object with a name of ``PRIVATE``, or a module or class in front of one, in the installed package.
 
     Raises:
-        UsageError: if it is not installed.
+        UsageError: if it is not installed, and in the simulator, which lacks it.
         ImportError: that says what is missing, and for what, if this version does not have it.
     """
     package, install = ("numba-cuda", INSTALL) if name.startswith(_NAME) else ("numba-cuda-mlir", extra("mlir"))
@@ -292,4 +292,8 @@ def private(name: str) -> Any:
         with _loading:  # a second thread would find the module half loaded
             return resolve_name(name)
     except (ImportError, AttributeError) as error:
+        if SIMULATED and name.startswith(_NAME):
+            raise UsageError(
+                "NUMBA_ENABLE_CUDASIM is set, and Numba's simulator compiles no kernel; unset it"
+            ) from None
         raise ImportError(f"{package} {version(package)} has no {name}, which is for {entry.need}: {error}") from error

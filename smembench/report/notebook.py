@@ -79,8 +79,6 @@ class ExplainedFunction(_ShownCosts):
         Raises:
             UsageError: for an unknown kind, mistakes, and unless ``partial`` for unknown data.
         """
-        if kind not in (None, "load", "store"):
-            raise UsageError(f"kind {kind!r}: give load, store or None for both")
         if reasons := self.trace.reasons(partial=partial):
             raise UsageError(f"{self.trace.filename}, {reasons[0]}")
         return self.worst(kind)

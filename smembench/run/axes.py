@@ -87,8 +87,10 @@ def parse_names(text: str, allowed: Sequence[str], *, name: str, what: str) -> t
     """Expand a list of names, ignoring case; element types may be spelled as elsewhere, such as fp32.
 
     Raises:
-        UsageError: for a name that is not in ``allowed``, with the most similar one suggested.
+        UsageError: for a name that is not in ``allowed``, with the most similar one suggested, and for what is no text.
     """
+    if not isinstance(text, str):  # from Python
+        raise UsageError(f"{name} {text!r}: is no text; give a name, such as {allowed[0]!r}")
     by_lower = {known.lower(): known for known in allowed}
     chosen = []
     for item in split(text):

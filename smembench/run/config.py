@@ -150,14 +150,14 @@ def from_flags(data: dict[str, Any]) -> Config:
     return _validate(data, where="", flags=True)
 
 
-def from_stored(data: dict[str, Any], kernel_files: Collection[str] = ()) -> Config:
-    """The config of a stored run, and the names of the kernel files that it had.
+def from_stored(data: dict[str, Any], kernel_files: Collection[str] = (), *, where: str = "stored config: ") -> Config:
+    """The config of a stored run, and the names of the kernel files that it had; errors begin with ``where``.
 
     Raises:
         UsageError: for what this version or these kernel files do not have, with the run's files.
     """
     try:
-        return _validate(data, where="stored config: ", flags=False, stored=True)
+        return _validate(data, where=where, flags=False, stored=True)
     except UsageError as error:
         if not kernel_files:
             raise

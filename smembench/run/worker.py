@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -53,19 +53,20 @@ class Worker:
     """
 
     def __init__(self, names: Sequence[str], *, nvtx: bool = False) -> None:
-        self._connection, theirs = Pipe()
-        # A second pipe, so that a stop is seen while the child is busy with a request.
-        listener, self._stop = Pipe(duplex=False)
-        fds = (theirs.fileno(), listener.fileno())
-        self._process = subprocess.Popen(
-            child_command("smembench.run.worker", *fds, *["nvtx"] * nvtx),
-            pass_fds=fds,
-            stdin=subprocess.DEVNULL,
-            stdout=2,
-            start_new_session=True,  # Ctrl-C is the parent's to handle
-        )
-        theirs.close()
-        listener.close()
+        with _no_standard_stream_free():
+            self._connection, theirs = Pipe()
+            # A second pipe, so that a stop is seen while the child is busy with a request.
+            listener, self._stop = Pipe(duplex=False)
+            fds = (theirs.fileno(), listener.fileno())
+            self._process = subprocess.Popen(
+                child_command("smembench.run.worker", *fds, *["nvtx"] * nvtx),
+                pass_fds=fds,
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                start_new_session=True,  # Ctrl-C is the parent's to handle
+            )
+            theirs.close()
+            listener.close()
         try:
             self.infos: dict[str, DeviceInfo]
             self.limits: dict[str, Limits]
@@ -144,6 +145,20 @@ class Worker:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_CLOSE_SECONDS)
         self.kill()
+
+
+@contextmanager
+def _no_standard_stream_free() -> Iterator[None]:
+    """Hold those of 0, 1 and 2 that the program closed: the start of the child overwrites a pipe that has one."""
+    held = [os.open(os.devnull, os.O_RDWR)]  # takes the lowest number that is free
+    while held[-1] <= 2:
+        os.set_inheritable(held[-1], True)
+        held.append(os.open(os.devnull, os.O_RDWR))
+    try:
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def _ranges(names: Sequence[str]) -> Callable[[Request], AbstractContextManager[object]]:

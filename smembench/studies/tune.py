@@ -267,7 +267,7 @@ def _best(chosen: Sequence[Case], measurements: Sequence[Measurement], objective
 
 def _measured(cases: Sequence[Case], sampling: Mapping[str, Any], watch: Watch) -> tuple[list[Measurement], bool]:
     """Measure these cases in one interleaved run; also whether Ctrl-C cut it short."""
-    config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]})
+    config = from_stored({"name": "tune", **sampling, "sweep": [as_sweep(case) for case in cases]}, where="")
     trials: list[Trial] = []
     session: Session | None = None
     cut = False

@@ -309,3 +309,11 @@ def test_the_simulator_is_no_gpu(program: Program) -> None:
     assert (ran.returncode, ran.stdout) == (4, "")
     (line,) = ran.stderr.splitlines()
     assert "NUMBA_ENABLE_CUDASIM" in line
+
+
+def test_what_the_simulator_does_not_compile_is_not_numbas_version(program: Program, tmp_path: Path) -> None:
+    ran = program("explain", "copyGmem", NUMBA_ENABLE_CUDASIM=1, XDG_CACHE_HOME=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "smembench: NUMBA_ENABLE_CUDASIM is set, and Numba's simulator compiles no kernel; unset it\n"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import subprocess
 import sys
 from functools import partial
@@ -135,6 +136,20 @@ def test_what_is_not_compared_is_told_and_mistakes_fail_without_a_traceback(
     (stored,) = runs.iterdir()
     out, _ = ended(fake_driver(*command[:-1], "named", "--smembench-compare", stored), 1)
     assert "not compared: test_named[a_b]: not the same case: bytes" in out
+
+
+def test_the_run_to_compare_with_is_found_where_a_test_changes_the_working_directory(
+    fake_driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = tmp_path / "test_mine.py"
+    in_a_folder = "@pytest.fixture(autouse=True)\ndef elsewhere(monkeypatch, tmp_path): monkeypatch.chdir(tmp_path)"
+    tests.write_text(f"{TESTS}\n{in_a_folder}\n")
+    command = ("pytest", "-q", "-p", "no:cacheprovider", f"{tests}::test_copy")
+    ended(fake_driver(*command, "--smembench-output", tmp_path / "runs"))
+    (stored,) = (tmp_path / "runs").iterdir()
+    monkeypatch.setenv("TIMES", "20")
+    out, _ = ended(fake_driver(*command, "--smembench-compare", os.path.relpath(stored)), 1)
+    assert "slower" in out
 
 
 @pytest.mark.parametrize(

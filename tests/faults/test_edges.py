@@ -68,6 +68,22 @@ def test_closed_streams_change_nothing_that_is_stored(tmp_path: Path, closed: st
     assert (len(lines), lines[0]) == (2, ",".join(schema.COLUMNS))
 
 
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_program_with_closed_streams_measures_and_leaves_them_closed(tmp_path: Path, closed: str) -> None:
+    code = f"""
+import os
+before = [fd for fd in range(3) if os.path.exists(f"/proc/self/fd/{{fd}}")]
+import smembench
+result = smembench.measure(problem="transpose", n=8, kernel="memcpy", device="cpu", rounds=1, max_seconds=0.01)
+after = [fd for fd in range(3) if os.path.exists(f"/proc/self/fd/{{fd}}")]
+with open({str(tmp_path / "out")!r}, "w") as file:
+    print(*result["verified"], before == after, file=file)
+"""
+    env = os.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    subprocess.run(["bash", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code], env=env, timeout=60)
+    assert (tmp_path / "out").read_text() == "True True\n"
+
+
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
