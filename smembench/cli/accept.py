@@ -41,13 +41,14 @@ def accept(
 
       smembench accept results --withdraw --case "*/transposeSmem/*"
     """
-    from smembench.store.load import root_of
+    from smembench.store.load import named, root_of
     from smembench.studies import accept as study
 
     if case is not None and all_:
         raise UsageError(f"--case {case} and --all: give one of them")
     target = opened(outputs, but=only_json("accepted changes are lines, not tables; give .json"))
     pattern = "*" if all_ else case
+    folder = named(folder)  # once: it warns of what it leaves out
     if withdraw:
         if reason is not None:
             raise UsageError("--reason: goes with --case or --all, not with --withdraw")

@@ -88,9 +88,9 @@ def accept(path: Path, pattern: str, reason: str) -> tuple[str, list[str]]:
     """
     if not (text := " ".join(reason.split())):
         raise UsageError("--reason '': say why the change is intended")
-    folder = _newest(path).resolve()
+    folder = named(_newest(path)).resolve()
     run = load(folder)
-    if not there(named(folder) / RUN):
+    if not there(folder / RUN):
         raise UsageError(f"{folder} is not a run of smembench; name a folder with {CASES} and {RUN} in it")
     run_id = run.description.run_id or folder.name
     if not run.description.complete:

@@ -42,12 +42,12 @@ def pin(folder: Path) -> str:
             and a file that cannot be written.
     """
     folder = resolved(named(folder))
+    described = read_description(folder)
+    if there(folder / RUN) and not described.complete:  # one that was killed has no cases.csv yet
+        raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")
     name = config_of(folder)
     if name is None:
         raise UsageError(f"{folder} is not a run of smembench; name a folder with {CASES} and {RUN} in it")
-    described = read_description(folder)
-    if not described.complete:
-        raise UsageError(f"{folder}: the run is not complete; continue it with: {resume_command(folder)}")
     if why := ahead(described.started_at_utc):
         raise UsageError(f"{folder}: {why}: no change would be accepted after it")
     if not load(folder, shown=False).rows:  # every later night would be refused

@@ -47,6 +47,20 @@ def test_a_change_is_accepted_listed_and_withdrawn(program: Program, results: Pa
     assert "nothing is accepted" in program("accept", results).stderr
 
 
+def test_last_is_the_newest_run_of_results_wherever_it_is_given(program: Program, results: Path) -> None:
+    older, newer = sorted(results.iterdir())
+    given = ("accept", "last", "--all", "--reason", "x")
+    elsewhere = program(*given, cwd=results)
+    assert (elsewhere.returncode, "last: results holds no run" in elsewhere.stderr) == (2, True)
+    assert not (results / "accepted.json").exists()
+    assert program(*given, cwd=results.parent).stderr == f"accepted from {newer.name} on: 43 cases\n"
+    run = json.loads((newer / "run.json").read_text()) | {"started_at_utc": "2999-01-01T02:00:00+00:00"}
+    (newer / "run.json").write_text(json.dumps(run))
+    left_out, accepted = program(*given, cwd=results.parent).stderr.splitlines()
+    assert left_out.startswith("smembench: left out")
+    assert accepted == f"accepted from {older.name} on: 43 cases"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -76,7 +76,15 @@ def test_a_run_compared_with_itself_is_no_success_wherever_its_files_are(program
     assert program("baseline", "set", copy).returncode == 0
     pinned = program("compare", "baseline", copy)
     assert (pinned.returncode, "is on both sides" in pinned.stderr) == (5, True)
-    assert program("compare", "--aa", f"{NIGHTS[0]},{NIGHTS[1]},{copy}", *ACROSS).returncode == 5
+
+
+def test_a_run_counts_once_on_a_side_wherever_its_files_are(program: Program, tmp_path: Path) -> None:
+    copy = shutil.copytree(NIGHTS[0], tmp_path / "copy")
+    for again in (copy, NIGHTS[0] / "cases.csv"):
+        for arguments in ((f"{NIGHTS[0]},{again}", NIGHTS[1]), ("--aa", f"{NIGHTS[0]},{NIGHTS[1]},{again}")):
+            result = program("compare", *arguments, *ACROSS)
+            twice = f"smembench: {again}: is the same run as {NIGHTS[0]}, given on one side; give it once\n"
+            assert (result.returncode, result.stderr) == (2, twice)
 
 
 @pytest.mark.parametrize("number", [9, 10, 11, 12])
@@ -162,7 +170,8 @@ def test_markdown_is_a_table(program: Program, slowed: Path) -> None:
 
 
 def test_several_runs_a_side_and_bare_csv_files(program: Program, slowed: Path, tmp_path: Path) -> None:
-    again = shutil.copytree(NIGHTLY, tmp_path / "again")
+    again = Path(shutil.copytree(slowed, tmp_path / "again"))
+    slow_down(again / "samples.csv", 0.99)
     pooled = json.loads(program("compare", f"{NIGHTLY},{again}", slowed, "--json").stdout)
     assert pooled["base"] == [NIGHTLY.name, NIGHTLY.name]
     assert pooled["cases"][0]["base"]["units"] == 2

@@ -196,9 +196,9 @@ def test_what_may_be_why_a_case_is_slower_stands_beside_it(make: Make, side: dic
 def test_the_limits_of_one_run_on_each_side_are_those_of_the_cases_that_have_one(make: Make) -> None:
     base = [make({"memcpy": QUIET, "copyGmem": QUIET}, name="one"), make({"memcpy": QUIET}, name="two")]
     new = make({"memcpy": QUIET, "copyGmem": QUIET}, name="new")
-    assert compare_runs(base[:1], [new]).caution.startswith("one run on each side, and no others")
+    assert compare_runs(base[:1], [new]).caution.startswith("one run on each side, weighed without others")
     assert compare_runs(base, [new]).caution.startswith(
-        "1 of 2 compared cases have one usable run on each side, and no others"
+        "1 of 2 compared cases have one usable run on each side, weighed without others"
     )
 
 
@@ -437,6 +437,15 @@ def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
     assert only(result)[0] is Verdict.SLOWER
     assert result.caution == ""
     assert only(compare_runs(runs(1.0, 1), runs(1.03, 1)))[0] is Verdict.AMBIGUOUS
+
+
+def test_one_night_at_the_base_s_level_before_nine_at_the_new_one_is_no_alternation(make: Make) -> None:
+    nights = [
+        make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}")
+        for number, factor in enumerate([1.0, 1.0, *[1.1] * 10])
+    ]
+    base, *beside, new = nights
+    assert only(compare_runs([base], [new], beside=beside))[0] is Verdict.SLOWER
 
 
 def test_ambiguous_cases_come_by_the_chance_that_they_are_slower(make: Make) -> None:

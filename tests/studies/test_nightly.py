@@ -857,6 +857,9 @@ def test_only_a_complete_run_can_be_the_baseline(results: Path, night: Night) ->
     assert (partial / JOURNAL).exists()
     with pytest.raises(UsageError, match="is not complete"):
         pin(partial)
+    (partial / "cases.csv").unlink(missing_ok=True)  # as a killed run leaves it
+    with pytest.raises(UsageError, match=r"is not complete; continue it with: smembench run --resume"):
+        pin(partial)
     with pytest.raises(UsageError, match="is not a run of smembench"):
         pin(results)
     assert not (results / BASELINE).exists()

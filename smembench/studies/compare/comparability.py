@@ -136,17 +136,20 @@ def alike(one: Run, other: Run) -> bool:
 
 
 def check_apart(base: Sequence[Run], new: Sequence[Run]) -> None:
-    """Make sure that no run is on both sides, wherever its files are: by its samples, or by its rows without.
+    """Make sure that no run is on both sides, wherever its files are.
 
     Raises:
         NothingCompared: for one that is.
     """
     for run in new:
-        if any(_same(run, other) for other in base if other.rows):
+        if any(same_run(run, other) for other in base):
             raise NothingCompared(f"{run.id} is on both sides: a run compared with itself tells nothing; give another")
 
 
-def _same(run: Run, other: Run) -> bool:
+def same_run(run: Run, other: Run) -> bool:
+    """True if two are one run, wherever its files are: by its samples, or by its rows without; never without rows."""
+    if not other.rows:
+        return False
     return run.samples == other.samples if run.samples and other.samples else run.rows == other.rows
 
 

@@ -10,20 +10,24 @@ from smembench.store.csv_files import CASES
 from smembench.store.files import resolved, there
 from smembench.store.load import load
 from smembench.store.run import Run
+from smembench.studies.compare.comparability import same_run
 
 
 def load_side(text: str) -> list[Run]:
     """The runs of one side of a comparison: of one path, or of several separated by commas.
 
     Raises:
-        UsageError: for a path that cannot be read, or is given twice.
+        UsageError: for a path that cannot be read, and a run that is given twice, also as a copy.
     """
     runs: dict[Path, Run] = {}
     for item in [text] if "," not in text or _there(text) else split(text):
         path = Path(item or text)
         if resolved(path) in runs:
             raise UsageError(f"{path}: is given twice on one side; give it once")
-        runs[resolved(path)] = load(path, shown=False)
+        run = load(path, shown=False)
+        if twin := next((other for other in runs.values() if same_run(run, other)), None):
+            raise UsageError(f"{path}: is the same run as {twin.path}, given on one side; give it once")
+        runs[resolved(path)] = run
     return list(runs.values())
 
 

@@ -205,9 +205,9 @@ class Comparison:
         some = "" if all(weighed) else f"{sum(weighed)} of {len(weighed)} compared cases have "
         usable = "usable " if len(self.base) + len(self.new) > 2 else ""
         return (
-            f"{some}one {usable}run on each side, and no others of this config on this device beside them: "
+            f"{some}one {usable}run on each side, weighed without others of this config on this device: "
             "the intervals do not include the noise between runs, so only changes over "
-            f"{over} count; --aa measures that noise"
+            f"{over} count; several runs on a side, such as last:7, or --aa, show that noise"
         )
 
     @property
