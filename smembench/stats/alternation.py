@@ -37,8 +37,7 @@ class Habit:
     def alternation(self, effect: float, width: float) -> Alternation | None:
         """The alternation that explains an ``effect`` tonight, known to within ``width``; None if none does."""
         near = np.abs(np.abs(self.off) - abs(effect)) <= width
-        came = self.at.cumsum() > 0  # nights before the first at the level are of an earlier level, or may be
-        runs = [sum((near & came)[nights].tolist()) for nights in episodes(self.off, self.at)]
+        runs = [sum(near[nights].tolist()) for nights in episodes(self.off, self.at)]
         runs = [nights for nights in runs if nights]
         away = np.isfinite(self.off) & (self.at[::-1].cumsum()[::-1] == 0)
         shown = Alternation(sum(runs), int(self.at.sum()), 1 + int(near[away][::-1].cumprod().sum()))

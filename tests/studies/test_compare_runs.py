@@ -439,15 +439,6 @@ def test_verdicts_of_few_runs_say_what_they_do_not_know(make: Make) -> None:
     assert only(compare_runs(runs(1.0, 1), runs(1.03, 1)))[0] is Verdict.AMBIGUOUS
 
 
-def test_one_night_at_the_base_s_level_before_nine_at_the_new_one_is_no_alternation(make: Make) -> None:
-    nights = [
-        make({"copyGmem": scaled(factor * (1 + number / 1e4))}, name=f"run{number}")
-        for number, factor in enumerate([1.0, 1.0, *[1.1] * 10])
-    ]
-    base, *beside, new = nights
-    assert only(compare_runs([base], [new], beside=beside))[0] is Verdict.SLOWER
-
-
 def test_ambiguous_cases_come_by_the_chance_that_they_are_slower(make: Make) -> None:
     noisy = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0]
     changes = {"copyGmem": 0.97, "naiveGmem": 1.04, "transposeSmem": 1.0}
