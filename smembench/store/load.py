@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import TypeVar
 from warnings import warn
 
 from smembench.model.case import Case
@@ -33,7 +33,7 @@ from smembench.store.from_samples import from_samples
 from smembench.store.nvbench import read_nvbench
 from smembench.store.run import Run
 from smembench.store.run_folder import JOURNAL, RUN, read_description
-from smembench.store.run_json import ahead
+from smembench.store.run_json import StoredConfig, ahead
 from smembench.store.schema import Row
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     try:
         places = _places(folder / CASES)
         begun = dict.fromkeys(trial.case for trial in contents.trials)
-        like_plan = _like_plan(contents.description.config.data)
+        like_plan = _like_plan(contents.description.config)
         cases = sorted(begun, key=lambda case: (places.get(case.id, len(places)), *like_plan(case)))
         predict = predictor(cases) if predictor else None
         measurements = assemble(cases, contents.trials, infos, targets, predict)
@@ -212,9 +212,9 @@ def _from_journal(folder: Path, predictor: Predictor | None) -> Run:
     return Run.of(contents.description, measurements, folder, complete=complete)
 
 
-def _like_plan(config: Mapping[str, Any]) -> Callable[[Case], tuple[object, ...]]:
-    """Sort key: device, problem, type, size and block, kernels as the config names them; a round shuffles all cases."""
-    named = [kernel for sweep in config.get("sweep", ()) for kernel in sweep.get("kernel", ())]
+def _like_plan(config: StoredConfig) -> Callable[[Case], tuple[object, ...]]:
+    """Sort key: device, problem, type, size, kernel as the config names them, and block; a round shuffles all cases."""
+    named = [name for sweep in config.sweep if isinstance(names := sweep.get("kernel"), list) for name in names]
 
     def key(case: Case) -> tuple[object, ...]:
         place = named.index(case.kernel) if case.kernel in named else len(named)

@@ -153,17 +153,9 @@ class TileAccesses:
     def _read(self, given: Instruction, operand: Operand, start: int) -> TileAccess:
         size = operand.rows * operand.row_bytes
         place = max((begin for begin in self._copied if begin <= start), default=-1)
-        matrix = self._copied.get(place, operand.name)
+        matrix, array = self._copied.get(place, operand.name), self._array(start, given)
         return TileAccess(
-            *(
-                given.called_from.line,
-                "operand",
-                matrix,
-                self._array(start, given),
-                operand.rows,
-                operand.row_bytes,
-                size,
-            ),
+            *(given.called_from.line, "operand", matrix, array, operand.rows, operand.row_bytes, size),
             operand=operand,
             wavefronts=operand_wavefronts(operand, start % TILE_ALIGNMENT),  # over these bytes the swizzle repeats
         )

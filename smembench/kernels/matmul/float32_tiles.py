@@ -1,8 +1,8 @@
 """The kernel and tile of a float32 product: of splitK's and streamK's the one with the fewest estimated cycles.
 
-The estimate is the multiply-adds of the multiprocessor with the most steps along k, at the share of the peak that a
-tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 71 products on an H200,
-in all tiles and with several numbers of splitK's blocks; the multiprocessors are those of an H100 or H200.
+The estimate is the multiply-adds of the multiprocessor with the most steps along k, at the fraction of the peak that
+a tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 71 products on an
+H200, in all tiles and with several numbers of splitK's blocks; the multiprocessors are those of an H100 or H200.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Costs(NamedTuple):
     Attributes:
         kernel, tiling_of: the kernel, and the tile of a case with a block.
         launch: cycles per launch.
-        shares: blocks, each with the share of the peak that as many as fit on a multiprocessor reach.
+        of_peak: blocks, each with the fraction of the peak that as many as fit on a multiprocessor reach.
     """
 
     kernel: Kernel
     tiling_of: Callable[[Case], Tiling]
     launch: int
-    shares: dict[Block, float]
+    of_peak: dict[Block, float]
 
 
 SPLIT_K = Costs(
@@ -56,11 +56,11 @@ STREAM_K = Costs(
     {Block(16, 16): 0.792, Block(16, 8): 0.783, Block(8, 16): 0.756, Block(8, 8): 0.758},
 )
 PER_THREAD = 1.4 / 256
-"""Share of the peak per thread of a multiprocessor, where it has too few to reach more."""
+"""Fraction of the peak per thread of a multiprocessor, where it has too few to reach more."""
 SHORT = 1.267
 """Factor of the cycles where a side is shorter than the tile, so that copies are not asynchronous."""
 L2_BYTES, FROM_MEMORY = 50_000_000, 1.2
-"""What the L2 holds, and the factor of the cycles of splitK's tiles in four slices and more where A and B are larger:
+"""Bytes of the L2, and the factor of the cycles of splitK's tiles in four slices and more where A and B are larger:
 the few bytes that they copy ahead do not hide the latency of the memory."""
 BY_ELEMENTS = 7.3
 """Multiply-adds in whose time an element of B is copied that serves as many of them as a tile has rows: where rows of
@@ -80,20 +80,22 @@ def cycles(costs: Costs, case: Case) -> float:
     if short and costs is STREAM_K:
         return inf
     results, most = tiling.rows * tiling.columns, PER_THREAD * tiling.threads * on_each
-    step_cycles = tiling.depth * results / PEAK / min(costs.shares[block_of(case)], most)
+    step_cycles = tiling.depth * results / PEAK / min(costs.of_peak[block_of(case)], most)
     step_cycles *= (SHORT if short else 1) * (1 + BY_ELEMENTS / tiling.rows if tiling.widths(case)[1] == 1 else 1)
     if costs is SPLIT_K and tiling.slices > 2 and ITEMSIZE[case.dtype] * case.depth * (case.m + case.n) > L2_BYTES:
         step_cycles *= FROM_MEMORY
     shares = Shares(prod(program.grid), ceil_div(case.depth, tiling.depth), results, step_cycles)
     if costs is SPLIT_K:
         return costs.launch + shares.cycles(blocks, SM90_MULTIPROCESSORS)
-    per_block = shares.tiles / blocks
-    multiplying = on_each * ceil(per_block * shares.steps) * step_cycles
-    filling = max(per_block, 1) * part_cycles(on_each * results)
-    passing_on = (
-        0 if per_block.is_integer() else EXCHANGE * max(1 / per_block, 1)
-    )  # from each block of a tile to the next
-    return costs.launch + multiplying + filling + passing_on + _chunks(case, tiling, blocks)
+    return costs.launch + _passed_on(shares, blocks) + _chunks(case, tiling, blocks)
+
+
+def _passed_on(shares: Shares, blocks: int) -> float:
+    """Cycles of streamK's blocks, which share all steps evenly and pass sums on, each to the next one of its tile."""
+    on_each, tiles = ceil_div(blocks, SM90_MULTIPROCESSORS), shares.tiles / blocks
+    multiplying = on_each * ceil(tiles * shares.steps) * shares.step_cycles
+    exchanges = 0 if tiles.is_integer() else max(1 / tiles, 1)
+    return multiplying + max(tiles, 1) * part_cycles(on_each * shares.results) + exchanges * EXCHANGE
 
 
 def _chunks(case: Case, tiling: Tiling, blocks: int) -> float:
@@ -109,7 +111,7 @@ def choice_of(case: Case) -> tuple[Kernel, Case]:
     choices = [
         (costs, replace(case, kernel=costs.kernel.name, block=block))
         for costs in (SPLIT_K, STREAM_K)
-        for block in costs.shares
+        for block in costs.of_peak
     ]
     costs, chosen = min(choices, key=lambda choice: cycles(*choice))
     return costs.kernel, chosen

@@ -74,7 +74,7 @@ def part_cycles(results: int) -> float:
 @device
 def steps_of(block: Index, blocks: Index, steps: Index) -> tuple[Index, Index]:
     """The first of a block's steps, and the first of the next block's."""
-    # Here and in splitK quotients are of 32-bit operands: by itself Numba divides 64-bit ones, in twice the time.
+    # Here and in splitK quotients are of 32-bit operands: by itself Numba divides 64-bit ones, in more instructions.
     fewest = uint32(steps) // uint32(blocks)
     longer = uint32(steps - fewest * blocks)
     longer_before = uint32(block * longer) // uint32(blocks)

@@ -72,7 +72,7 @@ def stream_k_blocks(tiles: int, steps: int, resident: int, multiprocessors: int)
     if tiles > multiprocessors:
         return min(most, resident * multiprocessors)
     blocks = min(most, multiprocessors)  # with two on each, partial sums would be passed on twice as often
-    idle = blocks % tiles  # where all tiles have equally many blocks, if that leaves at most one in 16 idle
+    idle = blocks % tiles  # equally many for every tile, if that leaves at most one in 16 idle
     return blocks - idle if idle * 16 <= blocks else blocks
 
 

@@ -37,7 +37,7 @@ THREADS = 256  # of a block, whatever its shape
 SHAPES = (Block(16, 16), Block(16, 8), Block(8, 16), Block(8, 8), Block(8, 4))
 """Tiles of 128 × 128, 64 × 128, 128 × 64, 64 × 64 and 32 × 64, in one, two, two, four and eight slices."""
 PER_CYCLE = 90
-"""Multiply-adds per cycle of a multiprocessor, about: by tile, float32_tiles.py."""
+"""Multiply-adds per cycle of a multiprocessor, roughly; float32_tiles.py has them by tile."""
 
 
 def tiling_of(case: Case) -> Tiling:
@@ -223,8 +223,8 @@ def build(case: Case) -> NumbaKernel:
             base = max(base + steps_per_tile, (end - 1) // steps_per_tile * steps_per_tile)
 
     program = launched(split_k, case, tiling, label)
-    of_tile, dynamic_bytes = rows * columns, dynamic * ITEMSIZE[tiling.dtype]
-    shares = Shares(prod(program.grid), ceil_div(case.depth, depth), of_tile, depth * of_tile / PER_CYCLE)
+    tile_results, dynamic_bytes = rows * columns, dynamic * ITEMSIZE[tiling.dtype]
+    shares = Shares(prod(program.grid), ceil_div(case.depth, depth), tile_results, depth * tile_results / PER_CYCLE)
     return replace(program, launch_bounds=(THREADS, 1), dynamic_bytes=dynamic_bytes, persistent_blocks=shares.blocks)
 
 
