@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STEPS = [kernel for kernel in NUMBA if kernel.problem == "matmul" and kernel.needs]
 SIZES_OF_TILES = {
     "wgmmaClustered": [
-        (486, 2984, 200),  # rows apart, without clusters
+        (404, 72, 656),  # rows apart, without clusters
         (1629, 1352, 200),
         (1585, 2728, 200),
         (1027, 1824, 200),

@@ -46,8 +46,8 @@ SHARED_LINES, WIDE_LINES = 0.94, 0.86
 ping-pong tiles of more than 128 columns."""
 FEW_STAGES, UNBUFFERED = 1.07, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
-ROWS_APART = 1.03
-"""Factor of all for tiles whose rows lie apart."""
+APART_CYCLES = 700
+"""Cycles that a launch takes longer in a tile whose rows lie apart."""
 ALONE_CYCLES, CLUSTER_CYCLES = 600, 1850
 """Cycles that a launch of wgmmaClustered takes longer than one of wgmmaStored, without clusters and with them."""
 NARROW_CYCLES = 800
@@ -142,7 +142,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     clusters = across * down
     steps, waves = _steps(case.depth, tile.depth, tile.apart, split), ceil_div(clusters, AT_ONCE[blocks])
     row_bytes = tile.piece_bytes if by_rows else ROW_BYTES
-    zeros = max(0, tile.rows - case.m)  # rows below C's
+    zeros = max(0, tile.rows - case.m // tile.apart)  # rows below C's
     # Rows that a block copies, of A and of B, and the factors of their cycles.
     rows_of_a = (tile.rows - zeros + ZERO_ROW * zeros) / tile.share_a
     rows_of_b = tile.columns * ROW_BYTES / row_bytes / tile.share_b
@@ -166,8 +166,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     of_memory = (bytes_of_a + bytes_of_b) / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
     reread = REREAD * (down > 1) * bytes_of_b / MEMORY_BYTES
     # The sum decides between tiles of the same maximum.
-    longest = max(own, of_all, of_memory) + (own + of_all + of_memory) / 100
-    return longest * (ROWS_APART if tile.apart > 1 else 1) + reread
+    return max(own, of_all, of_memory) + (own + of_all + of_memory) / 100 + reread
 
 
 @cache
@@ -188,7 +187,7 @@ def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
 
 def launch_cycles(tile: Tile, case: Case) -> float:
     """Estimated cycles of a launch of wgmmaClustered."""
-    added = NARROW_CYCLES if tile.stored_bytes < ROW_BYTES else 0
+    added = (NARROW_CYCLES if tile.stored_bytes < ROW_BYTES else 0) + (APART_CYCLES if tile.apart > 1 else 0)
     return cycles(tile, case) + added + (CLUSTER_CYCLES if tile.cluster > 1 else ALONE_CYCLES)
 
 
