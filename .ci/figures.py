@@ -17,7 +17,7 @@ import pandas as pd
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results/reference"
 PAGES = [ROOT / "README.md", REFERENCE / "README.md", *sorted((ROOT / "smembench").glob("**/README.md"))]
-LIMITS, LIMITS_H100 = "20261130T183359Z-limits", "20261123T200119Z-limits"
+LIMITS, LIMITS_H100 = "20261201T004410Z-limits", "20261123T200119Z-limits"
 LIMITS_APART = "20261129T181819Z-limits"
 TENSOR, TENSOR_H100 = "20261130T184245Z-tensor", "20261126T162541Z-tensor"
 RAGGED, DOCUMENTS = "20261129T122353Z-ragged", "20261129T121757Z-documents"
@@ -171,8 +171,8 @@ def nights(*models: str, asked: str = FALSE) -> list[float]:
 
 
 def apart() -> list[float]:
-    """By how many percent the same cases differ between two H200s: in the median, in nine of ten, and at most."""
-    one, other = (cases(run).set_index("case_id").elapsed_ms for run in (LIMITS, LIMITS_APART))
+    """Percent by which the same machine code differs between two H200s: in the median, in nine of ten, and at most."""
+    one, other = (cases(run).set_index(["case_id", "code_hash"]).elapsed_ms for run in (LIMITS, LIMITS_APART))
     percent = 100 * (one / other - 1).abs().dropna()
     return [percent.median(), percent.quantile(0.9), percent.max()]
 

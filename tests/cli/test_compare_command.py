@@ -14,7 +14,7 @@ from conftest import DOCUMENTS, NIGHTLY, ROOT, Program, records
 from smembench.store.csv_files import table_text
 
 NIGHTS = sorted((ROOT / "results/reference/slowdown").iterdir())
-LIMITS = "20261130T183359Z-limits"
+LIMITS = "20261201T004410Z-limits"
 ACROSS = ("--across", "device")
 """The stored runs do not say which GPU they were measured on."""
 CASE = "transpose/transposeSmem/cuda:0/numba/float32/4096x4096/b32x32/pad0/warm"

@@ -139,7 +139,7 @@ def test_the_sentence_on_odd_sizes_counts_its_table() -> None:
 TENSOR = ROOT / "results/reference/20261130T184245Z-tensor"
 TENSOR_H100 = ROOT / "results/reference/20261126T162541Z-tensor"
 CHARTS = ROOT / "results/reference/charts"
-LIMITS = ROOT / "results/reference/20261130T183359Z-limits"
+LIMITS = ROOT / "results/reference/20261201T004410Z-limits"
 LIMITS_APART = ROOT / "results/reference/20261129T181819Z-limits"
 IDENTICAL = sorted((ROOT / "results/reference/slowdown").iterdir())[:8]
 LIMITS_H100 = ROOT / "results/reference/20261123T200119Z-limits"
@@ -202,7 +202,8 @@ def test_the_limits_are_those_of_the_run() -> None:
 
 
 def test_what_two_gpus_of_a_model_differ_by_is_that_of_the_runs() -> None:
-    one, other = ({row.case_id: time(row) for row in load(run).rows} for run in (LIMITS, LIMITS_APART))
+    """Of cases with the same machine code."""
+    one, other = ({(row.case_id, row.code_hash): time(row) for row in load(run).rows} for run in (LIMITS, LIMITS_APART))
     percent = sorted(100 * abs(one[case] / other[case] - 1) for case in one.keys() & other.keys())
     most = f"by up to {quantiles(percent, n=10, method='inclusive')[-1]:.1f} % in nine of ten"
     says("apart", f"{median(percent):.1f} % in the median, {most} and by {percent[-1]:.1f} % at most")
