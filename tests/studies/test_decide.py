@@ -76,7 +76,7 @@ def judged(night: Finished) -> dict[str, CaseComparison]:
 def test_what_a_noisy_night_left_open_is_decided_the_most_probable_first(
     nights: Nights, again: Again, tmp_path: Path
 ) -> None:
-    night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
+    night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.03), Rules.of_percent)
     assert judged(night)[CASES[0]].verdict is Verdict.AMBIGUOUS
     asked = again({CASES[0]: 0.05})
     result = module.decide(night.compared[0][1], night.run, 3600.0, Rules())
@@ -127,7 +127,7 @@ def test_what_stays_open_says_from_which_slowdown_on_it_would_not(nights: Nights
 
 
 def test_time_for_few_cases_is_for_the_most_probable(nights: Nights, again: Again, tmp_path: Path) -> None:
-    night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02), Rules.of_percent)
+    night = compare_stored("last:7", stored(nights, tmp_path, {CASES[0]: 0.05}, 0.03), Rules.of_percent)
     asked = again({})
     result = module.decide(night.compared[0][1], night.run, 0.0, Rules())
     assert asked == [[CASES[0]]]
@@ -138,7 +138,7 @@ def test_time_for_few_cases_is_for_the_most_probable(nights: Nights, again: Agai
 def test_a_night_decides_within_the_time_of_its_config(
     nights: Nights, again: Again, tmp_path: Path, slower: float
 ) -> None:
-    folder = stored(nights, tmp_path, {CASES[0]: 0.05}, 0.02)
+    folder = stored(nights, tmp_path, {CASES[0]: 0.05}, 0.03)
     assert finish(Plan("last:7"), tmp_path, folder).exit_code == 0
     described = json.loads((folder / "run.json").read_text())
     described["config"]["decide"] = 3600.0
