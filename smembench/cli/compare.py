@@ -13,7 +13,7 @@ import typer
 from smembench.cli.options import PERCENT, Outputs
 from smembench.cli.output import Opened, opened
 from smembench.cli.signature import argument, flag, group, option, takes
-from smembench.model.errors import REGRESSION, NothingCompared, UsageError
+from smembench.model.errors import FAILED, REGRESSION, NothingCompared, UsageError
 from smembench.stats.threshold import THRESHOLD_PERCENT
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ def compare(
     all cases. It is the same if its whole interval lies within the threshold. The noise between runs is taken from
     other runs of the config on the same device in the same folder; without any, only large changes count. Differences
     between the environments are listed above the verdicts, and below them what may be why a case changed: driver,
-    clocks, libraries, revision. Exit code 3 always means a regression, 5 that nothing could be compared.
+    clocks, libraries, revision. Exit code 3 always means a regression, 1 that a case of NEW failed or was wrong, 5 that
+    nothing could be compared.
 
     With last:N or baseline as BASE, NEW is compared with the runs before it in its folder, or with the pinned one, as
     `run --compare-to` does at night, with the same verdicts and exit code. A single run is compared with the run before
@@ -271,4 +272,4 @@ def _two_sides(base: str, new: str, judging: Judging, target: Opened) -> None:
             differs = any(case.other_device for case in comparison.cases)
             way_out = "; to compare nevertheless: --across device" if differs else ""
             raise NothingCompared(f"nothing was compared: {why}{way_out}")
-    judging.end([comparison])
+    judging.end([comparison], FAILED if any(run.failed for run in sides[1]) else 0)

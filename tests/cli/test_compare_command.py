@@ -108,6 +108,17 @@ def test_a_regression_that_comes_with_a_driver_is_told_every_night_and_names_it(
         assert "cuda:0 driver was 580.1, is 590.2" in " ".join(result.stdout.split())
 
 
+def test_a_wrong_result_in_the_newer_run_is_no_success(program: Program, tmp_path: Path) -> None:
+    rows = records((NIGHTS[0] / "cases.csv").read_text(encoding="utf-8"))
+    rows[0] |= {"status": "wrong_result", "verified": "false", "elapsed_ms": "", "reason": "element 3 is 1.0, not 2.0"}
+    wrong = tmp_path / "cases.csv"
+    wrong.write_text(table_text(list(rows[0]), [list(row.values()) for row in rows]), encoding="utf-8")
+    result = program("compare", NIGHTS[1], wrong, *ACROSS)
+    assert result.returncode == 1, result.stderr
+    assert "wrong_result: element 3 is 1.0, not 2.0" in " ".join(result.stdout.split())
+    assert program("compare", wrong, NIGHTS[1], *ACROSS).returncode == 0  # mended since
+
+
 def test_that_nothing_was_compared_is_no_success(program: Program) -> None:
     """Neither other cases nor another GPU: a gate must not pass for want of what it compares."""
     reduction, limits = (
