@@ -53,13 +53,14 @@ def tune(
     """
     from smembench.run.config import from_flags
     from smembench.studies.ladder.climb import problems
-    from smembench.studies.tune import candidates, check_objective
+    from smembench.studies.tune import candidates, check_device
     from smembench.views.console import notes, say
     from smembench.views.run import watch
     from smembench.views.tune import counts
 
     from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
-    check_objective(objective, device)
+    if not dry_run:
+        check_device(device, objective)
     find = partial(
         candidates, problem, {"n": n, **asdict(sizes)}, dtype=dtype, kernel=kernel, device=device, watch=watch()
     )

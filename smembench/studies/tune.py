@@ -9,6 +9,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any
 
+from smembench.devices.cuda_description import why_unusable
 from smembench.devices.select import CPU, resolve
 from smembench.explain.prediction import figures_of, trace_together
 from smembench.kernels import registry
@@ -16,7 +17,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
-from smembench.model.errors import UsageError
+from smembench.model.errors import DeviceUnavailable, UsageError
 from smembench.model.interrupts import deferred, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.sustained import Sustained
@@ -118,17 +119,18 @@ def predicted_cost(case: Case) -> PredictedCost | None:
     return PredictedCost(figures.sectors, figures.wavefronts)
 
 
-def check_objective(objective: str, device: str) -> None:
-    """Check that a device can be measured for an objective.
+def check_device(device: str, objective: str = "time") -> None:
+    """Check that a device can be measured for an objective, before the search takes its time.
 
     Raises:
         UsageError: for energy on a CPU.
-        DeviceUnavailable: for energy without a GPU.
+        DeviceUnavailable: for a GPU that cannot be used, and for energy without a GPU.
     """
-    if objective == "energy":
-        where, note = resolve(device)
-        if where == CPU:
-            raise needs_gpu("--objective energy: the load that it needs runs", fell_back=note is not None)
+    where, note = resolve(device)
+    if where != CPU and (why := why_unusable()):
+        raise DeviceUnavailable(f"device {where}: {why} (see: smembench doctor)")
+    if where == CPU and objective == "energy":
+        raise needs_gpu("--objective energy: the load that it needs runs", fell_back=note is not None)
 
 
 def candidates(

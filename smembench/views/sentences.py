@@ -48,7 +48,9 @@ def compared(run: Run, result: Row, other: Row, called: str = "") -> str:
     if not effect.differs:
         apart = max(effect.high - 1, 1 - effect.low)
         known = apart <= UNSURE and comparable(other, result)
-        return f"as fast as {called} within {percentage(100 * apart)}" if known else f"no different from {called}"
+        return (
+            f"as fast as {called} within {percentage(100 * apart)}" if known else f"not distinguishable from {called}"
+        )
     if quotient is None:
         return f"{'slower' if effect.ratio > 1 else 'faster'} than {called}"
     if quotient.value < 1:

@@ -50,6 +50,13 @@ def test_a_dry_run_for_a_gpu_needs_none(program: Program) -> None:
     assert "nothing was measured" in done.stderr
 
 
+def test_a_gpu_that_is_not_there_is_told_before_the_search(program: Program) -> None:
+    done = program("tune", "transpose", "--device", "cuda")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("smembench: device cuda:0: no CUDA d")
+    assert done.stderr.count("\n") == 1  # no search before it
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=at_length)])
 def test_an_interrupt_shows_what_was_measured_and_says_what_was_not_written(
     tmp_path: Path, number: signal.Signals, code: int

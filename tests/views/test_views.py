@@ -156,7 +156,7 @@ def test_numbers(show: Callable[[float | None], str], value: float | None, text:
     [
         ([4.0] * 3, [2.0] * 3, "Through shared memory the transpose is 2.000 times (±0.01 %) as fast as naiveGmem."),
         ([2.0] * 3, [4.0] * 3, "is slower than naiveGmem: it takes 2.000 times (±0.01 %) as long."),
-        ([1.0, 2.0, 3.0], [1.0, 1.9, 3.0], "is no different from naiveGmem."),
+        ([1.0, 2.0, 3.0], [1.0, 1.9, 3.0], "is not distinguishable from naiveGmem."),
         ([400.0] * 3, [1.0] * 3, "is 400.0 times (±0.01 %) as fast as naiveGmem."),
         ([1.0, 1.01, 1.02], [1.0, 1.01, 1.02], "is as fast as naiveGmem within 3.1 %."),
         ([400.0], [1.0], "is not compared with naiveGmem: too few samples."),
