@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from smembench.cli.options import CASES, WHY, Outputs, one_of
@@ -74,7 +75,7 @@ def show(
         run = run.only([row for row in run.rows if row.case_id in wanted])
     if not run.rows:
         raise UsageError(f"{path}: holds no cases; name a run that measured something")
-    sections = views.get(view, brief)(run)
+    sections = views.get(view, partial(brief, case=case))(run)
     if view and not sections:
         raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
     parts = {"claims": records(devices(run))} if documents and "json" in target.forms else {}

@@ -27,13 +27,13 @@ _LINES = 12
 """Most sizes in a table of a summary."""
 
 
-def brief(run: Run) -> list[Section]:
-    """The only table of a run, or all that fit a screen, else its summary."""
+def brief(run: Run, case: str | None = None) -> list[Section]:
+    """The only table of a run, or all that fit a screen, else its summary; ``case`` is the pattern of its cases."""
     count = len(groups(run.rows))
-    return tables(run) if count == 1 or len(run.rows) + count * _AROUND <= _SCREEN else summary(run)
+    return tables(run) if count == 1 or len(run.rows) + count * _AROUND <= _SCREEN else summary(run, case)
 
 
-def summary(run: Run) -> list[Section]:
+def summary(run: Run, case: str | None = None) -> list[Section]:
     """The measured cases and their reliability, findings, and the fastest kernel at each size."""
     named = zip(labels(run.rows), run.rows, strict=True)
     failed = [f"{name}: {row.status}: {row.reason}" for name, row in named if row in run.failed]
@@ -44,7 +44,7 @@ def summary(run: Run) -> list[Section]:
     headlines = [Section(heading, (), (), sentence=text) for heading, text in findings(run)[:_FINDINGS]]
     best = [section for section in limits(run, most=_LINES) if len(section.cells) > 1]
     several = number_of(len(groups(run.rows)), "table")
-    command = f"smembench show {quote(str(run.path))} --tables"
+    command = f"smembench show {quote(str(run.path))}{f' --case {quote(case)}' if case else ''} --tables"
     rest = [Section("", (), (), sentence=f"All {several}: {command}")] if run.path else []
     return [first, *headlines, *best, *sustained(run), *where_it_pays(run), *rest]
 

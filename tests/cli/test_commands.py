@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from campaign import CAMPAIGN
-from conftest import DOCUMENTS, QUICK, ROOT, Program, records
+from conftest import DOCUMENTS, NIGHTLY, QUICK, ROOT, Program, records
 from smembench import __version__
 from smembench.cli.app import app
 from smembench.store.schema import COLUMNS, SAMPLE_COLUMNS
@@ -255,6 +256,13 @@ def test_a_run_of_many_tables_is_summarised_on_a_screen(program: Program, run: s
     count = int(summary.split("tables: smembench show")[0].split()[-1])
     assert tables.count("\n\n") + 1 >= count > 3
     assert "█" not in summary + tables  # bars are for terminals
+
+
+def test_the_command_for_all_tables_of_some_cases_names_these(program: Program) -> None:
+    shown = program("show", NIGHTLY, "--case", "transpose/*Smem*").stdout
+    command = shlex.split(shown.partition("tables: smembench ")[2])
+    assert command == ["show", str(NIGHTLY), "--case", "transpose/*Smem*", "--tables"]
+    assert program(*command).returncode == 0
 
 
 def test_a_stored_run_in_other_forms(program: Program) -> None:
